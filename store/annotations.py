@@ -11,7 +11,7 @@ from store.tables import matches, topic_labels
 
 
 def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:
-    """Name a topic; an empty text takes the name away.
+    """Name a topic; an empty text removes its name.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class MatchDecision(NamedTuple):
 
     @property
     def mirrored(self) -> "MatchDecision":
-        """The same seen from the other run."""
+        """The same decision with the two runs exchanged."""
         return MatchDecision(self.layer, self.b, self.a)
 
 
 def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
-    """Write a decision down; earlier ones about the same topics are forgotten.
+    """Save a decision in place of earlier ones about the same topics.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
         Open for writing.
     run_a, run_b : int
         The runs that ``decision.a`` and ``decision.b`` belong to.
-    decision : Decision
+    decision : MatchDecision
 
     Raises
     ------
@@ -88,22 +88,22 @@ def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
         raise StoreError(f"topics of one run are matched by their numbers; {run_a} and {run_b} are the same run")
     if min(decision) < 0 or decision.layer == 0 or decision.a == decision.b == 0:
         raise StoreError(f"a match names a layer and at least one topic, counted from 1; got {tuple(decision)}")
-    low, high, report = _order_runs(run_a, run_b, decision)
+    low, high, ordered = _order_runs(run_a, run_b, decision)
 
     def work(connection: Connection) -> None:
         hold_run(connection, low)
         hold_run(connection, high)
-        _delete_matches(connection, low, high, report)
-        values = {"run_a": low, "run_b": high, "layer": report.layer, "topic_a": report.a, "topic_b": report.b}
+        _delete_matches(connection, low, high, ordered)
+        values = {"run_a": low, "run_b": high, "layer": ordered.layer, "topic_a": ordered.a, "topic_b": ordered.b}
         connection.execute(insert(matches).values(created=now(), **values))
 
     db.transact(work)
 
 
 def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
-    """Take back whatever was decided about the topics that ``decision`` names; no error when there was nothing."""
-    low, high, report = _order_runs(run_a, run_b, decision)
-    db.transact(lambda connection: _delete_matches(connection, low, high, report))
+    """Delete earlier decisions about the topics that ``decision`` names; no error where there are none."""
+    low, high, ordered = _order_runs(run_a, run_b, decision)
+    db.transact(lambda connection: _delete_matches(connection, low, high, ordered))
 
 
 @retry_reads

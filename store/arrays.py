@@ -8,7 +8,6 @@ it is, 1 = zlib), length (uint32), checksum (uint32), payload.  All numbers are 
 
 A checksum is the CRC-32 of everything else of its header or frame, begun with the place of the frame (the header is
 0, the first frame 1), so that bytes that changed and frames that changed places are both noticed when they are read.
-Earlier versions wrote ``TOPIARY1`` without any checksum; that is still read.
 """
 
 import json
@@ -25,7 +24,6 @@ from store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
 MAGIC = b"TOPIARY2"
-EARLIER = b"TOPIARY1"  # without checksums
 CHUNK = 4 << 20
 _SAMPLE = 1 << 16
 HEAD = 1 << 16  # bytes in which the names and shapes of the arrays of a snapshot have room
@@ -49,7 +47,7 @@ class StreamedArray(NamedTuple):
     runs: Iterable[Array]
 
 
-def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
+def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
     """Write named arrays as bytes.
 
     Parameters
@@ -57,16 +55,14 @@ def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int
     arrays : mapping of str to array
         Whole numbers, floats and booleans of any shape, 0-d and empty ones included.
     single : bool
-        Store 64-bit floats as 32-bit ones (snapshots, for eyes).
-    level : int
-        Effort of zlib, 1 to 9.
+        Store 64-bit floats as 32-bit ones, as in snapshots.
 
     Raises
     ------
     StoreError
         When an array holds anything else (objects, text).
     """
-    return b"".join(write_frames(arrays, single=single, level=level))
+    return b"".join(write_frames(arrays, single=single))
 
 
 def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -88,7 +84,7 @@ def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str
 
 
 def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
-    """Return what the arrays of a message are, from its beginning: ``HEAD`` bytes, where the names have room there.
+    """Return the types and shapes of the arrays of a message from its first ``HEAD`` bytes.
 
     Raises
     ------
@@ -96,35 +92,28 @@ def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
         When the bytes do not begin such a message.
     """
     try:
-        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).header()}
+        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).read_header()}
     except (struct.error, ValueError, TypeError) as error:
         raise _make_error(error) from error
 
 
 def verify_arrays(parts: Iterable[bytes]) -> None:
-    """Read a message only to see whether it is what was written.
+    """Verify the checksums of a message.
 
     Raises
     ------
     DamagedArrays
-        When it is not.
+        When its bytes are not those that were written.
     """
     reader = _MessageReader(parts)
     try:
-        for _, dtype, shape in reader.header():
+        for _, dtype, shape in reader.read_header():
             reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
-    except (struct.error, zlib.error, ValueError, TypeError) as error:
+    except (struct.error, ValueError, TypeError) as error:
         raise _make_error(error) from error
 
 
-def has_checksums(head: bytes) -> bool:
-    """Return whether a message carries checksums, by its first bytes: those of earlier versions do not."""
-    return not bytes(head).startswith(EARLIER)
-
-
-def write_frames(
-    arrays: Mapping[str, Array | StreamedArray], *, single: bool = False, level: int = 1
-) -> Iterator[bytes]:
+def write_frames(arrays: Mapping[str, Array | StreamedArray], *, single: bool = False) -> Iterator[bytes]:
     """Write a message piece by piece, so that large arrays are never copied whole; some may be streamed."""
     ready = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
     header = json.dumps([[name, *array.layout] for name, array in ready.items()]).encode()
@@ -134,13 +123,13 @@ def write_frames(
     for array in ready.values():
         for chunk in _split_chunks(array.runs):
             place += 1
-            yield _write_frame(chunk, level, place)
+            yield _write_frame(chunk, place)
 
 
 def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
     """Put a message together from parts of whole frames, holding one part at a time."""
-    request = None if only is None else set(only)
-    return read_rows(parts, lambda name, _: slice(None) if request is None or name in request else None)
+    names = None if only is None else set(only)
+    return read_rows(parts, lambda name, _: slice(None) if names is None or name in names else None)
 
 
 def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
@@ -150,17 +139,17 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
     ----------
     parts : iterable of bytes
         Of whole frames.
-    wanted : (name, Layout) -> slice or None
+    wanted : (name, ArrayLayout) -> slice or None
         None where nothing of an array is wanted.
     """
     reader = _MessageReader(parts)
     result = {}
     try:
-        for name, dtype, shape in reader.header():
+        for name, dtype, shape in reader.read_header():
             layout = ArrayLayout(dtype, tuple(shape))
             part = wanted(name, layout)
             array, first = _allocate_rows(layout, part)
-            reader.fill(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
+            reader.read_into(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
             if part is not None:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
@@ -229,36 +218,34 @@ def _view_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _write_frame(raw: memoryview, level: int, place: int) -> bytes:
-    """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
+def _write_frame(raw: memoryview, place: int) -> bytes:
+    """Return the frame of a chunk, compressed if a sample of it shrinks (noise of a sampler often does not)."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
-        coding, payload = _ZLIB, memoryview(zlib.compress(raw, level))
+        coding, payload = _ZLIB, memoryview(zlib.compress(raw, 1))
     begin = _FRAME.pack(coding, len(payload))
     return begin + _compute_checksum(place, begin, payload) + payload
 
 
 class _MessageReader:
-    """Goes through parts one by one; a frame never crosses from one part to the next."""
+    """A reader of the parts of a message, one by one; a frame never crosses from one part to the next."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = iter(parts)
         self._part = memoryview(b"")
         self._place = 0
         self._frame = 0
-        self._checked = True
 
-    def header(self) -> list[list[Any]]:
+    def read_header(self) -> list[list[Any]]:
         begin = self._take(_HEADER.size)
         magic, length = _HEADER.unpack(begin)
-        if magic not in (MAGIC, EARLIER):
+        if magic != MAGIC:
             raise ValueError("they do not begin with the mark of Topiary's arrays")
-        self._checked = magic == MAGIC
-        header: list[list[Any]] = json.loads(bytes(self._rest(begin, length, keep=True)))
+        header: list[list[Any]] = json.loads(bytes(self._take_payload(begin, length, keep=True)))
         return header
 
-    def fill(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
-        """Go over the frames of an array of ``size`` bytes, and copy those from byte ``first`` on into the target."""
+    def read_into(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
+        """Read the frames of an array of ``size`` bytes, and copy the bytes from ``first`` on into the target."""
         last = first + len(target)
         for start in range(0, size, CHUNK):
             touched = keep and start < last and start + CHUNK > first
@@ -272,26 +259,20 @@ class _MessageReader:
             target[begin - first : end - first] = raw[begin - start : end - start]
 
     def verify(self, size: int) -> None:
-        """Go over the frames of an array of so many bytes; those without a checksum are decompressed for it."""
-        for start in range(0, size, CHUNK):
-            coding, payload = self._next_frame(keep=True)
-            if self._checked:
-                continue
-            raw = zlib.decompress(payload) if coding == _ZLIB else payload
-            if len(raw) != min(CHUNK, size - start):
-                raise ValueError("a piece of an array has another length than it was written with")
+        """Verify the checksums of the frames of an array of so many bytes."""
+        for _ in range(0, size, CHUNK):
+            self._next_frame(keep=True)
 
     def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
         self._frame += 1
         begin = self._take(_FRAME.size)
         coding, length = _FRAME.unpack(begin)
-        return coding, self._rest(begin, length, keep=keep)
+        return coding, self._take_payload(begin, length, keep=keep)
 
-    def _rest(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
+    def _take_payload(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
         """Return the payload of a frame; where it is to be kept, its checksum is verified."""
-        stated = self._take(_CHECKSUM.size) if self._checked else None
-        payload = self._take(length)
-        if keep and stated is not None and stated != _compute_checksum(self._frame, begin, payload):
+        stated, payload = self._take(_CHECKSUM.size), self._take(length)
+        if keep and stated != _compute_checksum(self._frame, begin, payload):
             raise ValueError("they are not what was written: a checksum does not fit")
         return payload
 

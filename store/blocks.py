@@ -1,4 +1,4 @@
-"""Blocks of documents: the form in which a corpus goes into the store and lies there."""
+"""Blocks of documents, in which a corpus is stored."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ SCORED = "scored_"  # before the names of the held-out cells, as stored
 
 
 class StoredCounts(NamedTuple):
-    """Documents x words as compressed rows, with the fields of the engine's class of this name.
+    """Documents x words as compressed rows, with the fields of the class ``Counts`` of the engine.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class StoredCounts(NamedTuple):
         cells = slice(int(self.starts[begin]), int(self.starts[end]))
         return StoredCounts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
 
-    def chosen(self, places: Array) -> "StoredCounts":
+    def select_rows(self, places: Array) -> "StoredCounts":
         """Return copies of some documents, in the order requested."""
         starts = np.asarray(self.starts, dtype=np.int64)
         lengths = starts[places + 1] - starts[places]
@@ -51,7 +51,7 @@ class StoredCounts(NamedTuple):
 
 
 class CountsBuilder:
-    """Documents that come in runs, in one piece of memory that grows, so that they are never held twice."""
+    """A builder of counts from runs of documents, in memory that grows, so that they are never held twice."""
 
     def __init__(self, value_type: type[np.generic]) -> None:
         self._lengths: list[Array] = []
@@ -59,7 +59,7 @@ class CountsBuilder:
         self._cells = 0
 
     def add(self, run: StoredCounts) -> None:
-        """Put documents behind those that are there."""
+        """Append documents."""
         self._lengths.append(np.diff(run.starts))
         end = self._cells + len(run.words)
         for mine, theirs in ((self._words, run.words), (self._values, run.values)):
@@ -68,7 +68,7 @@ class CountsBuilder:
             mine[self._cells : end] = theirs
         self._cells = end
 
-    def counts(self) -> StoredCounts:
+    def build(self) -> StoredCounts:
         """Return all of them; nothing can be added afterwards."""
         for mine in (self._words, self._values):
             mine.resize(self._cells, refcheck=False)
@@ -86,16 +86,16 @@ class DocumentBlock:
     ----------
     first : int
         Number of the first document.
-    counts : Counts
+    counts : StoredCounts
     part : (documents,) integers
         TRAIN, TEST or VALIDATION.
     labels : (documents,) integers
-        Place in the corpus' label names, -1 = none.
+        Index in the label names of the corpus, -1 = none.
     titles, texts : list of str
         One for each document.
     columns : list of dict
         Other columns of each document, by name.
-    scored : Counts or None
+    scored : StoredCounts or None
         The held-out part of the cells, where the corpus brings its own.
     """
 
@@ -120,7 +120,7 @@ def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, ki
     Raises
     ------
     StoreError
-        With the document and what is wrong with it.
+        Names the document and its problem.
     """
     _require(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
@@ -137,7 +137,7 @@ def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, ki
 
 
 def cut_block(block: DocumentBlock) -> Iterator[DocumentBlock]:
-    """Pieces of a size that is quick to read: documents and characters both bounded."""
+    """Yield pieces of a size that is quick to read: documents and characters are both bounded."""
     begin, characters = 0, 0
     for document, text in enumerate(block.texts):
         full = document - begin == DOCUMENTS_PER_BLOCK or characters + len(text) > CHARACTERS_PER_BLOCK
@@ -158,7 +158,7 @@ def pack_counts(block: DocumentBlock) -> bytes:
 
 
 def pack_texts(block: DocumentBlock) -> bytes:
-    """Titles, texts and columns as compressed JSON."""
+    """Pack titles, texts and columns as compressed JSON."""
     content = {"titles": block.titles, "texts": block.texts, "columns": block.columns}
     return zlib.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"), 3)
 
@@ -179,7 +179,7 @@ def unpack_texts(blob: bytes) -> dict[str, Any]:
 
 
 def narrow_array(array: Array) -> Array:
-    """Whole numbers in the narrowest type that holds them all, other numbers as float32."""
+    """Return whole numbers in the narrowest type that holds them all, other numbers as float32."""
     array = np.asarray(array)
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
         return array.astype(np.float32)

@@ -1,7 +1,7 @@
-"""Cells of rows, read one by one: a damaged cell is noted, and something neutral of its kind stands in for it.
+"""Cells of rows, read one by one: a damaged cell is noted and replaced by a neutral value of its kind.
 
-SQLite keeps whatever is put into a cell, and JSON is text to both databases.  One cell that is not what Topiary
-writes must not keep people from everything else in the store, so rows are read through :class:`CellReader`.
+SQLite keeps any value in any cell, and JSON is text to both databases.  One damaged cell must not keep people from
+everything else in the store, so rows are read through :class:`CellReader`.
 """
 
 import json
@@ -46,12 +46,12 @@ def read_json(value: Any) -> Any:
 
 
 class CellReader:
-    """The cells of one row by name; each method reads one that should be of its kind.
+    """A reader of the cells of one row by name; each method reads one kind of cell.
 
     Attributes
     ----------
     damage : dict of str to str
-        The cells that are not, and why.
+        The damaged cells, and why they are.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class CellReader:
         self.damage: dict[str, str] = {}
 
     def read_text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """Read a text without NUL, one of ``among`` where these are given; of a damaged one what is readable."""
+        """Read a text without NUL, one of ``among`` where these are given; of a damaged text its readable part."""
         value = self._values[name]
         if type(value) is str and "\x00" not in value and (not among or value in among):
             return value

@@ -1,7 +1,7 @@
-"""Reading everything in a store, to see whether it is what was written: `topiary check`.
+"""Check that everything in a store is what was written: `topiary check`.
 
-Arrays, texts and the words of corpora are verified by checksums.  Rows carry none: of them it is only seen whether
-every cell can be read as what it is to be (:data:`UNVERIFIED`).
+Arrays, texts and the words of corpora are verified by checksums.  Rows have none, so it is only checked that every
+cell can be read as its kind (:data:`UNVERIFIED`).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
 from store import corpora, events, run_rows, snapshots, tables
-from store.arrays import has_checksums, unpack_arrays, verify_arrays
+from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
 from store.cells import GarbledText
 from store.checkpoints import check_checkpoint_row, read_parts
@@ -19,7 +19,7 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
-from store.tables import checkpoint_parts, checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints, runs
+from store.tables import checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints
 from store.tables import predictions as kept_predictions
 from store.tables import snapshots as snapshot_table
 from store.upkeep import Progress
@@ -30,8 +30,8 @@ UNVERIFIED = (
     "searching, which are not read"
 )
 """The parts of a store without a checksum, for a sentence."""
-_ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; of others the databases are asked
-_MOST_LINES = 20  # of what SQLite says of its own pages
+_ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; queries check other tables
+_MOST_LINES = 20  # of the report of SQLite about its own pages
 
 
 class Damage(NamedTuple):
@@ -50,8 +50,7 @@ class CheckReport(NamedTuple):
         How many things of each kind were read.
     damages : tuple of Damage
     unproved : int
-        Messages of arrays of an earlier version, which carry no checksum: compressed parts of them are verified all
-        the same, others only by their length.  And corpora without the hash of their words and counts.
+        Corpora of an earlier version, without the hash of their words and counts.
     """
 
     read: dict[str, int]
@@ -70,9 +69,6 @@ class _Findings:
     def count(self, kind: str, n: int = 1) -> None:
         self.read[kind] = self.read.get(kind, 0) + n
 
-    def count_unproved(self, blob: bytes) -> None:
-        self.unproved += not has_checksums(blob[:16])
-
 
 def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     """Read everything and verify every checksum; nothing is changed.
@@ -81,7 +77,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     ----------
     db : Database
     tell : (words, share) -> None
-        Hears what is being read, and how much of it is.
+        Called with what is being read, and how much of it.
 
     Raises
     ------
@@ -92,7 +88,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     tell("the database itself", None)
     found.damages += _check_database(db)
     with db.read() as connection:
-        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
+        rows = run_rows.read_runs(connection)
     for row in corpora.list_corpora(db):
         _check_corpus(db, row, found, tell)
     tell("rows", None)
@@ -109,7 +105,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
 
 
 def _check_database(db: Database) -> Iterator[Damage]:
-    """Yield what SQLite finds in its own pages; a PostgreSQL server looks after its own."""
+    """Yield the damages that SQLite finds in its own pages; a PostgreSQL server checks its own."""
     if not db.url.startswith("sqlite"):
         return
     means = "restore the store from a backup; what can still be read can be saved with topiary backup"
@@ -127,7 +123,7 @@ def _check_database(db: Database) -> Iterator[Damage]:
 
 
 def _check_rows(db: Database, rows: list[RunRow], found: _Findings) -> None:
-    """See whether every cell without a checksum can be read."""
+    """Check that every cell without a checksum can be read."""
     for run in rows:
         _check_run(db, run, found)
     for table in tables.metadata.sorted_tables:
@@ -141,7 +137,7 @@ def _check_rows(db: Database, rows: list[RunRow], found: _Findings) -> None:
 
 
 def _check_run(db: Database, row: RunRow, found: _Findings) -> None:
-    """Look at the row of a run, and its events."""
+    """Check the row of a run, and its events."""
     found.count("runs")
     if row.damage:
         means = "it is listed as damaged until a worker or a person writes these cells again"
@@ -180,7 +176,7 @@ def _has_type(column: Column[Any], *kinds: type[Any]) -> bool:
 
 
 def _list_kinds(column: Column[Any]) -> list[str]:
-    """Return what SQLite calls the values that a column may have."""
+    """Return the names of SQLite for the types that values of a column may have."""
     whole, real, blob = (_has_type(column, kind) for kind in (Integer, Float, LargeBinary))
     kinds = ["integer"] if whole else ["real", "integer"] if real else ["blob"] if blob else ["text"]
     return [*kinds, "null"] if column.nullable else kinds
@@ -208,7 +204,6 @@ def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress
                 raise DamagedArrays("its row does not say which documents it holds")
             counts = _read_blob(db, _select_block(corpus_blocks, "arrays", row.number, first))
             texts = _read_blob(db, _select_block(corpus_texts, "texts", row.number, first))
-            found.count_unproved(counts)
             arrays = unpack_arrays(counts)
             highest = max(highest, *arrays["labels"].tolist())
             sizes["documents"] += len(arrays["part"])
@@ -225,12 +220,12 @@ def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress
         differs = "its words or counts are not those that were imported"
         found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
     if highest >= len(row.label_names):
-        said = f"its row names {len(row.label_names):,} labels, and its documents have {highest + 1:,}"
-        found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
+        differs = f"its row names {len(row.label_names):,} labels, and its documents have {highest + 1:,}"
+        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
     for name, n in sizes.items():
         if getattr(row, name) != n:
-            said = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"
-            found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
+            differs = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"
+            found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
 
 
 def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
@@ -241,7 +236,6 @@ def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
         found.count("snapshots")
         try:
             blob = _read_blob(db, select(snapshot_table.c.arrays).where(snapshot_table.c.number == number))
-            found.count_unproved(blob)
             verify_arrays([blob])
         except StoreError as error:
             means = "the one before it is shown instead; topiary prune --damaged removes it"
@@ -270,15 +264,9 @@ def _check_checkpoints(db: Database, run: RunRow, found: _Findings) -> None:
             broken.append((row.minibatch, str(error)))
     onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins from the start"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
-    for minibatch, said in broken:
-        found.damages.append(
-            Damage(f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}: {said}", means)
-        )
-    first = select(checkpoint_parts.c.arrays).where(checkpoint_parts.c.run == run.number).limit(1)
-    with db.read() as connection:
-        blob = connection.execute(first.where(checkpoint_parts.c.part == 0)).scalar()
-    if blob is not None:
-        found.count_unproved(blob)
+    for minibatch, cause in broken:
+        where = f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}"
+        found.damages.append(Damage(f"{where}: {cause}", means))
 
 
 def _check_predictions(db: Database, found: _Findings) -> None:
@@ -290,7 +278,7 @@ def _check_predictions(db: Database, found: _Findings) -> None:
 
 
 def _write_number(number: Any) -> str:
-    """Write a number of a row, whatever stands there."""
+    """Write a number of a row, which may be damaged."""
     return f"{number:,}" if isinstance(number, int) else repr(number)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints, for going on: the last one of a run, exact, and the one before it should the last be damaged."""
+"""Checkpoints, exact: the last one of a run, and the one before it in case the last is damaged."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ def save_checkpoint(
     arrays: Mapping[str, Array | StreamedArray],
     meta: dict[str, Any],
 ) -> None:
-    """Write the run's next checkpoint, bit for bit and all at once; of those before it one is kept.
+    """Write the run's next checkpoint, bit for bit and all at once; one before it is kept.
 
     The parts are written next to the old checkpoint in short transactions; one last short transaction makes
     them the checkpoint.  Killed anywhere in between, the old one stays.
@@ -77,7 +77,7 @@ def load_checkpoint(
     ----------
     db : Database
     run : int
-    leave_out : (mapping of name to Layout) -> names, optional
+    leave_out : (mapping of name to ArrayLayout) -> names, optional
         Which of the arrays are not to be read (`load_checkpoint_rows` reads parts of them).
 
     Raises
@@ -132,10 +132,10 @@ def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping
 
 
 def restore_earlier(db: Database, run: int, attempt: int) -> str:
-    """Give up the run's checkpoint, which is damaged, for the one before it, or for a new beginning without one.
+    """Replace the damaged checkpoint of a run by the one before it, or by a new beginning without one.
 
-    What was written later than that is deleted, and an event tells of it.  It counts as the next attempt of the same
-    worker, so that readers that keep what was deleted see that it is gone.
+    Everything that was written later is deleted, and an event reports it.  It counts as the next attempt of the same
+    worker, so that readers with a copy of what was deleted notice.
 
     Returns
     -------
@@ -160,15 +160,15 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
         onwards = (
             f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins from the start"
         )
-        said = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
-        events.insert_event(connection, run, attempt + 1, minibatch, "damaged", said)
-        return said
+        sentence = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
+        events.insert_event(connection, run, attempt + 1, minibatch, "damaged", sentence)
+        return sentence
 
     return db.transact(work)
 
 
 def list_generations(connection: Connection, run: int) -> set[int]:
-    """Return the generations of parts that a run may go on from: those of its last checkpoint and of the one before.
+    """Return the generations of parts that a run may go on from: of its last checkpoint and the one before.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def list_generations(connection: Connection, run: int) -> set[int]:
 
 
 def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join frames to parts of some megabytes; no frame is cut."""
+    """Join frames into parts of some megabytes, without cutting a frame."""
     waiting: list[bytes] = []
     for piece in pieces:
         if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:

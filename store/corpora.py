@@ -23,7 +23,7 @@ from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, run
 
 @dataclass(frozen=True)
 class Document:
-    """One document for people: ``part`` is TRAIN, TEST or VALIDATION."""
+    """A document for reading; ``part`` is TRAIN, TEST or VALIDATION."""
 
     number: int
     title: str
@@ -121,7 +121,7 @@ def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
     Raises
     ------
     Conflict
-        When two are meant; the sentence says how to name either.
+        When it names two corpora; the sentence says how to name either.
     NotFound
         When there is none.
     """
@@ -217,17 +217,17 @@ def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bo
     names = {(SCORED if scored else "") + name: name for name in StoredCounts._fields}
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
-        request, block_of = _find_blocks(connection, row, numbers)
+        documents, block_of = _find_blocks(connection, row, numbers)
         order = np.argsort(block_of, kind="stable")
         found = CountsBuilder(_choose_value_type(row))
-        for first, chosen in _split_runs(block_of[order]):
+        for first, own in _split_runs(block_of[order]):
             blob = _read_blob(connection, corpus_blocks, "arrays", number, first)
             block = StoredCounts(**{names[name]: array for name, array in unpack_arrays(blob, only=names).items()})
-            found.add(block.chosen(request[order[chosen]] - first))
-    together = found.counts()
+            found.add(block.select_rows(documents[order[own]] - first))
+    together = found.build()
     if np.array_equal(order, np.arange(len(order))):
         return together
-    return together.chosen(np.argsort(order, kind="stable"))
+    return together.select_rows(np.argsort(order, kind="stable"))
 
 
 @retry_reads
@@ -241,23 +241,23 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
     """
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
-        request, block_of = _find_blocks(connection, row, numbers)
+        documents, block_of = _find_blocks(connection, row, numbers)
         found: dict[int, Document] = {}
         for first in np.unique(block_of).tolist():
-            inside = np.unique(request[block_of == first] - first).tolist()
+            inside = np.unique(documents[block_of == first] - first).tolist()
             found |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
-    return [found[int(n)] for n in request]
+    return [found[int(n)] for n in documents]
 
 
 def search_documents(
-    db: Database, number: int, text: str, offset: int = 0, limit: int = 20, request: Callable[[], bool] = lambda: True
+    db: Database, number: int, text: str, offset: int = 0, limit: int = 20, is_wanted: Callable[[], bool] = lambda: True
 ) -> tuple[int, list[Document]]:
     """Return one page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
     Upper and lower case are the same.  An empty ``text`` finds every document.  The full-text index of the corpus
-    tells which documents have words that begin with those of ``text``; documents that it does not know yet are looked
-    through, one block held at a time, for words that hold those of ``text``.  Between blocks ``request`` is asked:
-    where nobody waits any more, what was found by then is the answer.
+    finds documents with words that begin with those of ``text``; documents that are not indexed yet are read, one block
+    held at a time, for words that contain those of ``text``.  As soon as ``is_wanted()`` is false, the documents
+    found so far are returned.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def search_documents(
     total, page = found.total, read_documents(db, number, found.numbers)
     with db.read() as connection:
         for first in _read_firsts(connection, number) if found.known < row.documents else ():
-            if not request():
+            if not is_wanted():
                 break
             hits = [hit for hit in _find_hits(connection, number, first, terms) if first + hit >= found.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
@@ -320,7 +320,7 @@ def delete_corpus(db: Database, number: int) -> None:
 
 @contextmanager
 def _report_damage(number: int) -> Iterator[None]:
-    """Raise DamagedArrays when the blocks of a corpus do not fit its row, or each other."""
+    """Raise DamagedArrays when the blocks of a corpus contradict its row or each other."""
     try:
         yield
     except (KeyError, ValueError, IndexError, OverflowError, NoResultFound) as error:
@@ -356,9 +356,9 @@ def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int])
     outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
-    request = np.asarray(numbers, dtype=np.int64)
+    documents = np.asarray(numbers, dtype=np.int64)
     firsts = np.array(_read_firsts(connection, row.number), dtype=np.int64)
-    return request, firsts[np.searchsorted(firsts, request, side="right") - 1]
+    return documents, firsts[np.searchsorted(firsts, documents, side="right") - 1]
 
 
 def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:

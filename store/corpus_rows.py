@@ -13,7 +13,7 @@ from store.errors import DamagedRow, NotFound
 from store.tables import corpora
 
 _MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
-# What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
+# The parts of the JSON of a row that readers rely on; other parts are not checked.
 _SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")  # of an addition of any version
 _ADDITION = match_object(
     {
@@ -43,7 +43,7 @@ _NEEDED = frozenset(
 
 @dataclass(frozen=True)
 class CorpusRow:
-    """A frozen copy of what the store knows of a corpus without reading its documents.
+    """A frozen copy of the row of a corpus.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class CorpusRow:
     cells, scored_cells : int
         Entries that are not zero, and those among the held-out tokens.
     damage : str
-        The cells of the row that cannot be read and why, in words; what stands for them here is neutral.
+        The cells of the row that cannot be read and why, for people; neutral values replace them.
     unusable : bool
         Whether cells among these are needed to train on it, or to append to it.
     """
@@ -91,7 +91,7 @@ class CorpusRow:
         Raises
         ------
         DamagedRow
-            With the cells, and what to do.
+            Names the cells and what to do.
         """
         if self.unusable:
             raise DamagedRow(

@@ -1,4 +1,4 @@
-"""Writing a corpus: rows stay invisible until the last block is in, and vanish after an exception."""
+"""Writing a corpus: its rows are invisible until the last block is stored, and removed after an exception."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class CorpusWriter:
     row : CorpusRow
         The corpus, once it is visible (after the ``with`` block).
     meta : dict
-        What is kept with it; may be changed until the end of the block.
+        Facts that are stored with it; may be changed until the end of the ``with`` block.
     """
 
     row: CorpusRow
@@ -58,7 +58,7 @@ class CorpusWriter:
         Raises
         ------
         StoreError
-            When it does not fit behind the blocks before it, or contradicts itself.
+            When it does not follow the blocks before it, or contradicts itself.
         """
         labels, kind, scored = len(self._header["label_names"]), self._header["kind"], bool(self._header["has_scored"])
         blocks.check_block(
@@ -109,7 +109,7 @@ class CorpusWriter:
             self._db.transact(work)
 
     def _touch(self, connection: Connection, values: dict[str, Any]) -> None:
-        """Record that the corpus is still being written; fail when its rows were taken for abandoned."""
+        """Record that the corpus is still being written; fail when its rows were removed as abandoned."""
         mine = (corpora.c.number == self.number) & (corpora.c.state == "incomplete")
         if connection.execute(update(corpora).where(mine).values(touched=now(), **values)).rowcount != 1:
             raise LostClaim(
@@ -149,13 +149,13 @@ def write_corpus(
     db : Database
         Open for writing.
     name : str
-        What people will call it; must be new.
+        Its name; must be new.
     vocabulary : sequence of str
         The words, in the order of their numbers.
     label_names : sequence of str
         The classes, in the order of their numbers.
     kind : {"counts", "binary", "real"}
-        What the values are.
+        The kind of the values.
     image_shape : (height, width), optional
         When words are pixels.
     split_seed : int
@@ -163,7 +163,7 @@ def write_corpus(
     source : str
         Where it came from, for people.
     meta : dict, optional
-        Anything else worth keeping, as JSON.
+        Further facts to store, as JSON.
     has_scored : bool
         Whether blocks bring their own held-out tokens.
 
@@ -199,7 +199,7 @@ def write_corpus(
 
 
 def sweep_corpora(db: Database) -> None:
-    """Remove what importers and deleters that were killed left behind."""
+    """Remove the rows of imports and deletions that were killed."""
     old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
     with db.read() as connection:
         numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
@@ -222,7 +222,7 @@ def discard_corpus(db: Database, number: int) -> None:
 
 
 def check_name(db: Database, name: str) -> None:
-    """Refuse a name that no corpus can have now; importers that read for long ask first.
+    """Refuse a name that no corpus can have now; long imports check it first.
 
     Raises
     ------
@@ -231,8 +231,8 @@ def check_name(db: Database, name: str) -> None:
     StoreError
         When it is empty, or would break a list of names.
     """
-    if said := describe_bad_name(name):
-        raise StoreError(said)
+    if sentence := describe_bad_name(name):
+        raise StoreError(sentence)
     with db.read() as connection:
         _refuse_taken_name(connection, name)
 
@@ -254,10 +254,15 @@ def describe_taken_name(name: str) -> str:
 def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
     def work(connection: Connection) -> int:
         _refuse_taken_name(connection, name)
-        values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
-        return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
+        return _insert_staged(connection, header)
 
     return db.transact(work)
+
+
+def _insert_staged(connection: Connection, header: dict[str, Any]) -> int:
+    """Insert the row of an invisible corpus; return its number."""
+    values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
+    return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
 
 
 def _refuse_taken_name(connection: Connection, name: str) -> None:
@@ -279,12 +284,12 @@ ADDITIONS = "additions"  # where the meta of a corpus keeps them
 
 
 def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
-    """Return the corpus with the sizes that it had when a run was created; its documents are the first ones of today's.
+    """Return the corpus with the sizes that it had when a run was created; later documents are left out.
 
     Parameters
     ----------
     row : CorpusRow
-        The corpus as it is.
+        The corpus with all its documents.
     run : int
         Number of the run.
     """
@@ -344,7 +349,7 @@ class CorpusAppender(CorpusWriter):
 def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
     """Write more documents into a corpus; they appear all at the end, and not at all after an exception.
 
-    What is put into ``meta`` of the appender until then is kept with the addition.
+    The ``meta`` of the appender is stored with the addition.
 
     Raises
     ------
@@ -365,12 +370,7 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
         "has_scored": int(before.has_scored),
         "meta": {},
     }
-
-    def stage(connection: Connection) -> int:
-        values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
-        return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
-
-    staged = db.transact(stage)
+    staged = db.transact(lambda connection: _insert_staged(connection, header))
     try:
         appending = CorpusAppender(db, staged, before, header)
         yield appending
@@ -381,7 +381,7 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
 
 
 def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None:
-    """Write for every run of the corpus that it stays with the documents it began with."""
+    """Record for every run of the corpus that it keeps the documents it began with."""
     columns = (runs.c.number, runs.c.attempt, runs.c.minibatch)
     query = select(*columns).where(runs.c.corpus == row.number, runs.c.state != "deleted")
     for number, attempt, minibatch in connection.execute(query).all():

@@ -1,8 +1,7 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file, but for what they say (`sentences`),
-receipts of transactions (`receipts`), indexes of words (`full_text`) and upkeep: `store.check`, `store.upkeep` and
-`store.upkeep`.
+Everything that only one of SQLite and PostgreSQL understands is in this file, except for their errors and receipts
+(`store.transactions`), full-text indexes (`store.full_text`) and upkeep (`store.check` and `store.upkeep`).
 """
 
 import functools
@@ -58,7 +57,7 @@ _MIGRATION_LOCK = 5_074_697  # any number that no other program locks
 
 
 class Now(FunctionElement[float]):
-    """The database's clock in seconds since 1970, UTC; written `now()`."""
+    """The clock of the database in seconds since 1970, UTC, as an expression; made by `now`."""
 
     type = Double()
     inherit_cache = True
@@ -75,7 +74,7 @@ def _now_postgresql(*_: Any, **__: Any) -> str:
 
 
 def now() -> Now:
-    """Seconds since 1970, UTC, by the database's clock at the moment of the statement."""
+    """Return the clock of the database at the moment of a statement, in seconds since 1970, UTC."""
     return Now()
 
 
@@ -85,19 +84,19 @@ class Database:
     Attributes
     ----------
     url : str
-        With this `open_database` in another process finds the same store.
+        The address with which `open_database` in another process finds the same store.
     place : str
-        The same for the eye: without a password.
+        The same for people: without a password.
     readonly : bool
         Whether `write` is refused.
     patience : float
         Seconds to wait for a lock, or for a server that restarts; may be changed at any time.
-    identity : Identity
+    identity : StoreIdentity
         Notices that the store was deleted or replaced; every `read` and `write` then raises ReplacedStore.
     path : Path or None
         The file of the store, where it is one.
     damaged : set of int
-        Numbers of the snapshots that turned out damaged; `store.snapshots` passes them over.
+        Numbers of the snapshots that turned out damaged; `store.snapshots` skips them.
     """
 
     def __init__(
@@ -139,45 +138,28 @@ class Database:
     def transact(self, work: Callable[[Connection], Result]) -> Result:
         """Run ``work(connection)`` as one `write`, again from its beginning when the database undid it.
 
-        Undone transactions are those that met a lock, a deadlock, or a lost connection.  Where the connection was lost
-        at the commit, the store is asked whether the transaction arrived.
+        A transaction is undone by a lock, a deadlock, or a lost connection.  Where the connection was lost at the
+        commit, a receipt in the store shows whether the transaction was committed.
         """
         self._refuse_if_readonly()
-        began, first = time.monotonic(), None
+
+        def attempt() -> Result:
+            receipt = None
+            try:
+                with self._transaction(writes=True) as connection:
+                    result = work(connection)
+                    receipt = self._receipts.sign(connection) if self._receipts is not None else None
+            except DBAPIError as error:
+                if receipt is None or not self._may_retry(error) or not self._was_committed(receipt, error):
+                    raise
+            return result
+
         with translate_errors(self.place):
-            for pause in _grow_pauses():
-                receipt = None
-                try:
-                    with self._transaction(writes=True) as connection:
-                        result = work(connection)
-                        receipt = self._receipts.sign(connection) if self._receipts is not None else None
-                except DBAPIError as error:
-                    if not self._again(error):
-                        raise
-                    first = first or error
-                else:
-                    return result
-                if receipt is not None and self._arrived(receipt, first):
-                    return result
-                if self._waited_since(began):
-                    raise first
-                time.sleep(pause)
-        raise AssertionError  # the pauses never end
+            return self._retry(attempt, self._may_retry)
 
     def repeat(self, reading: Callable[[], Result]) -> Result:
         """Call a function that only reads, again when it lost the server; see :func:`retry_reads`."""
-        began, first = time.monotonic(), None
-        for pause in _grow_pauses():
-            try:
-                return reading()
-            except UnreachableStore as error:
-                if not self._reached:
-                    raise
-                first = first or error
-            if self._waited_since(began):
-                raise first
-            time.sleep(pause)
-        raise AssertionError  # the pauses never end
+        return self._retry(reading, lambda error: isinstance(error, UnreachableStore) and self._reached)
 
     def close(self) -> None:
         """Give the connections back; the object can still be used and then opens new ones."""
@@ -195,22 +177,24 @@ class Database:
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """Open a connection inside a transaction that holds all the locks it needs."""
-        began, first = time.monotonic(), None
+        return self._retry(lambda: self._begin_once(writes=writes), self._may_retry)
+
+    def _retry(
+        self, work: Callable[[], Result], may_retry: Callable[[Exception], bool], first: Exception | None = None
+    ) -> Result:
+        """Call a function until it succeeds; raise the first error when `patience`, which may change, is over."""
+        began = time.monotonic()
         for pause in _grow_pauses():
             try:
-                return self._begin_once(writes=writes)
-            except DBAPIError as error:
-                if not self._again(error):
+                return work()
+            except (DBAPIError, UnreachableStore) as error:
+                if not may_retry(error):
                     raise
                 first = first or error
-            if self._waited_since(began):
+            if time.monotonic() - began > self.patience:
                 raise first
             time.sleep(pause)
         raise AssertionError  # the pauses never end
-
-    def _waited_since(self, began: float) -> bool:
-        """Return whether `patience` is over, which may have been shortened meanwhile."""
-        return time.monotonic() - began > self.patience
 
     def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
         options: dict[str, Any] = {"writes": writes}
@@ -229,8 +213,10 @@ class Database:
         self._reached, self._lost = True, False
         return connection, transaction
 
-    def _again(self, error: DBAPIError) -> bool:
-        """Return whether another try may do: after a lock, and while a server restarts that was reached before."""
+    def _may_retry(self, error: Exception) -> bool:
+        """Return whether to try again: after a lock, and while a server restarts that was reached before."""
+        if not isinstance(error, DBAPIError):
+            return False
         if is_locked(error):
             return True
         if not (self._reached and is_unreachable(error)):
@@ -240,30 +226,23 @@ class Database:
             log.warning("the database %s was lost (%s); it is waited for", self.place, read_first_line(error))
         return True
 
-    def _arrived(self, receipt: Receipt, first: DBAPIError) -> bool:
-        """Return whether a transaction was committed that lost its connection at the commit, by the error ``first``."""
-        began = time.monotonic()
-        for pause in _grow_pauses():
+    def _was_committed(self, receipt: Receipt, lost: DBAPIError) -> bool:
+        """Return whether a transaction was committed although its commit lost the connection by an error."""
+
+        def look() -> bool:
             try:
                 with self._transaction(writes=True) as connection:
-                    found = has_arrived(connection, receipt)
+                    return has_arrived(connection, receipt)
             except ProgrammingError:  # no table: it was to be made by this transaction
                 return False
-            except DBAPIError as error:
-                if not self._again(error):
-                    raise
-            else:
-                return found
-            if self._waited_since(began):
-                raise first
-            time.sleep(pause)
-        raise AssertionError  # the pauses never end
+
+        return self._retry(look, self._may_retry, lost)
 
 
 def retry_reads(
     function: Callable[Concatenate[Database, Arguments], Result],
 ) -> Callable[Concatenate[Database, Arguments], Result]:
-    """Let a function that only reads begin again when the server of the database was lost in the middle."""
+    """Let a function that only reads begin again when it loses the server of the database."""
 
     @functools.wraps(function)
     def reading(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -281,7 +260,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
         A path of a SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
         ``None``: the environment variable TOPIARY_STORE, else `find_default_path`.
     readonly : bool
-        Open for looking only: nothing is made or changed.
+        Open for reading only: nothing is made or changed.
 
     Raises
     ------
@@ -311,7 +290,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
 
 
 def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database:
-    """Open a store that is there: none is made, and one of an older Topiary is brought up to date.
+    """Open an existing store; one of an older Topiary is migrated.
 
     Raises
     ------
@@ -405,8 +384,8 @@ def _open_postgresql(address: str, *, readonly: bool) -> Database:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")
     engine = create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=60, connect_args=_ALIVE)
-    shown = url.set(drivername="postgresql")
-    return Database(engine, shown.render_as_string(hide_password=False), str(shown), readonly=readonly)
+    plain = url.set(drivername="postgresql")
+    return Database(engine, plain.render_as_string(hide_password=False), str(plain), readonly=readonly)
 
 
 def _grow_pauses() -> Iterator[float]:

@@ -1,11 +1,11 @@
 """Errors of the store; every message is one sentence for the user.
 
-They are named after the fact they report, so their names do not end in Error.
+Most are named after the fact that they report, and not *Error*.
 """
 
 
 class StoreError(Exception):
-    """The store could not do what was asked."""
+    """The store cannot do something."""
 
 
 class NotFound(StoreError):  # noqa: N818
@@ -13,7 +13,7 @@ class NotFound(StoreError):  # noqa: N818
 
 
 class Conflict(StoreError):  # noqa: N818
-    """The state of the store forbids it: a name taken, a run alive, a corpus in use."""
+    """The state of the store forbids an action: a name is taken, a run trains, a corpus is in use."""
 
 
 class SchemaMismatch(StoreError):  # noqa: N818
@@ -25,7 +25,7 @@ class OutdatedStore(SchemaMismatch):
 
 
 class LostClaim(StoreError):  # noqa: N818
-    """Another attempt has taken over the run; the one that asked must stop without writing."""
+    """Another attempt has taken over the run; the caller must stop without writing."""
 
 
 class UnreachableStore(StoreError):  # noqa: N818
@@ -33,20 +33,20 @@ class UnreachableStore(StoreError):  # noqa: N818
 
 
 class DamagedArrays(StoreError):  # noqa: N818
-    """Bytes that should hold arrays do not."""
+    """Bytes are not the arrays that were stored."""
 
 
 class DamagedRow(StoreError):  # noqa: N818
-    """Cells of a row that are needed do not hold what Topiary writes."""
+    """Needed cells of a row do not hold what Topiary writes."""
 
 
 class DamagedSnapshot(DamagedArrays):
-    """Bytes of a snapshot that do not hold arrays; from then on the same database gives an earlier one."""
+    """Bytes of a snapshot are not its arrays; the same database returns an earlier snapshot from then on."""
 
 
 class DamagedStore(StoreError):  # noqa: N818
-    """The file of the store is damaged as a whole, as SQLite itself says."""
+    """The file of the store is damaged as a whole, according to SQLite."""
 
 
 class ReplacedStore(StoreError):  # noqa: N818
-    """The store was deleted, or another one stands in its place, since it was opened."""
+    """The store was deleted or replaced by another one since it was opened."""

@@ -1,6 +1,6 @@
 """Events: what happened to a run, for people.
 
-Claiming a run tells ``started`` or ``resumed``, ending an attempt ``paused``, ``stopped``, ``finished`` or ``failed``.
+A claim records ``started`` or ``resumed``, the end of an attempt ``paused``, ``stopped``, ``finished`` or ``failed``.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ class StructureChange(NamedTuple):
     layer : int
         Counted from 1.
     topics : tuple of int
-        Those pruned, counted from 1 for the whole life of the run.
+        Pruned topics, by the numbers from 1 that they have all through the run.
     before, after : int
         Topics of the layer.
     """
@@ -40,10 +40,9 @@ class StructureChange(NamedTuple):
 
 
 class RunEvent(NamedTuple):
-    """One thing that happened, with the attempt and mini-batch at which it did.
+    """An event with its attempt and mini-batch.
 
-    ``text`` is for people and may be worded in any way; ``change`` is for programs.  Of a row that is damaged the text
-    says so.
+    ``text`` is for people and has no fixed wording; ``change`` is for programs.  The text of a damaged row says so.
     """
 
     number: int
@@ -80,7 +79,7 @@ def append_event(
 
 
 def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
-    """Record an event that is no work of the run's worker; the same one once only.
+    """Record an event that does not come from the worker of the run; the same one only once.
 
     Raises
     ------
@@ -120,15 +119,6 @@ def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 100
     return found, found[-1].number if found else cursor
 
 
-def list_changes(db: Database, run: int) -> list[RunEvent]:
-    """Return every event of a run that changed its structure, oldest first, but those whose change cannot be read."""
-    return [
-        event
-        for event in _read_events(db, _select_events(run).where(events.c.change.is_not(None)))
-        if event.change is not None
-    ]
-
-
 def _select_events(run: int) -> Select[Any]:
     columns = [events.c[name] for name in RunEvent._fields]
     return select(*columns).where(events.c.run == run).order_by(events.c.number)
@@ -142,12 +132,12 @@ def _read_events(db: Database, query: Select[Any]) -> list[RunEvent]:
 
 
 def read_event(row: Row[Any]) -> tuple[RunEvent, str]:
-    """Read a row as an event; also its cells that cannot be read, in words."""
+    """Return a row as an event, and a description of its cells that cannot be read."""
     cells = CellReader(row._asdict())
     number, attempt, minibatch = (cells.read_whole(name) for name in ("number", "attempt", "minibatch"))
     kind, text, created = cells.read_text("kind"), cells.read_text("text"), cells.read_time("created")
     stored = cells.read_optional(lambda name: cells.read_json(name, _CHANGE, dict[str, Any]()), "change")
     change = StructureChange(**stored | {"topics": tuple(stored["topics"])}) if stored else None
     damage = describe_damage(cells.damage)
-    said = f"{text} (this event is damaged: {damage})".strip() if damage else text
-    return RunEvent(number, attempt, minibatch, kind, said, change, created), damage
+    sentence = f"{text} (this event is damaged: {damage})".strip() if damage else text
+    return RunEvent(number, attempt, minibatch, kind, sentence, change, created), damage

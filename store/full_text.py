@@ -1,7 +1,7 @@
 """The full-text index of a corpus: SQLite's FTS5 or PostgreSQL's tsvector, with a table of its own for each corpus.
 
-What only one of the databases understands of it is in this file.  The index knows which words a document has, not
-where; `corpora.search_documents` asks it, and looks through the documents that it does not know yet.
+The statements that only one of the databases understands are in this file.  An index holds the words of each document
+without their places; `corpora.search_documents` queries it, and reads the documents that are not indexed yet.
 """
 
 import re
@@ -18,7 +18,7 @@ from store.database import Database
 from store.tables import corpora, corpus_texts, search_indexes
 
 _AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
-COUNTED = 1000  # documents up to which the query for a page tells how many there are, without a query that counts
+COUNTED = 1000  # documents up to which the query for a page also counts them, without a second query
 IndexReport = Callable[[int, int], bool]
 
 
@@ -28,7 +28,7 @@ class TextPiece(NamedTuple):
     Attributes
     ----------
     first, begin : int
-        Number of their first document, and of the first that the index does not know.
+        Number of their first document, and of the first one that is not indexed.
     blocks : tuple of bytes
     lite : bool
         Whether the index is one of SQLite.
@@ -41,14 +41,14 @@ class TextPiece(NamedTuple):
 
 
 class IndexRows(NamedTuple):
-    """Documents as an index takes them: the number of the first, and the words of each in one text."""
+    """Documents for an index: the number of the first, and the words of each in one text."""
 
     begin: int
     words: list[str]
 
 
 class PieceMap(Protocol):
-    """Function that applies `make_rows` to every piece, as :func:`map` does, perhaps in other processes."""
+    """A function that applies `make_rows` to every piece, as :func:`map` does, perhaps in other processes."""
 
     def __call__(
         self, function: Callable[[TextPiece], IndexRows], pieces: Iterable[TextPiece], /
@@ -57,7 +57,7 @@ class PieceMap(Protocol):
 
 
 class IndexMatches(NamedTuple):
-    """Number of documents of an index with the words, the numbers of some, and the number of documents it knows."""
+    """The number of indexed documents with the words, the numbers of some, and the number of indexed documents."""
 
     total: int
     numbers: Sequence[int]
@@ -65,12 +65,12 @@ class IndexMatches(NamedTuple):
 
 
 def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - as every report
-    """Report nothing, and never stop the work."""
+    """Return True, so that the work goes on."""
     return True
 
 
 def list_unindexed(db: Database) -> list[int]:
-    """Return the corpora with documents that no index knows yet, oldest first."""
+    """Return the corpora with documents that are not indexed yet, oldest first."""
     known = func.coalesce(search_indexes.c.documents, 0)
     query = (
         select(corpora.c.number)
@@ -94,14 +94,14 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
     corpus : int
         Number of the corpus.
     report : (done, total) -> bool
-        Called after every few thousand documents; the work ends where it gives False.
-    mapped : Map
+        Called after every few thousand documents; the work ends when it returns False.
+    mapped : PieceMap
         Finds the words of stored texts.
 
     Returns
     -------
     whole : bool
-        Whether the index knows all documents now; never where the database has no full-text index.
+        Whether all documents are indexed now; never where the database has no full-text index.
     """
     with db.read() as connection:
         if not _can_index(connection):
@@ -124,33 +124,33 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
             return True
 
 
-def query_index(connection: Connection, corpus: int, asked: str, offset: int, limit: int) -> IndexMatches | None:
-    """Look for the documents that have words beginning with all words of ``asked``; None where no index can tell."""
-    words = split_query(asked)
+def query_index(connection: Connection, corpus: int, query: str, offset: int, limit: int) -> IndexMatches | None:
+    """Find the documents with words that begin with all words of ``query``; None where there is no index."""
+    words = split_query(query)
     known = _count_indexed(connection, corpus)
     if not words or not known:
         return None
     table = _name_table(corpus)
     if connection.dialect.name == "sqlite":
         where, key = f"{table} MATCH :words", "rowid"
-        query = " AND ".join(f'"{word}"*' for word in words)
+        pattern = " AND ".join(f'"{word}"*' for word in words)
     else:
         # After five queries PostgreSQL would plan for any words, and read all documents in their order.
         connection.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
         where, key = "words @@ CAST(:words AS tsquery)", "document"
-        query = " & ".join(f"'{word}':*" for word in words)
+        pattern = " & ".join(f"'{word}':*" for word in words)
     most = offset + max(limit, COUNTED)
     every = f"FROM {table} WHERE {where}"  # the words are a parameter, and the table's name has a number only
     some = text(f"SELECT {key} {every} ORDER BY {key} LIMIT :most")
-    numbers = list(connection.execute(some, {"words": query, "most": most}).scalars())
+    numbers = list(connection.execute(some, {"words": pattern, "most": most}).scalars())
     total = len(numbers)
     if total == most:
-        total = connection.execute(text(f"SELECT count(*) {every}"), {"words": query}).scalar_one()
+        total = connection.execute(text(f"SELECT count(*) {every}"), {"words": pattern}).scalar_one()
     return IndexMatches(total, numbers[offset : offset + limit], known)
 
 
 def drop_index(connection: Connection, corpus: int) -> None:
-    """Take the index of a corpus away."""
+    """Remove the index of a corpus."""
     connection.execute(text(f"DROP TABLE IF EXISTS {_name_table(corpus)}"))
     connection.execute(delete(search_indexes).where(search_indexes.c.corpus == corpus))
 
@@ -238,7 +238,7 @@ def _join_words(words: Sequence[str], *, lite: bool) -> str:
 
 
 def _finish_index(db: Database, corpus: int) -> None:
-    """Bring the index into the form that is quick to read."""
+    """Make the index of PostgreSQL quick to read."""
     table = _name_table(corpus)
 
     def work(connection: Connection) -> None:
@@ -262,8 +262,8 @@ _UNSPACED = (
 def split_words(text: str) -> Iterator[str]:
     """Yield the words of a text in small letters, in its order, repetitions too.
 
-    A run of a script without spaces gives every pair of neighbouring letters and its last letter alone, so that any
-    part of the run is found by its own pairs.
+    A run of a script without spaces gives every pair of neighbouring letters and its last letter alone, so that the
+    pairs of any part of the run are among its own.
     """
     unspaced = _compile_patterns()[1]
     for found in _find_runs(text):
@@ -278,16 +278,16 @@ def split_words(text: str) -> Iterator[str]:
 
 
 def split_query(text: str) -> list[str]:
-    """Return the beginnings of words that a document must have to be found by a text, each once."""
+    """Return the beginnings of words that a document must have to match a text, each once."""
     unspaced = _compile_patterns()[1]
-    asked: dict[str, None] = {}
+    beginnings: dict[str, None] = {}
     for found in _find_runs(text):
         for part in unspaced.split(found):
             if len(part) > 1 and unspaced.fullmatch(part):
-                asked |= dict.fromkeys(part[place : place + 2] for place in range(len(part) - 1))
+                beginnings |= dict.fromkeys(part[place : place + 2] for place in range(len(part) - 1))
             elif part:
-                asked[part[:LONGEST]] = None
-    return list(asked)
+                beginnings[part[:LONGEST]] = None
+    return list(beginnings)
 
 
 def list_words(title: str, text: str) -> list[str]:

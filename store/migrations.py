@@ -2,7 +2,9 @@
 
 import json
 import re
+import struct
 import uuid
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -36,7 +38,7 @@ _REMOVED_SETTINGS = ("naive_bayes", "word_ratios", "bent")  # of sDATM in versio
 
 
 def _add_matches(connection: Connection) -> None:
-    """Version 2: what people decided about the topics of two runs."""
+    """Migrate to version 2: add the decisions of people about the topics of two runs."""
     then = MetaData()
     Table("runs", then, Column("number", BigInteger, primary_key=True))
     made = Table("matches", then)
@@ -50,13 +52,13 @@ def _add_matches(connection: Connection) -> None:
 
 
 def _add_lineage(connection: Connection) -> None:
-    """Version 3: which run, and which of its snapshots, a run was forked from."""
+    """Migrate to version 3: add the run and the snapshot that a run was forked from."""
     for column in ("parent", "parent_snapshot", "parent_minibatch"):
         connection.execute(text(f"ALTER TABLE runs ADD COLUMN {column} BIGINT"))
 
 
 def _add_predictions(connection: Connection) -> None:
-    """Version 4: predictions of classes, kept with their snapshots."""
+    """Migrate to version 4: add predictions of classes, kept with their snapshots."""
     then = MetaData()
     Table("snapshots", then, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("snapshots.number", ondelete="CASCADE")
@@ -74,7 +76,7 @@ def _add_predictions(connection: Connection) -> None:
 
 
 def _add_family(connection: Connection) -> None:
-    """Version 5: the run that a line of forks began with, as far as the line can still be followed."""
+    """Migrate to version 5: add the run that a line of forks began with, as far as the line can be followed."""
     connection.execute(text("ALTER TABLE runs ADD COLUMN family BIGINT"))
     found = connection.execute(text("SELECT number, parent FROM runs WHERE parent IS NOT NULL"))
     parents = {int(number): int(parent) for number, parent in found}
@@ -87,7 +89,7 @@ def _add_family(connection: Connection) -> None:
 
 
 def _add_changes(connection: Connection) -> None:
-    """Version 6: the change of the structure by an event, which was in its sentence only."""
+    """Migrate to version 6: add the change of the structure by an event, which was in its sentence only."""
     connection.execute(text("ALTER TABLE events ADD COLUMN change TEXT"))
     query = text("SELECT number, text FROM events WHERE kind IN ('pruned', 'layer added')")
     write = text("UPDATE events SET change = :change WHERE number = :number")
@@ -98,7 +100,7 @@ def _add_changes(connection: Connection) -> None:
 
 
 def _add_search_indexes(connection: Connection) -> None:
-    """Version 7: how many documents of a corpus its full-text index knows; the indexes themselves are made later."""
+    """Migrate to version 7: add the number of indexed documents of a corpus; the indexes are made later."""
     then = MetaData()
     Table("corpora", then, Column("number", BigInteger, primary_key=True))
     made = Table("search_indexes", then)
@@ -109,7 +111,7 @@ def _add_search_indexes(connection: Connection) -> None:
 
 
 def _parse_change(sentence: str) -> dict[str, Any] | None:
-    """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
+    """Read the sentence of versions up to 5 about a layer that begins, keeps all its topics, or loses some."""
     if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
         layer, after = map(int, found.groups())
         return {"layer": layer, "topics": [], "before": 0, "after": after}
@@ -124,7 +126,7 @@ def _parse_change(sentence: str) -> dict[str, Any] | None:
 
 
 def _add_second_checkpoints(connection: Connection) -> None:
-    """Version 8: the checkpoint before the last, groups of runs, the order of the queue, the identity of the store."""
+    """Migrate to version 8: add earlier checkpoints, groups, the order of the queue, the identity of the store."""
     then = MetaData()
     Table("runs", then, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("runs.number", ondelete="CASCADE")
@@ -146,7 +148,7 @@ def _add_second_checkpoints(connection: Connection) -> None:
 
 
 def _add_leases(connection: Connection) -> None:
-    """Version 9: leases of queued runs whose workers are being started, and receipts of transactions."""
+    """Migrate to version 9: add leases of runs whose workers are being started, and receipts of transactions."""
     connection.execute(text(f"ALTER TABLE runs ADD COLUMN lease {Double().compile(connection.dialect)}"))
     connection.execute(text("ALTER TABLE runs ADD COLUMN starter TEXT"))
     made = Table(
@@ -160,7 +162,7 @@ def _add_leases(connection: Connection) -> None:
 
 
 def _rename_columns(connection: Connection) -> None:
-    """Version 10: columns *options* and *request* of runs; what earlier versions wrote in rows as it is written now."""
+    """Migrate to version 10: rename columns to *options* and *request*, and rewrite rows as they are written now."""
     connection.execute(text("ALTER TABLE runs RENAME COLUMN plan TO options"))
     connection.execute(text("ALTER TABLE runs RENAME COLUMN wish TO request"))
     query = text(
@@ -168,15 +170,15 @@ def _rename_columns(connection: Connection) -> None:
         "c.meta FROM runs r JOIN corpora c ON c.number = r.corpus"
     )
     for row in connection.execute(query).mappings().all():
-        _rewrite(connection, "runs", "settings", row, _rewrite_json(row["settings"], _remove_settings))
-        _rewrite(connection, "runs", "message", row, _rewrite_sentence(row["message"]))
+        _rewrite_cell(connection, "runs", "settings", row, _rewrite_json(row["settings"], _remove_settings))
+        _rewrite_cell(connection, "runs", "message", row, _rewrite_sentence(row["message"]))
         options = _rewrite_json(row["options"], partial(_complete_options, row=row))
-        _rewrite(connection, "runs", "options", row, options)
+        _rewrite_cell(connection, "runs", "options", row, options)
     for row in connection.execute(text("SELECT number, text FROM events WHERE kind = 'finished'")).mappings().all():
-        _rewrite(connection, "events", "text", row, _rewrite_sentence(row["text"]))
+        _rewrite_cell(connection, "events", "text", row, _rewrite_sentence(row["text"]))
 
 
-def _rewrite(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
+def _rewrite_cell(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
     if value != row[column]:
         change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - names of ours
         connection.execute(change, {"value": value, "number": row["number"]})
@@ -192,12 +194,12 @@ def _rewrite_json(cell: Any, rewrite: Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _remove_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the settings that models had once, of runs in which they were off."""
+    """Return settings without those that models had once, where they were switched off."""
     return {name: value for name, value in settings.items() if name not in _REMOVED_SETTINGS or value}
 
 
 def _complete_options(options: dict[str, Any], row: RowMapping) -> dict[str, Any]:
-    """Write what a run of version 1 to 9 left to the program: the protocol of its curve, and how 0 was meant."""
+    """Return options with what versions 1 to 9 left to the program: the protocol of the curve, and the meaning of 0."""
     made = {name: value for name, value in options.items() if name != "rules"}
     if "rules" not in options:  # before there were rules, 0 meant the default
         made |= {name: options[name] or None for name in ("burn_in", "samples") if name in options}
@@ -208,7 +210,7 @@ def _complete_options(options: dict[str, Any], row: RowMapping) -> dict[str, Any
 
 
 def _write_protocol(row: RowMapping) -> dict[str, Any] | None:
-    """Return how the point perplexity of a run was measured whose row does not say it; None of a damaged corpus."""
+    """Return the protocol of the point perplexity of a run whose row lacks it; None for a damaged corpus."""
     try:
         additions = read_json(row["meta"]).get("additions", ())
         sizes = next((each for each in additions if row["number"] <= each["last_run"]), row)  # when the run began
@@ -221,18 +223,61 @@ def _write_protocol(row: RowMapping) -> dict[str, Any] | None:
 
 
 def _rewrite_sentence(sentence: Any) -> Any:
-    """Put what a point perplexity is of in brackets, as the sentences of today do."""
+    """Return a sentence with the protocol of a point perplexity in brackets, as it is written today."""
     found = type(sentence) is str and re.fullmatch(r"(.*\bpoint perplexity [\d,.]+) on ([^;()]+)", sentence)
     return f"{found[1]} ({found[2]})" if found else sentence
 
 
+def _add_checksums(connection: Connection) -> None:
+    """Migrate to version 11: add checksums to arrays, which early versions wrote without any."""
+    old = {"mark": b"TOPIARY1"}
+    connection.execute(text("DELETE FROM predictions WHERE substr(arrays, 1, 8) = :mark"), old)  # computed again
+    keys = {"corpus_blocks": "corpus, first", "snapshots": "number", "checkpoint_parts": "run, generation, part"}
+    for table, columns in keys.items():
+        begins = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - names of ours
+        for key in connection.execute(begins, old).mappings().all():
+            _seal_message(connection, table, dict(key))
+
+
+def _seal_message(connection: Connection, table: str, key: dict[str, Any]) -> None:
+    """Add checksums to the arrays that begin in a row; a checkpoint goes on in the parts that follow."""
+    where = " AND ".join(f"{name} = :{name}" for name in key)
+    size = ", size = :size" if table == "snapshots" else ""
+    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - names of ours
+    write = text(f"UPDATE {table} SET arrays = :arrays{size} WHERE {where}")  # noqa: S608
+    place = 0
+    while isinstance(blob := connection.execute(read, key).scalar(), bytes):
+        try:
+            sealed, place = _seal_frames(blob, place)
+        except struct.error:  # damaged arrays stay so, and are found as such when they are read
+            return
+        connection.execute(write, key | {"arrays": sealed, "size": len(sealed)})
+        if "part" not in key:
+            return
+        key["part"] += 1
+
+
+def _seal_frames(blob: bytes, place: int) -> tuple[bytes, int]:
+    """Return header (place 0) and frames of arrays with their checksums, and the place of the frame that follows."""
+    sealed: list[bytes] = []
+    rest = memoryview(blob)
+    while rest:
+        begin = struct.Struct("<8sI" if place == 0 else "<BI")
+        first, length = begin.unpack_from(rest)
+        head = begin.pack(b"TOPIARY2" if place == 0 else first, length)
+        (payload,) = struct.unpack_from(f"{length}s", rest, begin.size)
+        sealed += [head, struct.pack("<I", zlib.crc32(payload, zlib.crc32(head, place))), payload]
+        rest, place = rest[begin.size + length :], place + 1
+    return b"".join(sealed), place
+
+
 def _add_validation(connection: Connection) -> None:
-    """Version 11: how many documents of a corpus are for validation; those of earlier versions have none."""
+    """Migrate to version 12: add the number of validation documents of a corpus; earlier versions had none."""
     connection.execute(text("ALTER TABLE corpora ADD COLUMN validation_documents BIGINT NOT NULL DEFAULT 0"))
 
 
 def draw_identity() -> str:
-    """Return a text that no other store has."""
+    """Return a new identity, which no other store has."""
     return uuid.uuid4().hex
 
 
@@ -246,7 +291,8 @@ STEPS: Mapping[int, MigrationStep] = {
     7: _add_second_checkpoints,
     8: _add_leases,
     9: _rename_columns,
-    10: _add_validation,
+    10: _add_checksums,
+    11: _add_validation,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""
@@ -267,26 +313,26 @@ def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, r
 
     Parameters
     ----------
-    database : Store
+    database : MigratedStore
         The database just opened.
     place : str
         Its name for people.
     lock : callable
         Keeps other programs from changing the tables until the transaction ends.
     readonly : bool
-        Only look.
+        Whether nothing may be changed.
 
     Returns
     -------
     changed : bool
-        Whether there were no tables, or older ones.
+        Whether there were no tables or older ones.
 
     Raises
     ------
     NotFound
         When it is to be read only and has no tables yet.
     SchemaMismatch
-        When the version cannot be used.
+        When the version is not supported.
     """
     with database.read() as connection:
         version = read_version(connection, place)

@@ -69,7 +69,7 @@ def make_folder(path: Path) -> None:
 def make_file(path: Path) -> None:
     """Make a new store's file, for its owner only; SQLite gives its further files the same rights.
 
-    One that is there keeps the rights it has, for its owner may have opened it to a group; see `restrict_rights`.
+    An existing file keeps its rights, because its owner may have opened it to a group; see `restrict_rights`.
     """
     with suppress(FileExistsError):
         try:
@@ -82,7 +82,7 @@ def make_file(path: Path) -> None:
 
 
 def restrict_rights(path: Path) -> None:
-    """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
+    """Remove the rights of others once, when the tables change: older versions of Topiary did not restrict them."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         with suppress(OSError):  # not there, or not this user's
             path.with_name(name).chmod(0o600)
@@ -97,9 +97,9 @@ class StoreIdentity:
     Parameters
     ----------
     place : str
-        Its name for people.
+        Name of the store for people.
     path : Path, optional
-        Its file, where it is one.
+        File of the store, where it is one.
     """
 
     def __init__(self, place: str, path: Path | None = None) -> None:
@@ -117,12 +117,12 @@ class StoreIdentity:
             self._file = _identify_file(self._path)
 
     def check_file(self) -> None:
-        """Refuse to go on where the file is gone, or is another one.
+        """Refuse to go on when the file is gone or was replaced.
 
         Raises
         ------
         ReplacedStore
-            With what happened, and what to do.
+            Says what happened and what to do.
         """
         if self._path is None or self._file is None:
             return
@@ -132,7 +132,7 @@ class StoreIdentity:
                 f"the store {self._place} was deleted or moved away while it was open; put it back, or end this program"
             )
         if now != self._file:
-            raise self._another()
+            raise self._make_error()
 
     def check_identity(self, connection: Connection) -> None:
         """Read every few seconds whether the tables are still those of this store.
@@ -157,9 +157,9 @@ class StoreIdentity:
             ) from error
         if found != [self.drawn]:
             self._looked = 0.0
-            raise self._another()
+            raise self._make_error()
 
-    def _another(self) -> ReplacedStore:
+    def _make_error(self) -> ReplacedStore:
         return ReplacedStore(
             f"another store has taken the place of {self._place} since it was opened; end this program and start it "
             "again to use that one"

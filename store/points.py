@@ -1,6 +1,6 @@
 """Points: the measured curves of a run, one number per row.
 
-A value that is damaged is read as NaN, and a row whose other cells are is left out; `topiary check` counts both.
+A damaged value is read as NaN, and a row with other damaged cells is left out; `topiary check` counts both.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from store.arrays import Array
 from store.database import Database, retry_reads
-from store.run_rows import own_run
 from store.tables import points
 
 _AT_ONCE = 5000
@@ -45,23 +44,6 @@ class Series(NamedTuple):
 _COLUMNS = [points.c[name] for name in Point._fields]
 
 
-def append_points(db: Database, run: int, attempt: int, points: Iterable[Point]) -> None:
-    """Add points to a run.
-
-    Raises
-    ------
-    LostClaim
-        When another attempt has taken over.
-    """
-    rows = list(points)
-
-    def work(connection: Connection) -> None:
-        own_run(connection, run, attempt)
-        insert_points(connection, run, rows)
-
-    db.transact(work)
-
-
 def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> None:
     """Add points inside a transaction that owns the run."""
     values = [{"run": run} | Point(*row)._asdict() for row in rows]
@@ -71,7 +53,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
 
 @retry_reads
 def read_new_points(
-    db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
+    db: Database, run: int, cursor: int = 0, *, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
     """Return the points after ``cursor``, oldest first, found by index.
 
@@ -82,9 +64,7 @@ def read_new_points(
     run : int
         The run's number.
     cursor : int
-        0 at first, then what the last call gave.
-    names : sequence of str, optional
-        Only these curves.
+        0 at first, then the cursor of the last call.
     limit : int
         At most so many points.
 
@@ -97,12 +77,10 @@ def read_new_points(
 
     Notes
     -----
-    A claim deletes points later than the checkpoint and the run writes them again under new numbers: a
-    reader that keeps points forgets those from a new point's mini-batch on when the run's attempt changes.
+    A claim deletes points later than the checkpoint, and the run writes them again under new numbers: when the attempt
+    of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
     query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
-    if names is not None:
-        query = query.where(points.c.name.in_(names))
     with db.read() as connection:
         rows = connection.execute(query.order_by(points.c.number).limit(limit)).all()
         if len(rows) == limit:
@@ -113,7 +91,7 @@ def read_new_points(
 
 @retry_reads
 def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
-    """Return one whole curve, thinned evenly by the database for the eye; its first and last points are kept.
+    """Return a curve, thinned evenly by the database for plots; its first and last points are kept.
 
     Parameters
     ----------
@@ -143,7 +121,7 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     curves : list of (name, layer, Series)
         Each in the order of its mini-batches.
     cursor : int
-        For `read_new_points`, which tells what comes later.
+        For `read_new_points`, which returns later points.
     """
     mine = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(mine).group_by(points.c.name, points.c.layer)
@@ -236,7 +214,7 @@ def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
 
 
 def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
-    """Return a point as it is stored; None where its cells do not tell it from others."""
+    """Return a stored point; None where the cells that identify it are damaged."""
     if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
         return Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
     return None

@@ -1,7 +1,7 @@
 """The order in which queued runs start, and leases on those whose workers are being started.
 
-They start in the order of their numbers, unless a person moved one.  A program that starts a worker takes a lease on
-its run first, so that several servers and commands start one worker all together; the worker's claim ends the lease.
+Runs start in the order of their numbers, unless a person moved one.  A program that starts a worker first takes a
+lease on its run, so that several servers and commands do not start several workers; the worker's claim ends the lease.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from store.errors import Conflict
 from store.run_rows import RunRow
 from store.tables import runs
 
-_APART = 1e-6  # two places that had become the same
+_APART = 1e-6  # distance of two places that had become equal
 
 
 @retry_reads
@@ -26,9 +26,9 @@ def list_waiting(db: Database) -> list[RunRow]:
 
 
 def move_run(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
-    """Let a queued run start before another one, else first of all, or last.
+    """Move a queued run before another one, else to the beginning or the end.
 
-    The others keep their order, and runs that are ordered later wait behind all of these.
+    The others keep their order, and later runs are added at the end.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     before : int, optional
         Another queued run.
     last : bool
-        Behind all others; ``before`` is not looked at.
+        Move it to the end; ``before`` is then ignored.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     Raises
     ------
     Conflict
-        When one of the two does not wait.
+        When one of the two is not queued.
     NotFound
         When there is no such run.
     """
@@ -71,13 +71,13 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
 
 
 def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float) -> list[int]:
-    """Take a lease on queued runs, which others then leave alone.
+    """Take a lease on queued runs, so that no other program starts them.
 
     Parameters
     ----------
     db : Database
     choose : (rows) -> numbers
-        Given every run as it is now, chooses among the queued ones; no other program takes a lease meanwhile.
+        Called with all runs, chooses among the queued ones; no other program can take a lease meanwhile.
     seconds : float
         After which the lease expires, by the database's clock.
 
@@ -90,8 +90,7 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
     def work(connection: Connection) -> list[int]:
         waiting = select(runs.c.number).where(runs.c.state == "queued").order_by(runs.c.number)
         connection.execute(waiting.with_for_update()).all()
-        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
-        chosen = list(choose(rows))
+        chosen = list(choose(run_rows.read_runs(connection)))
         for number in chosen:
             run_rows.update_run(connection, number, lease=now() + seconds, starter={})
         return chosen
@@ -100,7 +99,7 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
 
 
 def record_starter(db: Database, run: int, process: dict[str, Any]) -> None:
-    """Record the process of the worker that was started under a lease; nothing when it has claimed the run."""
+    """Record the process of the worker that was started under a lease, unless it has claimed the run already."""
 
     def work(connection: Connection) -> None:
         mine = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
@@ -130,7 +129,7 @@ def _read_waiting(connection: Connection) -> list[RunRow]:
 
 
 def _write_places(connection: Connection, numbers: list[int], places: list[float]) -> None:
-    """Give the runs, in their new order, the places that they had together."""
+    """Distribute the places of the runs among them in their new order."""
     ahead = float("-inf")
     for number, old in zip(numbers, places, strict=True):
         ahead = max(old, ahead + _APART)

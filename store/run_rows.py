@@ -1,4 +1,4 @@
-"""Rows of the table of runs: read as frozen copies, held, changed and taken away."""
+"""Rows of the table of runs: read as frozen copies, locked, changed and deleted."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ _MOST = 1 << 48  # mini-batches, or attempts: more is damage
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
 
-# What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
+# The parts of the JSON of a row that readers rely on; other parts are not checked.
 _LAYERS = match_list(match_whole(1))
 _VALUES = match_object(
     {"layers": match_list(match_whole(1), 1)}, lambda value: is_plain(value) or match_list(is_plain)(value)
@@ -95,7 +95,7 @@ def _match_options(value: Any) -> bool:
     )
 
 
-# All others are written again by a worker that takes the run over, or by people.
+# Cells that nothing writes again; a worker that takes the run over, or people, write all others.
 _NEEDED = frozenset(
     ("number", "corpus", "model", "inference", "settings", "options", "seed", "state", "attempt", "planned")
 )
@@ -108,15 +108,15 @@ class RunRow:
     Attributes
     ----------
     layers : tuple of int
-        Widths as they are now; where they are learnt, not those of the settings.
+        Present widths; where they are learnt, these differ from the settings.
     seconds : float
         Training time so far.
     planned : int
         Mini-batches the run is to have in the end.
     message : str
-        What it is doing now, or why it failed, for eyes.
+        Its present activity, or why it failed, for people.
     process : dict
-        The worker: pid, when the process was created, host; what its helpers on a cluster last said (``cluster``).
+        The worker: pid, creation time of the process, host; the last reports of its cluster (``cluster``).
     heartbeat_age : float or None
         Seconds since the worker last wrote, by the database's clock at the moment of reading.
     parent, parent_snapshot, parent_minibatch : int or None
@@ -126,14 +126,14 @@ class RunRow:
     run_group : int or None
         Of runs ordered together, the number of the first of them.
     place : float or None
-        Where a person put it in the queue; see `order`.
+        Place in the queue where a person moved it; see `order`.
     lease_left : float or None
-        Seconds, by the database's clock, for which the worker that is being started for it may take; negative when they
-        are over; None when none is.
+        Seconds, by the database's clock, until the lease of a worker that is being started ends; negative when it has
+        ended; None when there is no lease.
     starter : dict
-        That worker, as `process`; empty until its process is known.
+        The process of that worker, as `process`; empty until it is known.
     damage : str
-        The cells of the row that cannot be read and why, in words; what stands for them here is neutral.
+        The cells of the row that cannot be read and why, for people; neutral values replace them.
     unusable : bool
         Whether cells among these are needed to train it, to go on with it or to place documents in its topics.
     """
@@ -177,7 +177,7 @@ class RunRow:
 
     @property
     def order(self) -> tuple[float, int]:
-        """Sort key of queued runs: where a person put them, else when they were created."""
+        """The sort key of queued runs: the place that a person chose, else the number."""
         return (self.number if self.place is None else self.place, self.number)
 
     @property
@@ -191,7 +191,7 @@ class RunRow:
         Raises
         ------
         DamagedRow
-            With the cells, and what to do.
+            Names the cells and what to do.
         """
         if self.unusable:
             raise DamagedRow(
@@ -216,6 +216,11 @@ def read_run(connection: Connection, n: int) -> RunRow:
     if row is None:
         raise make_missing_error(n)
     return make_row(row)
+
+
+def read_runs(connection: Connection) -> list[RunRow]:
+    """Return all runs, oldest first."""
+    return [make_row(row) for row in connection.execute(select_runs().order_by(runs.c.number))]
 
 
 def lock_run(connection: Connection, n: int) -> RunRow:
@@ -311,10 +316,10 @@ _PARTS = (
 
 
 def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
-    """Delete what is later than the run's checkpoint; its mini-batch and seconds (0, 0 without one).
+    """Delete what is later than the run's checkpoint; return its mini-batch and seconds (0, 0 without one).
 
-    A resumed run then writes exactly the rows that a run never stopped has.  The snapshot of mini-batch 0 is what
-    a fork begins with, and stays.
+    A resumed run then writes exactly the rows of a run that never stopped.  The snapshot of mini-batch 0, with which a
+    fork begins, stays.
     """
     _drop_damaged_checkpoints(connection, run)
     found = connection.execute(
@@ -332,7 +337,7 @@ def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
 
 
 def _drop_damaged_checkpoints(connection: Connection, run: int) -> None:
-    """Remove rows of checkpoints that do not say what they are of; the one before takes the place of the last."""
+    """Remove damaged rows of checkpoints; the one before replaces the last."""
     for table in (earlier_checkpoints, checkpoints):
         row = connection.execute(
             select(table.c.generation, table.c.minibatch, table.c.seconds).where(table.c.run == run)
@@ -365,7 +370,7 @@ def remove_run(db: Database, run: int) -> None:
 
 
 def sweep_runs(db: Database) -> None:
-    """Finish the deletions that were killed half way."""
+    """Finish deletions that were killed."""
     with db.read() as connection:
         numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
     for number in numbers:
@@ -386,7 +391,7 @@ def delete_piecewise(db: Database, table: Table, mine: ColumnElement[bool], orde
 
 _AT_ONCE = 500  # rows asked for by number in one statement; databases bound how many numbers it may have
 
-# What else is in a row is large or never changes; layers, process and traceback are written with one of these.
+# Other columns are large or never change; layers, process and traceback are written together with one of these.
 _SIGNS = (
     "number", "state", "name", "request", "attempt", "minibatch", "planned", "seconds", "tokens_per_second",
     "point_perplexity", "averaged_perplexity", "message", "started", "ended", "heartbeat",
@@ -396,7 +401,7 @@ _Signs: TypeAlias = tuple[Any, ...]  # sets of plain tuples are compared without
 
 
 class RunWatch:
-    """Every run as it is now; a row that is the same as at the last look is the same object.  One caller at a time.
+    """A reader of all runs that returns unchanged rows as the same objects.  One caller at a time.
 
     Parameters
     ----------
@@ -414,13 +419,13 @@ class RunWatch:
             found = [tuple(row) for row in connection.execute(_LOOK).all()]
             signs = frozenset(found)
             stale = {each[0] for each in signs - self._signs} | {each[0] for each in found if each[1] == "running"}
-            fresh = {row.number: row for row in _read_runs(connection, stale)}
+            fresh = {row.number: row for row in _read_some_runs(connection, stale)}
         self._signs = signs
         self._rows = {each[0]: fresh[each[0]] if each[0] in stale else self._rows[each[0]] for each in found}
         return self._rows
 
 
-def _read_runs(connection: Connection, numbers: Iterable[int]) -> Iterator[RunRow]:
+def _read_some_runs(connection: Connection, numbers: Iterable[int]) -> Iterator[RunRow]:
     ordered = sorted(numbers)
     for start in range(0, len(ordered), _AT_ONCE):
         some = ordered[start : start + _AT_ONCE]

@@ -35,10 +35,10 @@ def create_run(
     Parameters
     ----------
     fork : int, optional
-        Number of a snapshot of another run.  It becomes the first snapshot of this one, at mini-batch 0, and
-        the names of its topics come with it; so nothing that happens to the parent matters any more.
+        Number of a snapshot of another run.  It is copied as the first snapshot of this one, at mini-batch 0, with the
+        names of its topics, so that changes of the parent do not matter later.
     group : int, optional
-        Number of the first of the runs that are ordered together with it; 0: it is the first itself.
+        Number of the first of the runs that are created together; 0: this is the first one.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def get_run(db: Database, n: int) -> RunRow:
 def list_runs(db: Database) -> list[RunRow]:
     """Return all runs, oldest first."""
     with db.read() as connection:
-        return [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
+        return run_rows.read_runs(connection)
 
 
 def delete_run(db: Database, n: int) -> None:
@@ -125,8 +125,7 @@ def delete_run(db: Database, n: int) -> None:
 def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
     """Take a run over for this process, as a new attempt that starts from the run's checkpoint.
 
-    Whatever is later than the checkpoint (everything, without one) is deleted: points, snapshots, events.  An
-    event tells of the claim.
+    Points, snapshots and events later than the checkpoint are deleted (all without one).  An event records the claim.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
     n : int
         The run's number.
     process : dict
-        Who claims: pid, when the process was created, host.
+        The claiming process: pid, creation time, host.
     force : bool
         The caller knows that the process of a running run is dead.
 
@@ -158,7 +157,7 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
             raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
         minibatch, seconds = run_rows.rewind_run(connection, n)
         measures = read_last_values(connection, n, MEASURES)
-        request = row.request if row.state == "queued" else "run"  # what people asked for while it waited still counts
+        request = row.request if row.state == "queued" else "run"  # a request made while it was queued still counts
         run_rows.update_run(
             connection,
             n,
@@ -200,12 +199,12 @@ def record_progress(
 ) -> str:
     """Record points, progress and a heartbeat in one short transaction.
 
-    A measure left out keeps its last value, and so does ``process``: who the worker is, and what it adds to that.
+    A measure left out keeps its last value, and so does ``process``, the worker and its cluster.
 
     Returns
     -------
     request : {"run", "pause", "stop"}
-        What people want of the run.
+        The request of people to the run.
 
     Raises
     ------
@@ -234,7 +233,7 @@ def record_layers(
     layers: Sequence[int],
     happened: Sequence[tuple[str, str, events.StructureChange | None]] = (),
 ) -> None:
-    """Write the widths that a run has now, and events (kind, text, change or None) that happened.
+    """Write the present widths of a run, and events (kind, text, change or None).
 
     Raises
     ------
@@ -250,28 +249,28 @@ def record_layers(
     db.transact(work)
 
 
-def send_request(db: Database, n: int, wanted: str) -> RunRow:
-    """Ask a run to pause, to stop or to go on; its worker reads that at its next beat.
+def send_request(db: Database, n: int, request: str) -> RunRow:
+    """Ask a run to pause, to stop or to go on; its worker reads the request at its next beat.
 
-    A paused run has no worker: asked to stop, it is stopped at once.
+    A paused run has no worker, so a request to stop stops it at once.
 
     Raises
     ------
     Conflict
-        When the run neither waits nor trains.
+        When the run is neither queued nor training.
     """
-    if wanted not in REQUESTS:
-        raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {wanted!r}")
+    if request not in REQUESTS:
+        raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {request!r}")
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.lock_run(connection, n)
-        if row.state == "paused" and wanted == "stop":
-            run_rows.update_run(connection, n, state="stopped", request=wanted)
+        if row.state == "paused" and request == "stop":
+            run_rows.update_run(connection, n, state="stopped", request=request)
         elif row.state in ("queued", "running"):
-            run_rows.update_run(connection, n, request=wanted)
+            run_rows.update_run(connection, n, request=request)
         else:
             way = "" if row.state == "finished" else "; resume it first"
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wanted}{way}")
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{way}")
         return run_rows.read_run(connection, n)
 
     return db.transact(work)
@@ -312,7 +311,7 @@ def requeue_run(db: Database, n: int) -> RunRow:
 
 
 def finish_run(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
-    """End an attempt as paused, stopped, finished or failed; an event tells of it.
+    """End an attempt as paused, stopped, finished or failed; an event records it.
 
     Raises
     ------
@@ -336,9 +335,9 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
 
 
 def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
-    """End a run without a worker, as the attempt after that of its lost worker; an event tells of it.
+    """End a run without a worker, as the attempt after that of its lost worker; an event records it.
 
-    Everything written stays: only a worker that goes on with the run takes back what is later than its checkpoint.
+    Everything written stays until a worker goes on with the run and deletes what is later than its checkpoint.
 
     Parameters
     ----------
@@ -417,5 +416,5 @@ def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> No
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])
     connection.execute(insert(snapshots).from_select(columns, copied))
     names = select(literal(run), topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text)
-    report = names.where(topic_labels.c.run == origin["parent"])
-    connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], report))
+    copied_names = names.where(topic_labels.c.run == origin["parent"])
+    connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], copied_names))

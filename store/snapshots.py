@@ -1,6 +1,6 @@
-"""Snapshots, for eyes: small, append-only, thinned with age, and the predictions that are kept with them.
+"""Snapshots for the pages: small, append-only, thinned with age, and the predictions that are kept with them.
 
-A snapshot that turns out damaged is passed over from then on.
+A snapshot that turns out damaged is skipped from then on.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from store.run_rows import own_run
 from store.tables import predictions, runs, snapshots
 
 log = logging.getLogger("topiary.store")
-_RUNS_AT_ONCE = 500  # in one question
+_RUNS_AT_ONCE = 500  # in one query
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def append_snapshot(
     arrays: Mapping[str, Array],
     most: int | None = None,
 ) -> SnapshotRow:
-    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.snapshots`; ``most`` may stay.
+    """Add a snapshot, floats as float32, and delete older ones by `choose_kept`; at most ``most`` stay.
 
     A second snapshot of the same mini-batch replaces the first.
 
@@ -72,7 +72,7 @@ def append_snapshot(
 
 @retry_reads
 def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
-    """Return all snapshots kept of a run, oldest first, but those known to be damaged."""
+    """Return all snapshots of a run, oldest first, without those known to be damaged."""
     with db.read() as connection:
         return [
             _make_row(row) for row in connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch))
@@ -91,9 +91,9 @@ def find_latest(db: Database, run: int) -> SnapshotRow | None:
 def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     """Return the newest snapshot of each of some runs, in few queries; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
-    request = sorted(runs)
-    for first in range(0, len(request), _RUNS_AT_ONCE):
-        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE]) & _exclude_damaged(db)
+    numbers = sorted(runs)
+    for first in range(0, len(numbers), _RUNS_AT_ONCE):
+        some = snapshots.c.run.in_(numbers[first : first + _RUNS_AT_ONCE]) & _exclude_damaged(db)
         last = func.max(snapshots.c.minibatch).label("end")
         ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
         here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
@@ -122,9 +122,9 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
     Raises
     ------
     NotFound
-        When it does not exist, or was given up as the run grew.
+        When it does not exist, or was deleted as the run grew.
     DamagedSnapshot
-        When its bytes are not those that were written; the functions above then give an earlier one.
+        When its bytes are not those that were written; the functions above return an earlier one from then on.
     """
     blob = _read_blob(db, number)
     try:
@@ -134,7 +134,7 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
 
 
 def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
-    """Return the newest snapshot of a run, or at or before a mini-batch, whose bytes are intact; they are read."""
+    """Return the newest intact snapshot of a run, or at or before a mini-batch; its bytes are verified."""
     while True:
         row = find_latest(db, run) if minibatch is None else find_snapshot(db, run, minibatch)
         if row is None or check_snapshot(db, row):
@@ -142,21 +142,13 @@ def find_sound(db: Database, run: int, minibatch: int | None = None) -> Snapshot
 
 
 def check_snapshot(db: Database, row: SnapshotRow) -> bool:
-    """Return whether the bytes of a snapshot are those that were written; else it is passed over from now on."""
+    """Return whether the bytes of a snapshot are those that were written; else it is skipped from now on."""
     try:
         verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
         log.warning("%s", _note_damage(db, row.number))
         return False
     return True
-
-
-@retry_reads
-def list_damaged(db: Database) -> list[SnapshotRow]:
-    """Return the snapshots that turned out damaged while this database was open."""
-    with db.read() as connection:
-        found = connection.execute(select(*_COLUMNS).where(snapshots.c.number.in_(sorted(db.damaged))))
-        return [_make_row(row) for row in found]
 
 
 @retry_reads
@@ -187,12 +179,12 @@ def _make_gone_error(number: int) -> NotFound:
 
 
 def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a snapshot, which are not read for it.
+    """Return the shapes of the arrays of a snapshot without reading them.
 
     Raises
     ------
     NotFound
-        When it does not exist, or was given up as the run grew.
+        When it does not exist, or was deleted as the run grew.
     """
     head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
     with db.read() as connection:
@@ -226,7 +218,7 @@ LATEST = 16
 
 
 def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]:
-    """Return the mini-batch numbers of the snapshots to keep, out of those there are; at most ``most``, at least 2."""
+    """Return the mini-batches of the snapshots to keep; at most ``most``, at least 2."""
     present = sorted(set(minibatches))
     if not present:
         return set()
@@ -280,7 +272,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     snapshot : int
         Its number.
     made_by : str
-        Names everything else that decides the result: only who gives the same to `load_snapshot` finds them.
+        Describes everything else that decides the result; `load_predictions` needs the same text.
     arrays : mapping of str to array
 
     Raises
@@ -338,7 +330,7 @@ def check_predictions(db: Database, snapshot: int) -> bool:
 
 
 def _hold_snapshot(connection: Connection, snapshot: int) -> None:
-    """Hold the snapshot's row until the transaction ends; that of its run stays free for the worker."""
+    """Lock the row of a snapshot until the transaction ends; that of its run stays free for the worker."""
     query = (
         select(snapshots.c.number)
         .join(runs, runs.c.number == snapshots.c.run)

@@ -1,4 +1,4 @@
-"""The tables, written once for both databases; assets/guide/store.md describes them for people."""
+"""The tables of both databases; assets/guide/store.md describes them for people."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 11
+VERSION = 12
 
 
 class PlainText(TypeDecorator[str]):
@@ -78,7 +78,7 @@ class JsonText(TypeDecorator[Any]):
 
 
 class ArrayBytes(LargeBinary):
-    """Bytes; what SQLite keeps of another kind comes as bytes that hold no arrays, and is noticed as those are."""
+    """Bytes; a value of another kind in SQLite is read as bytes without arrays, and found damaged like those."""
 
     cache_ok = True
 
@@ -95,7 +95,7 @@ def _convert_number(value: Any) -> Any:
 
 
 def _make_number() -> Column[int]:
-    """Make a number never given twice, not even after the newest row was deleted: cursors and caches rely on it."""
+    """Make a number that is never used twice, even after the newest row was deleted: cursors and caches rely on it."""
     return Column("number", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True)
 
 
@@ -126,14 +126,14 @@ schema_version = Table(
     "schema_version",
     metadata,
     Column("version", Integer, primary_key=True),
-    Column("identity", PlainText),  # of this store among all others, drawn when it is made; a copy keeps it
+    Column("identity", PlainText),  # drawn when the store is made; a copy keeps it
 )
 
 corpora = Table(
     "corpora",
     metadata,
     _make_number(),
-    Column("name", PlainText, unique=True),  # NULL while the corpus is being written or taken away
+    Column("name", PlainText, unique=True),  # NULL while the corpus is being written or deleted
     Column("state", PlainText, nullable=False),  # ready | incomplete
     _make_whole("documents"),
     _make_whole("train_documents"),

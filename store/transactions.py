@@ -28,7 +28,7 @@ def is_locked(error: DBAPIError) -> bool:
 
 
 def is_unreachable(error: DBAPIError) -> bool:
-    """Return whether PostgreSQL went away, is about to, or is not quite there again."""
+    """Return whether PostgreSQL is gone, stopping or starting."""
     if isinstance(error.orig, sqlite3.Error):
         return False
     if error.connection_invalidated:
@@ -38,13 +38,13 @@ def is_unreachable(error: DBAPIError) -> bool:
 
 
 def read_first_line(error: DBAPIError) -> str:
-    """Return what the database said, without what it added."""
+    """Return the first line of the message of the database."""
     return (str(error.orig).strip().splitlines() or ["no further words"])[0]
 
 
 @contextmanager
 def translate_errors(place: str) -> Iterator[None]:
-    """Turn what the database says about its circumstances into a sentence."""
+    """Turn errors of the database about its circumstances into sentences."""
     try:
         yield
     except DBAPIError as error:
@@ -72,7 +72,7 @@ def _describe_error(error: DBAPIError, place: str) -> str | None:
 
 
 def describe_sqlite_error(code: int, place: str, origin: sqlite3.Error) -> str | None:
-    """Describe a code of SQLite for the store at ``place``; None where it says nothing of the circumstances."""
+    """Describe an error code of SQLite for the store at ``place``; None for codes that are not about circumstances."""
     if code in LOCKED_SQLITE:
         return f"the store {place} was kept locked by another program; try again when it is done"
     return {
@@ -98,7 +98,7 @@ class Receipt(NamedTuple):
 
 
 class _ThreadWriter(threading.local):
-    """Count of the transactions of a thread: two threads with one row would confuse their receipts."""
+    """The counter of the transactions of a thread; threads that shared a row would confuse their receipts."""
 
     def __init__(self) -> None:
         self.name = uuid.uuid4().hex

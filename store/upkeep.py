@@ -1,4 +1,4 @@
-"""Copies of a store, and taking away what it can do without: `topiary backup` and `topiary prune`."""
+"""Copies of a store, and removal of what it does not need: `topiary backup` and `topiary prune`."""
 
 import os
 import shutil
@@ -39,16 +39,16 @@ ROWS, BLOBS = 2000, 1  # read at a time, of tables without and with arrays
 
 
 def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> int:
-    """Copy a store into a new SQLite file, as it is at one moment; other programs go on working with it meanwhile.
+    """Copy the state of a store at one moment into a new SQLite file; other programs can use it meanwhile.
 
     Parameters
     ----------
     db : Database
         SQLite, or PostgreSQL, whose tables are copied row by row.
     target : Path
-        There is nothing yet; only its owner may read it.
+        A file that does not exist yet; only its owner may read it.
     tell : (words, share) -> None
-        Hears how much is done.
+        Called with how much is done.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
     Raises
     ------
     StoreError
-        When the file is there already, or cannot be written; then there is none.
+        When the file exists already or cannot be written; no part of it is left then.
     """
     if target.exists():
         raise StoreError(f"{target} is there already; give the backup another name")
@@ -71,8 +71,8 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
         size = part.stat().st_size
         part.rename(target)
     except (OSError, sqlite3.Error) as error:
-        said = getattr(error, "strerror", None) or error
-        raise StoreError(f"the backup {target} cannot be written ({said}); make room, or give another file") from error
+        cause = getattr(error, "strerror", None) or error
+        raise StoreError(f"the backup {target} cannot be written ({cause}); make room, or give another file") from error
     finally:
         for path in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm", "-journal"))):
             with suppress(OSError):
@@ -81,8 +81,8 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
 
 
 def _copy_file(db: Database, part: Path, tell: Progress) -> None:
-    """Page by page, inside one reading transaction: writers do not wait for it, and it sees none of what they do."""
-    with db.read():  # says in a sentence what is wrong with the store
+    """Copy pages inside one reading transaction, which neither blocks writers nor sees their changes."""
+    with db.read():  # raises a sentence if the store is damaged
         pass
     uri = f"{Path(str(db.path)).as_uri()}?mode=ro"
     with (
@@ -104,7 +104,7 @@ def _settle_copy(part: Path) -> None:
 
 def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
     copy = open_database(part)
-    copy.identity.drawn = None  # that of the source takes its place
+    copy.identity.drawn = None  # the identity of the source replaces it
     try:
         with db.read() as source:
             for table in metadata.sorted_tables:
@@ -117,7 +117,7 @@ def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
 
 
 def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress) -> None:
-    """Values as the databases hold them, past all types of ours, so that NULL stays NULL."""
+    """Copy the raw values of a table, without our types, so that NULL stays NULL."""
     names = [column.name for column in table.columns]
     at_once = BLOBS if {"arrays", "texts"} & {*names} else ROWS
     read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - names of ours
@@ -135,7 +135,7 @@ def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress
 
 
 def _keep_numbers(source: Connection, copy: Database) -> None:
-    """Numbers go on where they were, so that none is ever given twice."""
+    """Continue the numbers where they were, so that none is ever used twice."""
     for table in metadata.tables.values():
         if "number" not in table.columns:
             continue
@@ -169,7 +169,7 @@ class PruneRule(NamedTuple):
 
 
 class PruneItem(NamedTuple):
-    """Something that can go: what it is, how many bytes it takes, and what takes it away."""
+    """Something that can be removed: what it is, its size in bytes, and the function that removes it."""
 
     what: str
     size: int
@@ -179,11 +179,11 @@ class PruneItem(NamedTuple):
 def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
     """Return what would be removed, in the order in which it would be.
 
-    Besides what the rule names: what killed imports and deletions left behind, parts of checkpoints that were never
-    finished, and the checkpoints of finished runs, which nothing reads any more.
+    In addition to the snapshots of the rule these are the rows of killed imports and deletions, parts of unfinished
+    checkpoints, and the checkpoints of finished runs, which nothing reads any more.
     """
     with db.read() as connection:
-        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
+        rows = run_rows.read_runs(connection)
     items = [*_find_left_corpora(db), *_find_left_runs(db)]
     for row in rows:
         items += _find_checkpoints(db, row)
@@ -193,13 +193,13 @@ def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
 
 
 def vacuum_store(db: Database) -> None:
-    """Give the space of what was deleted back to the disk.
+    """Return the space of deleted rows to the disk.
 
     Raises
     ------
     StoreError
-        When others use the store, or a file's copy has no room; what was deleted is deleted all the same, and its
-        space is used again for what comes next.
+        When others use the store, or there is no room for a copy of the file; the rows are deleted all the same, and
+        their space is used again.
     """
     again = "its space is used again for what comes next; prune again when nothing trains"
     if db.path is None:
@@ -251,7 +251,7 @@ def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
     with db.read() as connection:
         try:
             whole = checkpoints.list_generations(connection, row.number)
-        except DamagedArrays:  # it is not known which parts are whose; the worker that goes on sees to it
+        except DamagedArrays:  # it is not known which parts belong to it; the next worker removes them
             return
         parts = checkpoint_parts.c.run == row.number
         size = _sum_bytes(connection, checkpoint_parts, "arrays", parts)
@@ -277,7 +277,7 @@ def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[Prun
         kept = [each for each in kept if each not in broken]
         if broken:
             yield _make_snapshot_item(row, broken, "damaged ")
-    begins = row.parent is not None and row.state != "finished"  # with its first one, when it is resumed from nothing
+    begins = row.parent is not None and row.state != "finished"  # a fork begins with its first snapshot
     movable = [each for each in kept if not (begins and each.minibatch == 0)]
     chosen = _choose_snapshots(movable, rule)
     gone = [each for each in movable if each.minibatch not in chosen]

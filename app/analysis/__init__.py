@@ -1,1 +1,1 @@
-"""From the arrays of a snapshot to what people look at: hierarchies, comparisons, inference, predictions."""
+"""Results computed from the arrays of a snapshot: hierarchies, comparisons, inference, predictions."""

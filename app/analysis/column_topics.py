@@ -1,6 +1,6 @@
-"""Topics of the columns of a table: groups of items above layer 1, of models of rows and columns (double DEF).
+"""Topics of the columns of a table: groups of items above layer 1, in models of rows and columns (double DEF).
 
-Layer 1 is shared: what a topic of the rows there does to the columns is where the columns' own hierarchy begins.
+Rows and columns share layer 1; the columns' own hierarchy begins with the weights that its topics give to columns.
 """
 
 from typing import NamedTuple
@@ -22,11 +22,11 @@ class ColumnTopic(NamedTuple):
     layer, rank : int
         1 = most popular.
     number : int
-        Its identity, which lasts.
+        The identity of the topic, the same in every snapshot.
     share : float
-        Of the popularity of its layer, 0 to 1.
+        The share of the popularity of its layer, 0 to 1.
     items : tuple of TopicWord
-        The columns that it is most about, with their weights in it.
+        The columns with the largest weights in it.
     """
 
     layer: int
@@ -37,7 +37,7 @@ class ColumnTopic(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its first three items."""
+        """The first three items."""
         return " ".join(item.text for item in self.items[:TITLE_WORDS])
 
 
@@ -49,38 +49,38 @@ class Above(NamedTuple):
 
 
 def list_column_layers(hierarchy: Hierarchy) -> range:
-    """Layers of which there are topics of columns; none where the model has no such."""
+    """Return the layers that have topics of columns; none for models without such topics."""
     return range(2, len(hierarchy.columns.words) + 1) if hierarchy.columns is not None else range(0)
 
 
-def column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
+def rank_column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
     """Return the topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
     return [topic for _, topic in _ranked(hierarchy, layer, n)]
 
 
-def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -> list[Above]:
-    """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none elsewhere.
+def find_topics_above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above]:
+    """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none for other layers.
 
-    A weight is the share of the topic in all that the one above it changes, as of an edge
+    A weight is the share of the topic in everything that the topic above it changes, as for an edge
     (`engine.hierarchy.effects.compute_edge_weights`).
     """
     if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []
     weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
-    found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, n)]
-    return [each for each in sorted(found, key=lambda each: -each.weight)[:most] if each.weight > 0]
+    above = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, PRINTED_WORDS)]
+    return [each for each in sorted(above, key=lambda each: -each.weight)[:most] if each.weight > 0]
 
 
 def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
-    """Column of the weights, and topic."""
-    shown = hierarchy.columns
-    if shown is None or layer not in list_column_layers(hierarchy):
+    """Return each topic of a layer with its column in the weights, most popular first."""
+    columns = hierarchy.columns
+    if columns is None or layer not in list_column_layers(hierarchy):
         return []
-    parts = topics.compute_shares(shown.popularity[layer - 1])
-    numbers, weights = topics.find_relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)
-    found = []
+    parts = topics.compute_shares(columns.popularity[layer - 1])
+    numbers, weights = topics.find_relevant_words(columns.words[layer - 1], parts, n, hierarchy.trade)
+    ranking = []
     for rank, column in enumerate(topics.order_topics(parts).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(TopicWord(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
-        found.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
-    return found
+        ranking.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
+    return ranking

@@ -1,7 +1,7 @@
-"""Two hierarchies side by side: which topic is which, what its words did, and what else could have been matched.
+"""Two hierarchies side by side: matched topics, their changed words, and other possible matches.
 
-``a`` is what is compared with (the older run, the other seed), ``b`` what is looked at: "gained" and
-"entered" mean that ``b`` has it and ``a`` has not.
+``a`` is the reference (the older run, the other seed), ``b`` the run on screen: "gained" and "entered" mean that
+``b`` has something that ``a`` does not have.
 """
 
 from collections import Counter
@@ -19,8 +19,9 @@ from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
 from engine.hierarchy.tree import Edge, Node
 
 Side: TypeAlias = Literal["a", "b"]
+SIDES: tuple[Side, ...] = ("a", "b")
 SHOWN_WORDS = 12
-NEAR_WORDS = 24  # a word has left when it is not even among so many
+NEAR_WORDS = 24  # a word has left when it is not even among this many
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -44,7 +45,7 @@ class Pair(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Return True if both are there."""
+        """Return True if both sides have the topic."""
         return self.a is not None and self.b is not None
 
     def on(self, side: Side) -> Node | None:
@@ -114,26 +115,26 @@ class Comparison:
 
     def partner(self, side: Side, node: Node) -> Node | None:
         """Return the topic of the other side."""
-        found = self.pair(side, node)
-        return None if found is None else found.on(other(side))
+        pair = self.pair(side, node)
+        return None if pair is None else pair.on(get_other_side(side))
 
-    def share_change(self, pair: Pair) -> float:
-        """Share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has none."""
+    def compute_share_change(self, pair: Pair) -> float:
+        """Return the share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has a share of 0."""
         now = self.b.share(pair.b) if pair.b else 0.0
         return now - (self.a.share(pair.a) if pair.a else 0.0)
 
-    def absence(self, pair: Pair) -> Absence:
-        """Why one side of a pair is missing: in one run, topics are pruned, and come with new layers."""
+    def find_absence(self, pair: Pair) -> Absence:
+        """Return why one side of a pair is missing: within one run, topics are pruned, or come with new layers."""
         if pair.paired or self.a.run != self.b.run:
             return ""
         there = self.b if pair.a is None else self.a
         return "pruned" if there.minibatch == min(self.a.minibatch, self.b.minibatch) else "new"
 
     def words(self, pair: Pair) -> WordChange:
-        """Words that entered and left; none where a partner is missing.
+        """Return the words that entered and left; none where a partner is missing.
 
-        A word of the 12 heaviest of one side counts when it is not among the 24 heaviest of the other:
-        places swapped at the edge are no change.
+        A word of the 12 heaviest of one side counts when it is not among the 24 heaviest of the other: a change of
+        rank around place 12 is no change.
         """
         if pair.a is None or pair.b is None:
             return WordChange((), ())
@@ -144,19 +145,19 @@ class Comparison:
             tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new),
         )
 
-    def candidates(self, side: Side, node: Node) -> list[Partner]:
-        """Topics of the other side that this one could be matched with, best first."""
+    def list_candidates(self, side: Side, node: Node) -> list[Partner]:
+        """Return the topics of the other side that this one could be matched with, best first."""
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        place, there = self.hierarchy(side).place(node), self.hierarchy(other(side))
+        place, there = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
         row = costs[place] if side == "a" else costs[:, place]
         order = np.argsort(row, kind="stable").tolist()
         nodes = ((_at(there, node.layer, column), column) for column in order)
-        return [Partner(found, 1.0 - float(row[column])) for found, column in nodes if found is not None]
+        return [Partner(partner, 1.0 - float(row[column])) for partner, column in nodes if partner is not None]
 
 
-def other(side: Side) -> Side:
+def get_other_side(side: Side) -> Side:
     """Return the other side."""
     return "b" if side == "a" else "a"
 
@@ -164,15 +165,15 @@ def other(side: Side) -> Side:
 def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
     """Match the topics of two hierarchies; takes seconds for large ones.
 
-    Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
-    line of forks have several topics that are nearly the same, each keeps its number.
+    Topics of two snapshots of one run are paired by their numbers, others by their words and parents; where runs of
+    one line of forks have several topics that are nearly the same, each is paired with its own number.
 
     Parameters
     ----------
     a, b : Hierarchy
         Of any runs; where the vocabularies differ, the words that both have are compared.
-    decisions : collection of Fixed
-        What people decided, with ``a`` as the first, by the numbers of topics (counted from 0).
+    decisions : collection of TopicPair
+        The matches that analysts decided, with ``a`` first, by the numbers of topics (counted from 0).
 
     Raises
     ------
@@ -191,7 +192,7 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -
 
 
 def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
-    """Return what topics do to the words of ``rows``, for their alignment: lowered words lie below raised ones."""
+    """Return the weights of words in topics, for their alignment; with ``signed``, lowered words follow raised ones."""
     raised = [table if rows is None else table[rows] for table in side.projections]
     if not signed:
         return tuple(raised)
@@ -210,16 +211,16 @@ def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
 
 def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
     """Return decisions about topics that both snapshots still have, by the columns they are in."""
-    found = []
+    pairs = []
     for each in decisions:
         first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
         if first is not None and second is not None:
-            found.append(TopicPair(each.layer, first, second))
-    return found
+            pairs.append(TopicPair(each.layer, first, second))
+    return pairs
 
 
 def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
-    """Column of a topic, `NONE` for no topic; None when the snapshot has no such topic."""
+    """Return the column of a topic, `NONE` for no topic; None when the snapshot lacks the topic."""
     if number == NONE:
         return NONE
     node = Node(layer, number)
@@ -227,24 +228,24 @@ def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
 
 
 def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
-    """Pair topics by their numbers; what one snapshot has and the other has not stays alone."""
-    found = []
+    """Pair topics by their numbers; a topic that only one snapshot has stays alone."""
+    pairs = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
             places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
-            found.append(TopicPair(layer, *places))
-    return found
+            pairs.append(TopicPair(layer, *places))
+    return pairs
 
 
 def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
-    """Places of the shared words in both vocabularies; None when these are the same."""
+    """Return the places of the shared words in both vocabularies; None when the vocabularies are the same."""
     if a.vocabulary == b.vocabulary:
         return None
     places = {word: place for place, word in enumerate(b.vocabulary)}
-    found = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
-    if not found:
+    pairs = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
+    if not pairs:
         raise ValueError(f"Runs {a.run} and {b.run} have no word in common, so their topics cannot be compared.")
-    rows = np.array(found, dtype=np.intp)
+    rows = np.array(pairs, dtype=np.intp)
     return rows[:, 0], rows[:, 1]
 
 
@@ -254,7 +255,7 @@ FACTOR = 1.5  # an edge this many times heavier or lighter, against a flat topic
 
 
 class EdgeChange(NamedTuple):
-    """An edge above the threshold on one side at least.
+    """An edge above the threshold on at least one side.
 
     ``a`` and ``b`` are the edges of both sides, None where an end has no partner there; ``ratio`` is the
     weight in ``b`` over that in ``a``, each as a multiple of a flat topic (0 and inf where one is missing).
@@ -267,18 +268,18 @@ class EdgeChange(NamedTuple):
 
     @property
     def layer(self) -> int:
-        """Layer of the parent."""
+        """The layer of the parent."""
         edge = self.a or self.b
         return edge.layer if edge else 0
 
 
 class Agreement(NamedTuple):
-    """How far two hierarchies agree.
+    """The agreement of two hierarchies.
 
     Attributes
     ----------
     scores : tuple of float
-        Mean score of the pairs of each layer both have; nan for a layer without pairs.
+        Mean score of the pairs of each layer that both have; nan for a layer without pairs.
     matched : tuple of float
         Share of each layer's popularity that lies in matched topics, the mean of both sides.
     edges : float
@@ -293,41 +294,41 @@ class Agreement(NamedTuple):
     correlation: float
 
 
-def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
-    """List every edge that one of both has above ``threshold / K``, and what became of it.
+def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
+    """List every edge that either hierarchy has above ``threshold / K``, and its change.
 
-    An edge that was raised and is now lowered, or the other way round, is lost and gained.
+    An edge whose sign has changed counts as lost and as gained.
 
     Order: edges of ``a`` as in the hierarchy, then the gained ones.
     """
     a, b = comparison.a, comparison.b
-    kept = {(edge.above, edge.below) for edge in b.edges(threshold)}
-    found, met = [], set()
+    edges_b = {(edge.above, edge.below) for edge in b.edges(threshold)}
+    changes, carried = [], set()
     for edge in a.edges(threshold):
         twin = _carried(comparison, edge)
         turned = twin is not None and twin.weight * edge.weight < 0  # raised by the one, lowered by the other
-        if twin is None or turned or (twin.above, twin.below) not in kept:
-            found.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
+        if twin is None or turned or (twin.above, twin.below) not in edges_b:
+            changes.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
         else:
-            met.add((twin.above, twin.below))
+            carried.add((twin.above, twin.below))
             ratio = _ratio(comparison, edge, twin)
             kind: Kind = "stronger" if ratio >= FACTOR else "weaker" if ratio <= 1 / FACTOR else "same"
-            found.append(EdgeChange(kind, edge, twin, ratio))
+            changes.append(EdgeChange(kind, edge, twin, ratio))
     for edge in b.edges(threshold):
-        if (edge.above, edge.below) not in met:
+        if (edge.above, edge.below) not in carried:
             twin = _carried(comparison, edge, back=True)
-            found.append(EdgeChange("gained", twin, edge, _ratio(comparison, twin, edge)))
-    return found
+            changes.append(EdgeChange("gained", twin, edge, _ratio(comparison, twin, edge)))
+    return changes
 
 
-def counted(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
+def count_kinds(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
     """Return how many edges of each kind."""
     counts = Counter(change.kind for change in changes)
     return {kind: counts[kind] for kind in KINDS}
 
 
-def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreement:
-    """Sum a comparison up; ``changes`` are its `edge_changes`."""
+def measure_agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreement:
+    """Sum a comparison up; ``changes`` are its `find_edge_changes`."""
     layers = range(1, len(comparison.alignment.costs) + 1)
     scores, matched = [], []
     for layer in layers:
@@ -335,17 +336,17 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
         scores.append(float(np.mean([pair.score for pair in pairs])) if pairs else float("nan"))
         mass = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
         matched.append(min(1.0, float(sum(mass)) / 2))  # shares sum to 1 but for rounding
-    counts = counted(changes)
-    kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    every = 2 * kept + counts["gained"] + counts["lost"]
-    f1 = 2 * kept / every if every else float("nan")
+    counts = count_kinds(changes)
+    n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    every = 2 * n_kept + counts["gained"] + counts["lost"]
+    f1 = 2 * n_kept / every if every else float("nan")
     return Agreement(tuple(scores), tuple(matched), f1, _correlation(comparison))
 
 
 def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
     """Return the same edge on the other side, with its weight there; None when an end has no partner."""
     side: Side = "b" if back else "a"
-    there = comparison.hierarchy(other(side))
+    there = comparison.hierarchy(get_other_side(side))
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)
     if above is None or below is None:
         return None
@@ -360,7 +361,7 @@ def _ratio(comparison: Comparison, a: Edge | None, b: Edge | None) -> float:
 
 
 def _correlation(comparison: Comparison) -> float:
-    """Over all edges between matched topics, light ones too; nan where there is nothing to correlate."""
+    """Correlate all edges between matched topics, light ones too; nan where there is nothing to correlate."""
     before, now = [np.zeros(0)], [np.zeros(0)]
     for layer in range(2, len(comparison.alignment.costs) + 1):
         upper, lower = comparison.alignment.partners(layer), comparison.alignment.partners(layer - 1)

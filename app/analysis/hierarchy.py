@@ -1,4 +1,4 @@
-"""A hierarchy: everything a view, an export or a command needs to know of one snapshot, computed once.
+"""A hierarchy: everything that views, exports and commands need to know about one snapshot, computed once.
 
 Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
 that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of
@@ -7,7 +7,7 @@ popular now).  Where topics have been pruned, ``Hierarchy.place`` says in which 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from engine.quality.coherence import WORDS, topic_diversity
 from engine.quality.measures import Coherence
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
-LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than chance would have them
+LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than by chance
 
 REASONS = {
     LIVE: "",
@@ -36,16 +36,16 @@ REASONS = {
 def find_roles(
     parts: NDArray[np.float64], spread: NDArray[np.float32] | None, npmi: NDArray[np.float32] | None
 ) -> tuple[str, ...]:
-    """Say of every topic of a layer whether it is live, and if not, the first reason why.
+    """Return for every topic of a layer that it is live, or the first reason why it is not.
 
     Parameters
     ----------
     parts : (K,) array
         Shares of the tokens.
     spread : (K,) array or None
-        How evenly documents use it (`engine.quality.background.measure_spread`), where that is known.
+        How evenly documents use each topic (`engine.quality.background.measure_spread`), where that is known.
     npmi : (K,) array or None
-        Coherence of its first words, where that is known.
+        Coherence of the first words of each topic, where that is known.
     """
     none = np.zeros(len(parts), dtype=bool)
     light = topics.find_light(parts)
@@ -56,9 +56,9 @@ def find_roles(
 
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
-PRINTED_WORDS = 12  # of them in boxes and lists
-JUDGED_WORDS = 10  # of them that coherence and diversity are about
-LEAST_RELATION = 0.3  # correlation of two topics below which they are not called related
+PRINTED_WORDS = 12  # of these, shown in boxes and lists
+JUDGED_WORDS = 10  # of these, measured by coherence and diversity
+LEAST_RELATION = 0.3  # topics with a smaller correlation are not related
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -77,7 +77,7 @@ class Relative(NamedTuple):
 
 
 class LayerQuality(NamedTuple):
-    """How good the topics of a layer are that are not light.
+    """The quality of the topics of a layer, light ones left out.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class LayerQuality(NamedTuple):
     npmi : float or None
         Mean document NPMI; None where it is not known.
     diversity : float
-        Different words among their ten first, over all of these.
+        Share of different words among the first ten of all topics.
     """
 
     topics: int
@@ -108,7 +108,7 @@ class Hierarchy:
     Attributes
     ----------
     run, seed, corpus : int, int, str
-        Where it comes from.
+        The run, its seed and the name of its corpus.
     snapshot, minibatch : int
         The snapshot's number in the store, and how far training was.
     vocabulary : tuple of str
@@ -126,7 +126,7 @@ class Hierarchy:
     words, word_weights : tuples of (K_l, n) arrays
         Most relevant words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        The words that set it apart, n = 3 or the whole vocabulary; no two topics of a layer share all.
+        The words that distinguish each topic, n = 3 or the whole vocabulary; no two topics of a layer share all.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
@@ -142,7 +142,7 @@ class Hierarchy:
     classes : tuple of str
         Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
     class_weights : tuple of (C, K_l) float64 arrays
-        How much each topic speaks for each class, less the mean over classes; empty likewise.
+        The weight of each topic for each class, less the mean over classes; empty likewise.
     family : int
         The run that its line of forks began with, its own number where it was not forked.
     npmi : tuple of (K_l,) float32 arrays
@@ -152,17 +152,17 @@ class Hierarchy:
     everywhere : tuple of int
         Words that the corpus puts everywhere, which are in no title.
     lowers : tuple of (V, K_l) arrays or None
-        By how much topics make words rarer; None where they make none so.
+        By how much topics make words rarer; None for layers whose topics make no word rarer.
     linear : bool
-        Whether every layer is mixed from the one below on the simplex: then documents have paths through the tree.
+        True if every topic is a mixture of the layer below: then documents have paths through the tree.
     directed : bool
         False where parents and children act on each other (a Boltzmann machine).
     relations : tuple of (column, column, correlation)
         Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.tree.find_relations`);
         empty where links are on the simplex.
-    columns : Shown or None
-        The hierarchy of the columns of a model of rows and columns; its layer 1 is that
-        of the rows' topics (see `app.analysis.column_topics`).
+    columns : Presentation or None
+        The hierarchy of the columns, in a model of rows and columns; it shares layer 1 with the
+        rows' topics (see `app.analysis.column_topics`).
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
     """
@@ -204,55 +204,55 @@ class Hierarchy:
     columns: Presentation | None = None
 
     @property
-    def shown(self) -> Presentation:
-        """The topics as measures read them."""
+    def presentation(self) -> Presentation:
+        """The topics in the form that measures read."""
         return Presentation(self.projections, self.lowers, self.phi, self.popularity)
 
     @property
     def n_layers(self) -> int:
-        """L, the top layer."""
+        """The number of layers L, also the number of the top layer."""
         return len(self.phi)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """K_1 .. K_L."""
+        """The numbers of topics K_1 .. K_L."""
         return tuple(layer.shape[1] for layer in self.phi)
 
     @cached_property
     def light(self) -> frozenset[Node]:
-        """Topics of so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
-        found = (
+        """The topics with so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
+        nodes = (
             self._named(layer, np.flatnonzero(topics.find_light(parts)))
             for layer, parts in enumerate(self.shares, start=1)
         )
-        return frozenset(node for each in found for node in each)
+        return frozenset(node for each in nodes for node in each)
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
-        """One word for every topic (see `find_roles`), by layer and column."""
+        """The role of every topic (see `find_roles`), by layer and column."""
         none = (None,) * self.n_layers
         every = zip(self.shares, self.spread or none, self.npmi or none, strict=True)
         return tuple(find_roles(parts, spread, npmi) for parts, spread, npmi in every)
 
     def role(self, node: Node) -> str:
-        """Return True if a topic is live, light, background or incoherent."""
+        """Return the role of a topic: live, light, background or incoherent."""
         return self.roles[node.layer - 1][self.place(node)]
 
     def coherence(self, node: Node) -> float | None:
-        """Document NPMI of the ten words shown first by default; None where it is not known."""
+        """Return the document NPMI of the ten words shown first by default; None where it is not known."""
         return float(self.npmi[node.layer - 1][self.place(node)]) if self.npmi else None
 
     def quality(self, layer: int) -> LayerQuality:
-        """How good the topics of a layer are, light ones left out."""
-        kept = ~topics.find_light(self.shares[layer - 1])
-        npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
-        return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
+        """Return the quality of a layer, light topics left out."""
+        live = ~topics.find_light(self.shares[layer - 1])
+        npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
+        return LayerQuality(int(live.sum()), npmi, topic_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
 
-    def reworded(self, trade: float | None) -> "Hierarchy":
+    def reword(self, trade: float | None) -> "Hierarchy":
         """Return the same topics with words by another trade between weight and lift; None changes nothing."""
         if trade is None or trade == self.trade:
             return self
-        words, weights = kept_words(self.projections, self.shares, trade)
+        words, weights = select_words(self.projections, self.shares, trade)
         return replace(self, words=words, word_weights=weights, trade=trade)
 
     def nodes(self, layer: int) -> list[Node]:
@@ -288,15 +288,15 @@ class Hierarchy:
         return self._named(layer, self.order[layer - 1][rank - 1 : rank])[0]
 
     def rank(self, node: Node) -> int:
-        """Place in the layer, 1 = most popular."""
+        """Return the rank in the layer, 1 = most popular."""
         return int(self.ranks[node.layer - 1][self.place(node)])
 
     def share(self, node: Node) -> float:
-        """Share of the layer's popularity, 0 to 1."""
+        """Return the share of the layer's popularity, 0 to 1."""
         return float(self.shares[node.layer - 1][self.place(node)])
 
     def weight(self, node: Node) -> float:
-        """Popularity as in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
+        """Return the popularity as in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
         return float(self.popularity[node.layer - 1][self.place(node)])
 
     def name(self, node: Node) -> str:
@@ -304,13 +304,13 @@ class Hierarchy:
         return self.labels.get(node, "")
 
     def title(self, node: Node) -> str:
-        """Return its name, or else the words of its title (of pixels, only its rank)."""
+        """Return the name of a topic, or else the words of its title (its rank where words are pixels)."""
         if self.image_shape is not None:
             return self.name(node) or f"topic {self.rank(node)}"
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Return the three words that set it apart (see `engine.hierarchy.topics.choose_titles`)."""
+        """Return the three words that distinguish a topic (see `engine.hierarchy.topics.choose_titles`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:
@@ -320,7 +320,7 @@ class Hierarchy:
         return [word for word in first if word not in title][:n]
 
     def opinion(self, node: Node, label: int) -> float:
-        """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
+        """Return the weight of a topic for class ``label`` (from 0), less the mean over classes."""
         return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
     def top_words(self, node: Node, n: int = 12) -> list[TopicWord]:
@@ -330,7 +330,7 @@ class Hierarchy:
         return [TopicWord(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
 
     def lowered_words(self, node: Node, n: int = 12) -> list[TopicWord]:
-        """Return the words that the topic makes rarer, most of all first; none where it makes none so."""
+        """Return the words that the topic makes rarer, the most affected first; none where it makes no word rarer."""
         table = self.lowers[node.layer - 1] if self.lowers else None
         if table is None:
             return []
@@ -364,22 +364,22 @@ class Hierarchy:
 
     def edges(self, threshold: float) -> list[Edge]:
         """Return the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
-        known = self._edges
-        found = known.get(threshold)
-        if found is None:
-            if len(known) >= 8:
-                known.clear()
-            found = known[threshold] = self._renamed(find_edges(self.phi, threshold))
-        return found
+        cache = self._edges
+        edges = cache.get(threshold)
+        if edges is None:
+            if len(cache) >= 8:
+                cache.clear()
+            edges = cache[threshold] = self._renamed(find_edges(self.phi, threshold))
+        return edges
 
-    def _renamed(self, found: list[Edge]) -> list[Edge]:
-        """Edges between topics instead of columns; in the order of the columns, which is that of the names."""
+    def _renamed(self, edges: list[Edge]) -> list[Edge]:
+        """Return edges between topics instead of columns; columns are in the order of the names."""
         if not self._pruned:
-            return found
+            return edges
         name = [names.tolist() for names in self.names]
         return [
             Edge(edge.layer, name[edge.layer - 1][edge.parent], name[edge.layer - 2][edge.child], edge.weight)
-            for edge in found
+            for edge in edges
         ]
 
     def _named(self, layer: int, columns: NDArray[Any]) -> list[Node]:
@@ -397,7 +397,7 @@ class Hierarchy:
 
     @cached_property
     def _places(self) -> tuple[dict[int, int], ...]:
-        """Column by name, of every layer."""
+        """The columns of every layer by name."""
         names = self.names or tuple(np.arange(width) for width in self.widths)
         return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
 
@@ -406,10 +406,10 @@ class Hierarchy:
         return {}
 
 
-def kept_words(
+def select_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
-    """Return the words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""
+    """Return the most relevant words of every topic and their weights; ``trade`` as in :attr:`Hierarchy.trade`."""
     every = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
     return tuple(words for words, _ in every), tuple(weights for _, weights in every)
 
@@ -425,8 +425,13 @@ def parse_identity(text: str) -> Node | None:
     return Node(int(match[1]), int(match[2]) - 1) if match else None
 
 
+def parse_identities(texts: Iterable[str]) -> list[Node]:
+    """Read addresses of topics; what is not one is left out."""
+    return [node for text in texts if (node := parse_identity(text)) is not None]
+
+
 def measure_coherence(hierarchy: Hierarchy) -> tuple[Coherence, ...]:
-    """Coherence of every layer, layer 1 first; empty where the snapshot has no NPMI."""
+    """Return the coherence of every layer, layer 1 first; empty where the snapshot has no NPMI."""
     return tuple(
         Coherence(live=~topics.find_light(parts), words=words[:, :WORDS], npmi=npmi)
         for parts, words, npmi in zip(hierarchy.shares, hierarchy.words, hierarchy.npmi, strict=False)

@@ -1,7 +1,7 @@
 """Place documents in the hierarchy of a stored snapshot: texts, files and documents of the corpus.
 
-The state comes back from the snapshot (:func:`app.jobs.records.restore_state`) and the kernel of the run's own
-model and settings infers the activations, so this is the same for every model.
+The state is restored from the snapshot (:func:`app.jobs.records.restore_state`), and the kernel of the run's own
+model and settings infers the activations, so this module is the same for every model.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ class DocumentTopics(NamedTuple):
     probabilities : (C,) float64 or None
         Of the classes, where the model predicts labels.
     above : tuple of float
-        Of every layer but the top the part of the shape of its posterior that comes from the layer above; empty
-        for models without an encoder.
+        For every layer below the top, the part of the shape of its posterior that comes from the layer above;
+        empty for models without an encoder.
     """
 
     words: Array
@@ -76,37 +76,37 @@ class DocumentInference:
 
     @property
     def mixtures(self) -> tuple[FloatArray, ...]:
-        """Topics of the layers through which documents have paths: all, where every layer mixes the one below.
+        """The topics of the layers through which documents have paths: all, where every topic is a mixture.
 
-        Layer 1 alone where links are not linear: there is no share of a document that comes by way of a topic above.
+        Only layer 1 where links are not linear: then no share of a document passes through a topic above.
         """
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
-    def paths_of(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
+    def find_paths(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
         """Return the ``n`` heaviest paths of a document through those layers."""
         phi = self.mixtures
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
-    def texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
-        """Place texts that the rules have counted; each has the same place in whatever company it comes."""
-        cells = [(counted.words, counted.counts) for counted in recounts]
+    def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
+        """Place texts that the rules have counted; the place of a text does not depend on the others."""
+        cells = [(recount.words, recount.counts) for recount in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
-    def documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
+    def place_documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""
         edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
-    def shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
-        """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
-        theta = self.activations(counts, numbers, sweeps)[0]
+    def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
+        """Return the layer-1 activations of documents, (documents, K_1), each summing to 1."""
+        theta = self.infer_activations(counts, numbers, sweeps)[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
-    def activations(
+    def infer_activations(
         self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None
     ) -> tuple[FloatArray, ...]:
-        """Activations of documents, a layer each: (documents, K_l)."""
+        """Return the activations of documents in every layer, (documents, K_l)."""
         batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
         with self.lock:
             return self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta
@@ -132,7 +132,7 @@ class DocumentInference:
 
 
 def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentInference:
-    """Make a snapshot ready; compiles the kernels, in processes of their own, where nobody has yet.
+    """Prepare a snapshot for placing documents; kernels that are not compiled yet are compiled in other processes.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
-    """Return True if placing has to wait for kernels that nobody has compiled on this machine."""
+    """Return True if placing has to wait for kernels that are not compiled on this machine."""
     return bool(compile_kernels.list_missing(_requested(run, corpus)))
 
 
@@ -196,7 +196,7 @@ def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
     return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
 
 
-MOST = 3000  # documents placed; of a larger corpus every so-and-so-many-th
+MOST = 3000  # documents placed; of a larger corpus they are evenly spaced
 BLOCK = 250  # documents placed between two messages
 
 
@@ -214,14 +214,12 @@ class Neighbourhood:
     ----------
     db : Database
     inference : DocumentInference
-    most : int
-        How many documents to place at most.
     """
 
-    def __init__(self, db: Database, inference: DocumentInference, most: int = MOST) -> None:
+    def __init__(self, db: Database, inference: DocumentInference) -> None:
         self._db, self._document_inference = db, inference
         n = inference.corpus.documents
-        self.numbers = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        self.numbers = np.unique(np.linspace(0, n - 1, min(n, MOST)).round().astype(np.int64))
         self._shares: NDArray[np.float32] = np.zeros((len(self.numbers), len(inference.topics.phi[0].T)), np.float32)
         self._lock = Lock()
         self.done = 0
@@ -237,11 +235,11 @@ class Neighbourhood:
             here = self.numbers[self.done : self.done + BLOCK]
             if len(here):
                 counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
-                placed = self._document_inference.shares(counts, here.tolist(), PLACE_SWEEPS)
-                self._shares[self.done : self.done + len(here)] = placed
+                shares = self._document_inference.infer_shares(counts, here.tolist(), PLACE_SWEEPS)
+                self._shares[self.done : self.done + len(here)] = shares
                 self.done += len(here)
 
-    def nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
+    def find_nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
         """Find the ``n`` nearest of the documents placed so far.
 
         Parameters
@@ -254,5 +252,5 @@ class Neighbourhood:
         """
         distances = paths.hellinger_distances(paths.normalise_shares(theta), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
-        found = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
-        return [each for each in found if each.document != without][:n]
+        neighbours = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
+        return [each for each in neighbours if each.document != without][:n]

@@ -1,4 +1,4 @@
-"""What lies between two documents, step by step (DATM, Figure 7 and Appendix F)."""
+"""Interpolation between two documents, step by step (DATM, Figure 7 and Appendix F)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.hierarchy import paths
 
-ALIKE = 0.15  # ends nearer to each other than this are as good as the same
+ALIKE = 0.15  # ends nearer to each other than this are nearly the same
 
 
 class Step(NamedTuple):
@@ -21,7 +21,7 @@ class Step(NamedTuple):
     words : tuple of int
         Numbers of the words with the largest rates, largest first.
     shares : tuple of float
-        Their parts of the whole rate.
+        Shares of these words in the whole rate.
     new : tuple of bool
         Whether a word was not among those of the step before.
     rates : (V,) float64
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     rates: FloatArray
 
 
-def mix(
+def decode_line(
     phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]], layer: int, steps: int, n_words: int
 ) -> list[Step]:
     """Decode the line between two documents.
@@ -50,30 +50,31 @@ def mix(
     steps, n_words : int
     """
     rates = paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
-    found: list[Step] = []
+    line: list[Step] = []
     for place, row in enumerate(rates):
         words = np.argsort(-row, kind="stable")[:n_words].tolist()
-        before = set(found[-1].words) if found else set(words)
+        before = set(line[-1].words) if line else set(words)
         new = tuple(word not in before for word in words)
-        found.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
-    return found
+        line.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
+    return line
 
 
-def apart(one: FloatArray, other: FloatArray) -> float:
-    """Total variation between the rates of two steps: 0 is the same, 1 has nothing in common."""
+def measure_distance(one: FloatArray, other: FloatArray) -> float:
+    """Return the total variation between the rates of two steps: 0 = the same, 1 = nothing in common."""
     return float(np.abs(one - other).sum()) / 2
 
 
-def percent_of_way(weight: float) -> int:
+def round_percent(weight: float) -> int:
     """Return a weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
     return int(100 * weight + 0.5)
 
 
-def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
-    """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
-    distances = {
-        layer: apart(*paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
-        for layer in range(len(phi), 0, -1)
-    }
-    telling = (layer for layer, distance in distances.items() if distance >= ALIKE)
-    return next(telling, max(distances, key=distances.__getitem__))
+def find_telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
+    """Find the highest layer that distinguishes two documents; where none does, the one that comes nearest to it."""
+    distances = {}
+    for layer in range(len(phi), 0, -1):
+        ends = thetas[0][layer - 1], thetas[1][layer - 1]
+        distances[layer] = measure_distance(*paths.interpolate_documents(phi, ends, layer, 2))
+        if distances[layer] >= ALIKE:
+            return layer
+    return max(distances, key=distances.__getitem__)

@@ -1,4 +1,4 @@
-"""Which runs are worth comparing, and what people decided about their topics."""
+"""Runs that are worth comparing, and the decisions of analysts about matches of their topics."""
 
 from collections.abc import Iterable
 from itertools import combinations, zip_longest
@@ -8,11 +8,11 @@ from store import annotations
 from store.database import Database
 from store.run_rows import RunRow
 
-MOST = 6  # pairs of seeds that are held against each other
-NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
+MOST = 6  # pairs of seeds that are compared
+NEAR = 1.5  # a run may have this many times the mini-batches of another to be comparable with it
 
 
-def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
+def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
     """Choose what to compare with: the run it was forked from, else the latest other one, its corpus first."""
     others = sorted((row for row in everyone if row.number != run.number), key=lambda row: -row.number)
     return next(
@@ -21,10 +21,10 @@ def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
     )
 
 
-def same_but_seed(one: RunRow, two: RunRow) -> bool:
+def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
     """Return True if two runs differ in nothing but their seed, and are not of one line of forks.
 
-    Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
+    Their widths may differ where they are learnt; their lengths do not count, see `are_equally_trained`.
     """
     return (
         not (one.unusable or two.unusable)
@@ -35,37 +35,37 @@ def same_but_seed(one: RunRow, two: RunRow) -> bool:
     )
 
 
-def as_far(minibatch: int, other: int) -> bool:
-    """Return True if topics after so many mini-batches of either run may be held against each other as a baseline."""
+def are_equally_trained(minibatch: int, other: int) -> bool:
+    """Return True if two runs have trained for so similar numbers of mini-batches that they make a baseline."""
     return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
 
 
-def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
+def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
     """Return the runs that differ from this one in nothing but the seed, latest first."""
-    found = [row for row in everyone if row.number != run.number and same_but_seed(run, row)]
-    return sorted(found, key=lambda row: -row.number)
+    runs = [row for row in everyone if row.number != run.number and differ_only_in_seed(run, row)]
+    return sorted(runs, key=lambda row: -row.number)
 
 
-def seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
-    """Pairs of runs that tell how far seeds of either run lie apart, at most `MOST`; not the two runs themselves.
+def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
+    """Return pairs of runs that show how much seeds of either run differ, at most `MOST`; not the two runs themselves.
 
-    Each run next to others of its own settings first, in turn, then those next to each other.
+    First each run with others of its own settings, in turn, then these others with each other.
     """
     everyone = tuple(everyone)
-    twins = [[row for row in other_seeds(own, everyone) if row.number not in (one.number, two.number)]
+    twins = [[row for row in find_other_seeds(own, everyone) if row.number not in (one.number, two.number)]
              for own in (two, one)]  # fmt: skip
-    own_pairs = [[(own, twin) for twin in found] for own, found in zip((two, one), twins, strict=True)]
+    own_pairs = [[(own, twin) for twin in others] for own, others in zip((two, one), twins, strict=True)]
     in_turn = [pair for both in zip_longest(*own_pairs) for pair in both if pair is not None]
-    further = [pair for found in twins for pair in combinations(found, 2)]
+    further = [pair for others in twins for pair in combinations(others, 2)]
     return _different([*in_turn, *further])[:MOST]
 
 
 def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, RunRow]]:
-    """Every pair once, whichever comes first in it."""
+    """Return every pair once, in whatever order its runs are."""
     return list({frozenset((first.number, second.number)): (first, second) for first, second in pairs}.values())
 
 
-def decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
+def list_decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
     """Return the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
     return frozenset(
         TopicPair(each.layer, _column(each.a), _column(each.b)) for each in annotations.list_matches(db, run_a, run_b)

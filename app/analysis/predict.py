@@ -1,4 +1,4 @@
-"""What a run says of the classes of its test documents: predictions, how good they are, and what misled them.
+"""The classes that a run predicts for its test documents: predictions, their quality, and what misled them.
 
 Predictions are made by the run's own kernel under the topics of a stored snapshot
 (:mod:`app.analysis.inference`), without showing it the labels.  They are computed once for a snapshot, shared
@@ -25,8 +25,8 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
-BLOCK = 512  # documents predicted between two words of progress; whole tables of the encoder
-PATHS = 12  # of a document, looked through for the one that misled
+BLOCK = 512  # documents predicted between two reports of progress; whole tables of the encoder
+PATHS = 12  # paths of a document among which the misleading one is chosen
 
 
 def predicts(run: RunRow, corpus: CorpusRow) -> bool:
@@ -53,7 +53,7 @@ def classify_run(
     snapshot : int
         0 = the newest.
     report : (done, total) -> None, optional
-        Called as it goes on: documents predicted, of how many.
+        Called repeatedly with the number of documents predicted, and of all.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def classify_run(
     store.errors.NotFound
         When there is no such snapshot.
     """
-    chosen = find_snapshot(db, run.number, snapshot)
-    inference = open_inference(db, run, chosen)
+    snapshot_row = find_snapshot(db, run.number, snapshot)
+    inference = open_inference(db, run, snapshot_row)
     names = inference.corpus.label_names
     predict = inference.kernel.predict
     if predict is None:
@@ -79,13 +79,13 @@ def classify_run(
     try:
         scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
-        raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
-    arrays = snapshots.load_snapshot(db, chosen.number)
+        raise ClassError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
+    arrays = snapshots.load_snapshot(db, snapshot_row.number)
     weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(
         run=run.number,
-        snapshot=chosen.number,
-        minibatch=chosen.minibatch,
+        snapshot=snapshot_row.number,
+        minibatch=snapshot_row.minibatch,
         names=names,
         train_counts=_of_class(counts, TRAIN, len(names)),
         test_counts=_of_class(counts, TEST, len(names)),
@@ -102,7 +102,7 @@ def classify_run(
 
 
 def _name_path(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
-    """Topics by their numbers for the life of the run, instead of by their present columns."""
+    """Return a path with the lasting numbers of its topics instead of their present columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
 
 
@@ -113,7 +113,7 @@ def _predict(
     documents: Array,
     report: Report,
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """Probabilities (n, C) of documents, and what the classifier reads of them, (n, K_l) a layer.
+    """Return probabilities (n, C) of documents, and the features that the classifier reads, (n, K_l) for each layer.
 
     The kernel does not see their labels.
     """
@@ -131,13 +131,13 @@ def _predict(
 
 
 def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
-    """Documents as a kernel reads them, without their labels."""
+    """Return documents as a kernel reads them, without their labels."""
     return take_documents(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
-    chosen = counts.labels[(counts.part == part) & (counts.labels >= 0)]
-    return np.bincount(chosen, minlength=n_classes)
+    labels = counts.labels[(counts.part == part) & (counts.labels >= 0)]
+    return np.bincount(labels, minlength=n_classes)
 
 
 def _explain_errors(
@@ -153,27 +153,29 @@ def _explain_errors(
         theta = inference.kernel.infer(
             inference.run.seed, inference.state, _hidden(counts, documents[rows]), None
         ).theta
-    found = []
+    misled = []
     for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
-        path = misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
-        sure = float(probabilities[row, ends[1]])
-        found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
-    return tuple(found)
+        path = find_misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
+        probability = float(probabilities[row, ends[1]])
+        misled.append(Misled(int(documents[row]), *ends, probability, path.nodes, path.share))
+    return tuple(misled)
 
 
-def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int) -> paths.Path:
+def find_misleading_path(
+    phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int
+) -> paths.Path:
     """Return the path of a document that speaks most for the predicted class against the true one.
 
-    What a path says is its share of the document times the sum, over its topics, of their weight for the one
-    class less that for the other.  Without weights it is the path with the largest share.
+    The evidence of a path is its share of the document times the sum, over its topics, of their weight for the
+    predicted class less that for the true one.  Without weights, return the path with the largest share.
     """
-    found = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
+    candidates = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
     if not weights:
-        return found[0]
+        return candidates[0]
 
     def says(path: paths.Path) -> float:
         steps = (weights[node.layer - 1][:, node.column] for node in path.nodes)
         return path.share * sum(float(step[predicted] - step[label]) for step in steps)
 
-    return max(found, key=says)
+    return max(candidates, key=says)

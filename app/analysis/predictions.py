@@ -1,6 +1,6 @@
-"""Predictions of classes under one snapshot: their types, and how they are kept in the store.
+"""Predictions of classes under one snapshot: their types, and their form in the store.
 
-What follows from probabilities and labels alone (scores, who was misled) is worked out again, by the same
+Results that follow from probabilities and labels alone (scores, misled documents) are computed again by the same
 functions, so that stored predictions are equal to those just computed, to the last bit.
 """
 
@@ -28,7 +28,7 @@ Report = Callable[[int, int], None]  # documents done, of all
 
 
 class ClassError(Exception):
-    """There is nothing to predict or to compare with; the message is one sentence for the user."""
+    """The error that there is nothing to predict or to compare with; the message is one sentence for the user."""
 
 
 class Misled(NamedTuple):
@@ -70,9 +70,9 @@ class Classified:
     documents, labels : (n,) int
         Numbers and true classes of the test documents that have a label.
     probabilities : (n, C) float64
-    scores : Scores
+    scores : ClassScores
     carried : tuple of float
-        Part of the predictions that each layer carries; empty when no topic has a weight of its own.
+        Part of the predictions that comes from each layer; empty when topics have no weights of their own.
     misled : tuple of Misled
         The surest wrong predictions, surest first.
     """
@@ -97,12 +97,12 @@ class Classified:
 
     @property
     def majority_error(self) -> float | None:
-        """Error of always saying that class, as one would who knows only the documents for training."""
+        """The error of always predicting that class."""
         return majority_error(self.labels, self.train_counts) if self.commonest is not None else None
 
 
 class Doing(NamedTuple):
-    """The prediction that is being computed, and how far it is; of no documents before their number is known."""
+    """The prediction that is being computed, and its progress; ``total`` is 0 until the documents are counted."""
 
     run: int
     snapshot: int
@@ -116,40 +116,40 @@ MAKERS = (
     "analysis/predict.py",
     "analysis/predictions.py",
     "jobs/records.py",
-)  # of the app; of the engine every file
+)  # modules of the app; of the engine every file counts
 
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:
-    """Return the predictions under a snapshot that the store has; None where it has none that are valid now."""
+    """Return the stored predictions under a snapshot; None where there are none that are still valid."""
     corpus = corpora.get_run_corpus(db, run)
     arrays = snapshots.load_predictions(db, run.number, snapshot, hash_origin(run, corpus))
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
 
 
-def store_predictions(db: Database, found: Classified) -> None:
-    """Let the store remember predictions.
+def store_predictions(db: Database, result: Classified) -> None:
+    """Save predictions in the store.
 
     Raises
     ------
     StoreError
         When it cannot be written, or the snapshot is gone.
     """
-    run = runs.get_run(db, found.run)
-    snapshots.save_predictions(db, found.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(found))
+    run = runs.get_run(db, result.run)
+    snapshots.save_predictions(db, result.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(result))
 
 
 def hash_origin(run: RunRow, corpus: CorpusRow) -> str:
-    """Return a name for everything but the snapshot that decides predictions: the run, its corpus, and the program.
+    """Return a hash of everything but the snapshot that decides predictions: the run, its corpus, and the program.
 
-    Of the run its model, its settings (which say how many samples are drawn) and its seed; of the program the
-    sources of all that computes, so that no release needs to remember to give them a number.
+    Of the run it covers the model, the settings (with the number of samples) and the seed; of the program the sources
+    of everything that computes, so that no release has to declare that predictions have changed.
     """
     facts = [run.model, run.settings, run.seed, corpus.number, corpus.content_hash, corpus.label_names, _hash_program()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def find_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of the documents predicted wrongly, the surest first, and what was predicted; at most `MOST_MISLED`."""
+    """Return the rows of documents predicted wrongly, surest first, and their predictions; at most `MOST_MISLED`."""
     predicted = probabilities.argmax(axis=1)
     wrong = np.flatnonzero(predicted != labels)
     rows = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
@@ -158,7 +158,7 @@ def find_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.int
 
 @cache
 def _hash_program() -> str:
-    """SHA-256 of the sources that compute predictions, and the versions of what they compute with."""
+    """Return the SHA-256 of the sources that compute predictions, and of the versions of their libraries."""
     digest = hashlib.sha256(f"numpy {np.__version__} numba {metadata.version('numba')}".encode())
     for source in (*sorted((ROOT / "engine").rglob("*.py")), *(ROOT / "app" / name for name in MAKERS)):
         digest.update(source.relative_to(ROOT).as_posix().encode())
@@ -166,21 +166,21 @@ def _hash_program() -> str:
     return digest.hexdigest()
 
 
-def _pack(found: Classified) -> dict[str, Array]:
-    paths = np.full((len(found.misled), max((len(each.path) for each in found.misled), default=0)), -1, np.int64)
-    for row, each in enumerate(found.misled):
+def _pack(result: Classified) -> dict[str, Array]:
+    paths = np.full((len(result.misled), max((len(each.path) for each in result.misled), default=0)), -1, np.int64)
+    for row, each in enumerate(result.misled):
         for node in each.path:
             paths[row, node.layer - 1] = node.column
     return {
-        "minibatch": np.array(found.minibatch),
-        "train_counts": found.train_counts,
-        "test_counts": found.test_counts,
-        "documents": found.documents,
-        "labels": found.labels,
-        "probabilities": found.probabilities,
-        "carried": np.array(found.carried, dtype=np.float64),
+        "minibatch": np.array(result.minibatch),
+        "train_counts": result.train_counts,
+        "test_counts": result.test_counts,
+        "documents": result.documents,
+        "labels": result.labels,
+        "probabilities": result.probabilities,
+        "carried": np.array(result.carried, dtype=np.float64),
         "paths": paths,
-        "shares": np.array([each.share for each in found.misled], dtype=np.float64),
+        "shares": np.array([each.share for each in result.misled], dtype=np.float64),
     }
 
 
@@ -213,5 +213,5 @@ def _unpack_misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
 
 
 def _path(columns: list[int]) -> tuple[Node, ...]:
-    """From the top layer down to layer 1."""
+    """Return the topics of a path, from the top layer down to layer 1."""
     return tuple(Node(layer, columns[layer - 1]) for layer in range(len(columns), 0, -1) if columns[layer - 1] >= 0)

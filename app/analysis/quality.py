@@ -1,6 +1,5 @@
 """The quality of the topics of a snapshot in the documents of its corpus, read from the store."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import find_snapshot, open_inference
+from app.jobs.plan import PLACE_SWEEPS
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
 from engine.hierarchy import completion
 from engine.quality import coherence
@@ -21,9 +21,7 @@ from store.run_rows import RunRow
 PLACED = 1000  # labelled documents that are placed at most
 
 
-def read_quality(
-    db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: bool = True, words: Sequence[IntArray] | None = None
-) -> tuple[Quality, ...]:
+def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: bool = True) -> tuple[Quality, ...]:
     """Measure every layer of a snapshot; reads the counts of the corpus, and places documents where it has labels.
 
     Parameters
@@ -33,9 +31,7 @@ def read_quality(
     hierarchy : Hierarchy
         Of one of its snapshots.
     labels : bool
-        Whether to say how well topics tell the labels, which takes longest.
-    words : sequence of (K_l, n) int arrays, optional
-        First words of every topic; the ten that are shown first when not given.
+        Whether to measure how well topics distinguish the labels, which takes longest.
 
     Raises
     ------
@@ -45,27 +41,27 @@ def read_quality(
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
     return measure_quality(
-        hierarchy.shown,
+        hierarchy.presentation,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
-        words=[each[:, :WORDS] for each in hierarchy.words] if words is None else words,
+        words=[words[:, :WORDS] for words in hierarchy.words],
         labelled=_labelled(db, run, hierarchy, arrays) if labels else None,
         of=(len(train), len(test)),
     )
 
 
-def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
+def add_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     """Return the hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
     if hierarchy.npmi:
         return hierarchy
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
-    met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
-    return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
+    pairs = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
+    return replace(hierarchy, npmi=tuple(coherence.npmi(words, pairs) for words in lists))
 
 
-def figures(quality: Quality) -> dict[str, Any]:
+def list_figures(quality: Quality) -> dict[str, Any]:
     """Return the figures of a layer by their names in JSON and tables; unknown ones are nan, or None."""
     affinity, clusters = quality.affinity, quality.clusters
     return {
@@ -92,34 +88,32 @@ def _documents(arrays: CorpusArrays, part: int) -> IntArray:
 
 
 def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
-    """Their counts; of many documents only those that will be looked at, since a copy of all takes long."""
+    """Return the counts of documents; of many only those that are measured, since a copy of all takes long."""
     step = max(1, -(-len(documents) // SAMPLED))
-    return coherence.copy_documents(Counts(*arrays.counts), documents[::step])
+    return copy_documents(Counts(*arrays.counts), documents[::step])
 
 
 def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> LabelledDocuments | None:
-    """Labelled test documents (training ones where there are no such) and their places; None without two labels."""
+    """Return labelled test documents (else training ones) and their places; None with fewer than two labels."""
     for part in (TEST, TRAIN):
-        known = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
-        if len(np.unique(arrays.labels[known])) > 1:
-            chosen = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), PLACED)).round().astype(np.int64))]
-            return LabelledDocuments(arrays.labels[chosen], _placed(db, run, hierarchy, arrays, chosen))
+        labelled = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
+        if len(np.unique(arrays.labels[labelled])) > 1:
+            places = np.linspace(0, len(labelled) - 1, min(len(labelled), PLACED)).round().astype(np.int64)
+            documents = labelled[np.unique(places)]
+            return LabelledDocuments(arrays.labels[documents], _placed(db, run, hierarchy, arrays, documents))
     return None
 
 
 def _placed(
     db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays, documents: IntArray
 ) -> tuple[Any, ...]:
-    from app.analysis.inference import find_snapshot, open_inference
-    from app.jobs.plan import PLACE_SWEEPS
-
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    counts = coherence.copy_documents(Counts(*arrays.counts), documents)
-    return inference.activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)
+    counts = copy_documents(Counts(*arrays.counts), documents)
+    return inference.infer_activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)
 
 
 ROWS = 1000  # test rows that are completed at most
-CELLS = 2_000_000  # of them together, seen and unseen, whose rates are ranked
+CELLS = 2_000_000  # cells of these rows whose rates are ranked, observed or not
 LOW = 5  # rows with fewer observed cells are of low activity
 
 
@@ -160,29 +154,29 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     if hierarchy.columns is None or not len(numbers):
         return None
     n_words = len(hierarchy.vocabulary)
-    chosen = numbers[:: _every(len(numbers), n_words)]
+    documents = numbers[:: _every(len(numbers), n_words)]
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    docs = copy_documents(Counts(*arrays.counts), chosen).batch(chosen)
+    docs = copy_documents(Counts(*arrays.counts), documents).batch(documents)
     observed, scored = completion.split_cells(inference.corpus.split_seed, docs)
     with inference.lock:
-        found = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
+        result = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
         ndcg = completion.rank_words(inference.kernel, run.seed, inference.state, observed, scored, n_words)
     low = ndcg[_low(observed, ndcg)]
     ranked = int(np.isfinite(ndcg).sum())
-    return Completion(found.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
+    return Completion(result.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
 
 
 def _every(rows: int, n_words: int) -> int:
-    """Every how many-eth row is looked at."""
+    """Return the distance between two rows that are completed."""
     return max(1, -(-rows // max(1, min(ROWS, CELLS // max(1, n_words)))))
 
 
 def _low(observed: Batch, ndcg: Array) -> Array:
-    """Ranked rows of low activity."""
+    """Return the ranked rows of low activity."""
     few = completion.find_low_activity(observed, LOW)
     return few[np.isfinite(ndcg[few])]
 
 
 def _mean(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

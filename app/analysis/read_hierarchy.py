@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, select_words
 from app.jobs import launcher
 from engine.contract import SIGNED, Topics
 from engine.hierarchy import effects, topics, tree
@@ -21,7 +21,7 @@ from store.snapshots import SnapshotRow
 
 
 class HierarchyRun(Protocol):
-    """What a hierarchy wants of a run (a row of the store fits)."""
+    """The facts about a run that a hierarchy needs; a row of the store has them."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -34,7 +34,7 @@ class HierarchyRun(Protocol):
 
 
 class HierarchySnapshot(Protocol):
-    """What a hierarchy wants of a snapshot (a row of the store fits)."""
+    """The facts about a snapshot that a hierarchy needs; a row of the store has them."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -73,7 +73,7 @@ def build_hierarchy(
     shown = effects.present_hierarchy(found)
     projected, weights = shown.words, shown.popularity
     parts = [topics.compute_shares(layer) for layer in weights]
-    words, word_weights = kept_words(projected, parts)
+    words, word_weights = select_words(projected, parts)
     spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
     alive = topics.collect_arrays(arrays, "alive")
@@ -122,12 +122,12 @@ def build_hierarchy(
 
 def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
     """Return the arrays of that name by layer, if a snapshot has one for every layer."""
-    found = topics.collect_arrays(arrays, name)
-    return found if len(found) == len(parts) else ()
+    layers = topics.collect_arrays(arrays, name)
+    return layers if len(layers) == len(parts) else ()
 
 
 def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
-    """Which topics are background, by layer, where that is known."""
+    """Return for every topic whether it is background, by layer, where that is known."""
     return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
 
 
@@ -138,7 +138,7 @@ def _titles(
     wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
-    """Return the words of every title, by layer; ``wide`` tells which topics are background."""
+    """Return the words of every title, by layer; ``wide`` marks the topics that are background."""
     named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
         topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
@@ -147,14 +147,14 @@ def _titles(
 
 
 def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
-    """Return the topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    """Return the topic graph of a model with signed weights, down to the least correlation that can be chosen."""
     if not any(link.kind == SIGNED for link in found.links):
         return ()
     one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
     return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
-def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
+def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
     """Return the snapshot of a run at or before a mini-batch, the newest one for None, leaving out damaged ones.
 
     Raises
@@ -165,11 +165,11 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     if snapshots.find_latest(db, row.number) is None:
         why = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = snapshots.find_sound(db, row.number, minibatch)
-    if found is None:
+    snapshot = snapshots.find_sound(db, row.number, minibatch)
+    if snapshot is None:
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
         raise NotFound(f"run {row.number} has no snapshot {when}")
-    return found
+    return snapshot
 
 
 def read_hierarchy(

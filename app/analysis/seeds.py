@@ -1,23 +1,26 @@
-"""How far two seeds of one model lie apart: what a difference between models has to exceed to be one."""
+"""The differences between two seeds of one model, which a difference between models has to exceed."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.analysis.comparison import Comparison, agreement, edge_changes
+from app.analysis.comparison import Comparison, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import measure_coherence
 from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
 
-ROUNDED = 0.005  # figures are written with two decimals: what differs by less reads the same
+ROUNDED = 0.005  # figures are written with two decimals, so smaller differences are not visible
 RARE = 0.05  # share of the pairs of two seeds that are less alike than the floor of their layer
 MEASURES: tuple[Callable[[Coherence], float], ...] = (
     lambda each: each.mean_npmi,
     lambda each: each.worst_tenth,
     lambda each: each.diversity,
 )
+
+
+Figure = TypeVar("Figure")
 
 
 class Range(NamedTuple):
@@ -28,12 +31,12 @@ class Range(NamedTuple):
 
 
 class SeedSpread(NamedTuple):
-    """What two seeds of one model reach, over some pairs of them.
+    """The agreement that two seeds of one model reach, over some pairs of seeds.
 
     Attributes
     ----------
     pairs : int
-        How many pairs of runs are behind it.
+        The number of pairs of runs.
     scores, matched : tuples of Range or None
         Of each layer, as in `app.analysis.comparison.Agreement`.
     edges, correlation : Range or None
@@ -55,8 +58,8 @@ class SeedSpread(NamedTuple):
 UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
 
 
-def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
-    """Sum up comparisons of runs that differ in their seed only; None where there is none.
+def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
+    """Sum up comparisons of runs that differ only in their seed; None without comparisons.
 
     Parameters
     ----------
@@ -66,32 +69,32 @@ def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread
     """
     if not comparisons:
         return None
-    found = [agreement(each, edge_changes(each, threshold)) for each in comparisons]
-    depth = range(max(len(each.scores) for each in found))
+    agreements = [measure_agreement(each, find_edge_changes(each, threshold)) for each in comparisons]
+    depth = range(max(len(each.scores) for each in agreements))
     return SeedSpread(
         len(comparisons),
-        tuple(_range(each.scores[place] for each in found if place < len(each.scores)) for place in depth),
-        tuple(_range(each.matched[place] for each in found if place < len(each.matched)) for place in depth),
-        _range(each.edges for each in found),
-        _range(each.correlation for each in found),
+        tuple(_range(each.scores[place] for each in agreements if place < len(each.scores)) for place in depth),
+        tuple(_range(each.matched[place] for each in agreements if place < len(each.matched)) for place in depth),
+        _range(each.edges for each in agreements),
+        _range(each.correlation for each in agreements),
         tuple(_floor(comparisons, place + 1) for place in depth),
         tuple(_gaps(comparisons, place) for place in depth),
     )
 
 
-def below(value: float, usual: Range | None) -> bool:
-    """Return True if a figure is lower than any that two seeds reach; what is not known is not."""
+def is_below(value: float, usual: Range | None) -> bool:
+    """Return True if a figure is lower than any that two seeds reach; False where either is unknown."""
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
-def at(ranges: Sequence[Range | None], place: int) -> Range | None:
-    """Return the range of a layer, None where there is none."""
-    return ranges[place] if place < len(ranges) else None
+def pick_layer(figures: Sequence[Figure], place: int) -> Figure | None:
+    """Return the figure of a layer, None where there is none."""
+    return figures[place] if place < len(figures) else None
 
 
 def _range(values: Iterable[float]) -> Range | None:
-    known = [value for value in values if math.isfinite(value)]
-    return Range(min(known), max(known)) if known else None
+    finite = [value for value in values if math.isfinite(value)]
+    return Range(min(finite), max(finite)) if finite else None
 
 
 def _floor(comparisons: Sequence[Comparison], layer: int) -> float:
@@ -105,8 +108,8 @@ def _gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, 
         a, b = measure_coherence(each.a), measure_coherence(each.b)
         if place < min(len(a), len(b)):
             gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
-    known = [column[np.isfinite(column)] for column in gaps.T]
-    npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in known)
+    finite = [column[np.isfinite(column)] for column in gaps.T]
+    npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in finite)
     return npmi, worst, diversity
 
 
@@ -129,16 +132,16 @@ class JudgedPair(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """That between the two runs."""
+        """The difference between the two runs."""
         return abs(self.a.value - self.b.value)
 
     @property
     def beyond(self) -> bool:
-        """Return True if it is more than two seeds differ."""
+        """Return True if the runs differ by more than two seeds do."""
         return self.gap is not None and self.difference > self.gap
 
 
-def judged_pair(
+def judge_pair(
     a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
 ) -> JudgedPair | None:
     """Return the best estimate that both runs have, with that of pairs of seeds; None where they have none in common.
@@ -147,7 +150,7 @@ def judged_pair(
     ----------
     a, b : rows of the store
     seeds : pairs of rows
-        Runs that differ in their seed only.
+        Runs that differ only in their seed.
     latest : (run number) -> mapping
         The newest values of the curves that `app.jobs.estimates` reads.
     """
@@ -159,6 +162,6 @@ def judged_pair(
     name = next((each for each in first if each in second), None)  # its name says which documents it is of
     if name is None:
         return None
-    found = ((of(one), of(two)) for one, two in seeds)
-    gaps = [abs(one[name].value - two[name].value) for one, two in found if name in one and name in two]
+    estimates = ((of(one), of(two)) for one, two in seeds)
+    gaps = [abs(one[name].value - two[name].value) for one, two in estimates if name in one and name in two]
     return JudgedPair(first[name], second[name], max(gaps, default=None))

@@ -1,6 +1,6 @@
 """Topics of images as pictures: each projected topic is an image itself, and each picture is a data URI.
 
-The PNG is written here, 8 bits of grey; a picture library would be a dependency for twenty lines.
+PNG files of 8-bit grey are written here; an image library would be a dependency for twenty lines.
 """
 
 import base64
@@ -16,7 +16,7 @@ from app.analysis.hierarchy import Hierarchy
 from engine.hierarchy.tree import Node
 
 
-def png(grey: NDArray[np.uint8]) -> bytes:
+def encode_png(grey: NDArray[np.uint8]) -> bytes:
     """Encode a (rows, columns) picture of grey levels as PNG."""
     rows, columns = grey.shape
     scanlines = np.zeros((rows, columns + 1), dtype=np.uint8)  # each begins with its filter, 0 = none
@@ -32,7 +32,7 @@ def has_pictures(hierarchy: Hierarchy) -> bool:
     return shape is not None and shape[0] * shape[1] == len(hierarchy.vocabulary)
 
 
-def atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
+def draw_atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
     """Draw the projection of a topic, its heaviest pixel white.
 
     Returns
@@ -44,22 +44,22 @@ def atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
     return _grey(hierarchy.projections[node.layer - 1][:, hierarchy.place(node)]).reshape(hierarchy.image_shape)
 
 
-def atom_uri(hierarchy: Hierarchy, node: Node) -> str:
+def draw_atom_uri(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic as a data URI."""
-    return _uri(png(atom(hierarchy, node)))
+    return _uri(encode_png(draw_atom(hierarchy, node)))
 
 
-def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0) -> str:
+def draw_picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0) -> str:
     """Return any weights of the pixels, (V,), as a picture (data URI); ``most`` is white, 0 = the heaviest."""
     top = most if most > 0 else float(values.max(initial=0.0))
     grey = np.round(np.clip(values / top, 0.0, 1.0) * 255.0) if top > 0 else np.zeros(len(values))
-    return _uri(png(grey.astype(np.uint8).reshape(shape)))
+    return _uri(encode_png(grey.astype(np.uint8).reshape(shape)))
 
 
-def mosaic_uri(hierarchy: Hierarchy, layer: int, columns: int) -> str:
+def draw_mosaic_uri(hierarchy: Hierarchy, layer: int, columns: int) -> str:
     """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
 
-    Drawn once, and forgotten together with the hierarchy.
+    It is cached as long as the hierarchy is in memory.
     """
     sheets = _sheets.setdefault(hierarchy, {})
     if (layer, columns) not in sheets:
@@ -72,13 +72,13 @@ _sheets: WeakKeyDictionary[Hierarchy, dict[tuple[int, int], str]] = WeakKeyDicti
 
 def _mosaic(hierarchy: Hierarchy, layer: int, columns: int) -> str:
     nodes = hierarchy.nodes(layer)
-    height, width = atom(hierarchy, nodes[0]).shape
+    height, width = draw_atom(hierarchy, nodes[0]).shape
     rows = -(-len(nodes) // columns)
     sheet = np.zeros((rows * height, columns * width), dtype=np.uint8)
     for place, node in enumerate(nodes):
         row, column = divmod(place, columns)
-        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = atom(hierarchy, node)
-    return _uri(png(sheet))
+        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = draw_atom(hierarchy, node)
+    return _uri(encode_png(sheet))
 
 
 def _grey(weights: NDArray[Any]) -> NDArray[np.uint8]:

@@ -1,7 +1,7 @@
 """Other programs for topics, trained step by step on the same documents: LDA of three libraries, and NMF.
 
-Each has the settings that its own documentation recommends.  A peer is an iterator of what it has made after every
-piece of its work; only that work is timed.
+Each has the settings that its own documentation recommends.  A peer is an iterator that yields its
+topics after every piece of its work; only that work is timed.
 """
 
 import time
@@ -23,15 +23,15 @@ class PeerTopics(NamedTuple):
     Attributes
     ----------
     seconds : float
-        Of its work alone.
+        Time of its work alone.
     steps : int
-        Its own: iterations, passes, sweeps.
+        Iterations, passes or sweeps of its own.
     phi : (V, K) float64
         Its topics, columns on the simplex.
     alpha : (K,) float64
         Dirichlet parameter of the topics of a document; empty where the method has none and predicts nothing.
     shares : (K,) float64
-        Of the tokens that each topic holds.
+        Share of the tokens that each topic holds.
     """
 
     seconds: float
@@ -60,8 +60,8 @@ def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads:
         model.train(PIECE, workers=threads)
         seconds += time.perf_counter() - began
         phi = np.full((n_words, width), 1e-12)
-        seen = np.array([int(word) for word in model.used_vocabs])
-        phi[seen] = np.array([model.get_topic_word_dist(k) for k in range(width)]).T
+        used = np.array([int(word) for word in model.used_vocabs])
+        phi[used] = np.array([model.get_topic_word_dist(k) for k in range(width)]).T
         shares = np.array(model.get_count_by_topics(), dtype=np.float64)
         alpha = np.array(model.alpha, dtype=np.float64)
         yield PeerTopics(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())

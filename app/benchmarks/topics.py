@@ -1,6 +1,6 @@
 """Quality of topics by time: Topiary with its defaults and its peers, on the same documents and words.
 
-Every method is looked at once its own work has taken as long as each budget; judging is not timed.  All are judged in
+Every method is judged once its own work has taken as long as each budget; judging is not timed.  All are judged in
 one way: perplexity of held-out tokens of test documents, whose topics local chains of the same length infer with the
 topics fixed, and the measures of :mod:`engine.quality`.
 """
@@ -8,7 +8,9 @@ topics fixed, and the measures of :mod:`engine.quality`.
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -53,9 +55,9 @@ class TopicsRow(NamedTuple):
     method, corpus : str
     seed : int
     budget : float
-        Seconds it was given.
+        Seconds allowed.
     seconds : float
-        What it took, more than the budget where its first result came later.
+        Seconds taken; more than the budget where the first result came later.
     steps : int
     perplexity : float
         Of held-out tokens; nan for a method without a law of documents.
@@ -96,7 +98,7 @@ class TopicsRow(NamedTuple):
 
 
 class MethodState(NamedTuple):
-    """A method at one moment: ``kernel`` and ``state`` judge it; ``topics`` are what it shows of its topics."""
+    """The state of a method at one moment: its topics, and the kernel and state that judge it."""
 
     seconds: float
     steps: int
@@ -108,11 +110,11 @@ class MethodState(NamedTuple):
 def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
     """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
     corpus = add_validation(corpus)
-    stands = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
+    states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
     judge = TopicsJudge(corpus, seed)
-    for budget, stand in _pick_states(stands, setup.budgets):
-        for figures in judge.figures(stand):
-            yield TopicsRow(method, name, seed, budget, stand.seconds, stand.steps, **figures)
+    for budget, state in _pick_states(states, setup.budgets):
+        for figures in judge.list_figures(state):
+            yield TopicsRow(method, name, seed, budget, state.seconds, state.steps, **figures)
 
 
 def add_validation(corpus: Corpus) -> Corpus:
@@ -123,18 +125,18 @@ def add_validation(corpus: Corpus) -> Corpus:
     return replace(corpus, part=draw_validation(rng, corpus.part, contents, VALIDATION_SHARE))
 
 
-def _pick_states(stands: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:
-    """Yield the last stand within every budget, or the first one where none is; the last of all at the end."""
+def _pick_states(states: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:
+    """Yield the last state within every budget, or the first one where none is; the last of all at the end."""
     left = sorted(budgets)
     before: MethodState | None = None
-    for stand in stands:
-        while left and before is not None and stand.seconds > left[0]:
+    for state in states:
+        while left and before is not None and state.seconds > left[0]:
             yield left.pop(0), before
-        while left and before is None and stand.seconds > left[0]:
-            yield left.pop(0), stand
+        while left and before is None and state.seconds > left[0]:
+            yield left.pop(0), state
         if not left:
             return
-        before = stand
+        before = state
     for budget in left:
         if before is not None:
             yield budget, before
@@ -152,15 +154,15 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     state = training.first_state()
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
     effort = mathematics.measure_effort(training, state, sweeps, tokens)
-    order = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
-    plan = mathematics.plan_run(training, order, effort)
+    options = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
+    plan = mathematics.plan_run(training, options, effort)
     position = training.start(state, plan)
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
     while True:
         shown = kernel.shown(position.state)
         yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
-        if position.minibatch >= plan.minibatches or has_settled(curve, training.swept(position)):
+        if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
             return
         began = time.perf_counter()
         position, _ = training.step(position)
@@ -186,7 +188,7 @@ def _train_peer(corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> I
 
 
 class TopicsJudge:
-    """TopicsJudge of what a method has learnt from a corpus, with the same documents and random numbers for all."""
+    """A judge of the topics of all methods, with the same documents and random numbers for each."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
         self._seed = seed
@@ -199,15 +201,15 @@ class TopicsJudge:
         labelled = order[corpus.labels[order] >= 0][:LABELLED]
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
-    def figures(self, stand: MethodState) -> Iterator[dict[str, Any]]:
+    def list_figures(self, method: MethodState) -> Iterator[dict[str, Any]]:
         """Yield the figures of a row for every layer."""
         perplexity, labelled = float("nan"), None
-        if stand.kernel is not None:
-            perplexity = evaluate.evaluate_point(stand.kernel, self._seed, stand.state, *self._split, evaluate.SHORT)
+        if method.kernel is not None:
+            perplexity = evaluate.evaluate_point(method.kernel, self._seed, method.state, *self._split, evaluate.SHORT)
             if self._labelled is not None:
-                theta = stand.kernel.infer(self._seed, stand.state, self._labelled, evaluate.SHORT).theta
+                theta = method.kernel.infer(self._seed, method.state, self._labelled, evaluate.SHORT).theta
                 labelled = measures.LabelledDocuments(self._labelled.labels, theta)
-        shown = effects.present_hierarchy(stand.topics)
+        shown = effects.present_hierarchy(method.topics)
         found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
         for layer, words in zip(found, _list_shown_words(shown), strict=True):
             npmi = coherence.npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[layer.live]
@@ -260,7 +262,7 @@ def format_rows(rows: Sequence[TopicsRow]) -> list[str]:
 
 def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
     """Return a sentence for each budget on how many corpora our topics are at least as good as the best LDA's."""
-    said = []
+    sentences = []
     for budget in sorted({row.budget for row in rows}):
         here = [row for row in rows if row.budget == budget and row.layer == 1]
         names = list(dict.fromkeys(row.corpus for row in here if row.method == OURS))
@@ -271,11 +273,11 @@ def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
         near = sum(pair.npmi >= -HAIR for pair in pairs)
         lower = sum(pair.perplexity < 0.0 for pair in pairs)
         wider = sum(pair.diversity >= 0.0 for pair in pairs)
-        said.append(
+        sentences.append(
             f"{budget:g} s: NPMI of layer 1 at least the best LDA's on {more} of {len(pairs)} corpora (within .01 on "
             f"{near}), diversity not lower than that LDA's on {wider}, perplexity below every LDA's on {lower}"
         )
-    return said
+    return sentences
 
 
 class _Differences:
@@ -320,3 +322,44 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
         f"{of('affinity', 6, 2)}{of('nmi', 6, 2)}  |{of('shown_npmi', 6)}{of('shown_worst', 7, 2)}"
         f"{of('shown_diversity', 6, 2)}"
     )
+
+
+class TableError(ValueError):
+    """A table cannot be kept in this file; the message is one sentence for the user."""
+
+
+def check_file(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before hours of measuring and not after them.
+
+    Raises
+    ------
+    TableError
+        When it is a folder, or cannot be written.
+    """
+    if path is None:
+        return
+    with _explain_failure(path):
+        if path.is_dir():
+            raise TableError(f"{path} is a folder; name a file in it with --json")
+        _name_copy(path).write_bytes(b"")
+        _name_copy(path).unlink()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    with _explain_failure(path):
+        _name_copy(path).write_bytes(content)
+        _name_copy(path).replace(path)
+
+
+def _name_copy(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+@contextmanager
+def _explain_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cause = f"({error.strerror or error}); name a file in a folder that is there with --json"
+        raise TableError(f"{path} cannot be written {cause}") from error

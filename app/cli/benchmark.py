@@ -5,8 +5,8 @@ import itertools
 import json
 
 from app.benchmarks import topics as measuring
-from app.benchmarks.files import TableError, check_file, replace_file
 from app.benchmarks.peers import MissingPeerError
+from app.benchmarks.topics import TableError, check_file, replace_file
 from app.cli.console import Mistake, say
 from app.jobs.load_corpus import load_corpus
 from app.jobs.progress import Progress
@@ -31,29 +31,29 @@ def _print_tables(arguments: argparse.Namespace) -> None:
     db = open_existing(arguments.store)
     chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list[measuring.TopicsRow]()
     say(measuring.NOTE)
-    for about in chosen:
-        found = _measure_corpus(db, about, arguments)
+    for row in chosen:
+        found = _measure_corpus(db, row, arguments)
         rows += found
         say("\n".join(measuring.format_rows(found)))
         if arguments.json is not None:
-            replace_file(arguments.json, (json.dumps([row._asdict() for row in rows], indent=1) + "\n").encode())
+            replace_file(arguments.json, (json.dumps([each._asdict() for each in rows], indent=1) + "\n").encode())
     say("\n" + "\n".join(measuring.write_verdicts(rows)))
 
 
-def _measure_corpus(db: Database, about: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
+def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
     progress, rows = Progress(), list[measuring.TopicsRow]()
-    corpus = measuring.add_validation(load_corpus(db, about))
+    corpus = measuring.add_validation(load_corpus(db, row))
     tokens, (training, validation) = corpus.tokens(TRAIN), (len(corpus.documents(part)) for part in (TRAIN, VALIDATION))
     layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(training, tokens)
     widths = "-".join(map(str, layers))
     say(
-        f"\n{about.name}: {training:,} training documents, {validation:,} validation, {tokens:,} tokens, "
+        f"\n{row.name}: {training:,} training documents, {validation:,} validation, {tokens:,} tokens, "
         f"{corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
     )
     setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
     for method, seed in itertools.product(arguments.methods, arguments.seeds):
-        progress.show(f"{about.name}: {method}, seed {seed}")
-        rows += measuring.measure_method(about.name, corpus, method, seed, setup)
+        progress.show(f"{row.name}: {method}, seed {seed}")
+        rows += measuring.measure_method(row.name, corpus, method, seed, setup)
     progress.end()
     return rows
 

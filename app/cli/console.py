@@ -1,15 +1,16 @@
-"""Standard output, mistakes of the user, and the run that a command names; nothing heavy is loaded."""
+"""Standard output, mistakes of the user, and the values that several commands read; nothing heavy is loaded."""
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.facts.texts import flatten_text
+from app.export.texts import flatten_text
 from app.ingest.options import parse_count
 
 if TYPE_CHECKING:
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from store.run_rows import RunRow
 
 
-class OutputClosed(Exception):  # noqa: N818 - called after the fact that it tells
+class OutputClosed(Exception):  # noqa: N818 - named after the fact that it reports
     """Standard output takes nothing; the message is one sentence for the user."""
 
 
 def prepare_output() -> None:
     """Let a console show a question mark for characters it lacks, and drop messages where standard error is closed."""
-    if sys.stderr is None:  # it was closed before we began
+    if sys.stderr is None:  # it was closed before this program began
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as we run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -36,11 +37,11 @@ def write_output(text: str) -> None:
     Raises
     ------
     OutputClosed
-        When it is closed, or nothing more fits into where it leads.
+        When it is closed, or its file takes no more.
     BrokenPipeError
         When its reader has left.
     """
-    if sys.stdout is None:  # it was closed before we began
+    if sys.stdout is None:  # it was closed before this program began
         raise OutputClosed("standard output is closed, so nothing can be printed; let it lead somewhere")
     try:
         sys.stdout.write(text)
@@ -67,7 +68,7 @@ _BARE = re.compile(r"[\x7f-\x9f]")
 
 def find_run(db: "Database", text: str) -> "RunRow":
     """Return the run that a command names by its number, or as "last"."""
-    from store import run_rows, runs  # loads the database, which --help needs not
+    from store import run_rows, runs  # loads the database, which --help does not need
     from store.errors import NotFound
 
     if text == "last":
@@ -83,10 +84,25 @@ def find_run(db: "Database", text: str) -> "RunRow":
     return runs.get_run(db, number)
 
 
-def name_flags(said: str, names: Iterable[str]) -> str:
-    """Return a sentence with the options of those names as they are typed: ``--min-df``."""
+def name_flags(sentence: str, names: Iterable[str]) -> str:
+    """Return a sentence with some options written as they are typed: ``--min-df``."""
     flags = {name: f"--{name.replace('_', '-')}" for name in names}
-    return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), said)
+    return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), sentence)
+
+
+@contextmanager
+def translate_refusals(names: Iterable[str]) -> Iterator[None]:
+    """Turn errors about files, places and options into mistakes of the user; ``names`` are those of the options."""
+    from app.ingest.errors import IngestError
+    from app.ingest.options import OptionError
+    from app.jobs.cluster.place import PlaceError
+
+    try:
+        yield
+    except (IngestError, PlaceError) as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(name_flags(str(error), names)) from error
 
 
 def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
@@ -129,7 +145,7 @@ def print_json(value: Any) -> None:
 
 
 def say_json(text: str) -> None:
-    """Print JSON; the control characters that it may hold as they are become escapes of the same meaning."""
+    """Print JSON; control characters that it may hold literally become escapes of the same meaning."""
     say(_BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 

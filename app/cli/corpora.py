@@ -1,11 +1,12 @@
 """``topiary inspect``, ``import``, ``append`` and ``corpora``."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, name_flags, notify, print_json, print_table, say
+from app.cli.console import Mistake, notify, print_json, print_table, say, translate_refusals
 from app.facts.records import list_corpus_facts
 from app.ingest.report.report import (
     Report,
@@ -28,21 +29,13 @@ from store.database import Database, open_database, open_existing
 def inspect(arguments: argparse.Namespace) -> int:
     """Print what an import would make of files, and store nothing."""
     from app.ingest.archives import name_input, spool_input
-    from app.ingest.errors import IngestError
     from app.ingest.importing import inspect_path
-    from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.ingest.options import ImportOptions
 
-    progress = Progress()
-    try:
-        with spool_input(arguments.path, list_given_options(arguments).get("format")) as paths:
-            options, shown = ImportOptions(**list_given_options(arguments)), watch_import(progress, notes=False)
-            report = inspect_path(paths, options, shown, called=name_input(arguments.path))
-    except IngestError as error:
-        raise Mistake(str(error)) from error
-    except OptionError as error:
-        raise Mistake(name_flags(str(error), HELP)) from error
-    finally:
-        progress.end()
+    given = list_given_options(arguments)
+    with _follow_reading() as progress, spool_input(arguments.path, given.get("format")) as paths:
+        options, show = ImportOptions(**given), watch_import(progress, notes=False)
+        report = inspect_path(paths, options, show, called=name_input(arguments.path))
     if arguments.json:
         print_json(report.to_json())
     else:
@@ -54,25 +47,19 @@ def inspect(arguments: argparse.Namespace) -> int:
 def import_corpus(arguments: argparse.Namespace) -> int:
     """Make a corpus of a file or folder, of several files, or of standard input."""
     from app.ingest.archives import name_input, spool_input
-    from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
-    from app.ingest.options import HELP, ImportOptions, OptionError
-    from app.jobs.cluster.place import PlaceError
+    from app.ingest.options import ImportOptions
     from app.jobs.cluster.reading import open_map
 
-    options = list_given_options(arguments)
-    progress = Progress()
+    given = list_given_options(arguments)
     db = open_database(arguments.store)
-    try:
-        with spool_input(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
-            how, shown = ImportOptions(**options), watch_import(progress)
-            row = import_path(db, paths, how, shown, called=name_input(arguments.path), mapped=mapped)
-    except (IngestError, PlaceError) as error:
-        raise Mistake(str(error)) from error
-    except OptionError as error:
-        raise Mistake(name_flags(str(error), HELP)) from error
-    finally:
-        progress.end()
+    with (
+        _follow_reading() as progress,
+        spool_input(arguments.path, given.get("format")) as paths,
+        open_map(arguments.on) as mapped,
+    ):
+        options, show = ImportOptions(**given), watch_import(progress)
+        row = import_path(db, paths, options, show, called=name_input(arguments.path), mapped=mapped)
     if arguments.json:
         print_json(list_corpus_facts(row))
         return 0
@@ -86,30 +73,18 @@ def append(arguments: argparse.Namespace) -> int:
     """Append more documents to a corpus."""
     from app.ingest.appending import append_path
     from app.ingest.archives import name_input, spool_input
-    from app.ingest.errors import IngestError
-    from app.ingest.options import HELP, ImportOptions, OptionError
-    from app.jobs.cluster.place import PlaceError
+    from app.ingest.options import ImportOptions
     from app.jobs.cluster.reading import open_map
 
-    progress = Progress()
+    given = list_given_options(arguments)
     db = open_existing(arguments.store)
-    try:
-        with (
-            spool_input(arguments.path, list_given_options(arguments).get("format")) as paths,
-            open_map(arguments.on) as mapped,
-        ):
-            options, shown, name = (
-                ImportOptions(**list_given_options(arguments)),
-                watch_import(progress),
-                name_input(arguments.path),
-            )
-            added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
-    except (IngestError, PlaceError) as error:
-        raise Mistake(str(error)) from error
-    except OptionError as error:
-        raise Mistake(name_flags(str(error), HELP)) from error
-    finally:
-        progress.end()
+    with (
+        _follow_reading() as progress,
+        spool_input(arguments.path, given.get("format")) as paths,
+        open_map(arguments.on) as mapped,
+    ):
+        options, show, name = ImportOptions(**given), watch_import(progress), name_input(arguments.path)
+        added = append_path(db, arguments.corpus, paths, options, show, called=name, mapped=mapped)
     if arguments.json:
         facts = {"documents": added.documents, "train_documents": added.train}
         facts |= {"validation_documents": added.validation, "tokens_read": added.tokens}
@@ -169,6 +144,19 @@ def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
 
 
+@contextmanager
+def _follow_reading() -> Iterator[Progress]:
+    """Yield the progress of a command that reads files; refusals become mistakes of the user."""
+    from app.ingest.options import HELP
+
+    progress = Progress()
+    try:
+        with translate_refusals(HELP):
+            yield progress
+    finally:
+        progress.end()
+
+
 def watch_import(progress: Progress, *, notes: bool = True) -> Any:
     """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
 
@@ -182,9 +170,9 @@ def watch_import(progress: Progress, *, notes: bool = True) -> Any:
 
 
 def print_report(report: Report) -> None:
-    """Print a report: what was understood, columns and cuts as tables, warnings and notes."""
-    for name, said in list_lines(report):
-        say(f"{name:<10} {said}")
+    """Print a report: what was understood, columns and cuts as tables, notes and warnings."""
+    for name, line in list_lines(report):
+        say(f"{name:<10} {line}")
     _print_rows("columns", list_columns(report))
     _print_rows("left out", list_cuts(report))
     for note in report.notes:
@@ -194,7 +182,7 @@ def print_report(report: Report) -> None:
 
 
 def print_summary(report: Report) -> None:
-    """Print the five lines that say what came in, and the warnings."""
+    """Print the summary of an import in five lines, and the warnings."""
     for line in list_summary(report):
         say(f"  {line}")
     for warning in report.warnings:
@@ -232,7 +220,7 @@ def describe_corpus(row: CorpusRow) -> str:
 
 
 def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print rows of texts in columns, the first line under a name."""
+    """Print rows of texts in columns, with a name before the first row."""
     if not rows:
         return
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]

@@ -8,14 +8,13 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
-from app.analysis.interpolation import Step, percent_of_way
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.cli.console import Mistake, find_run, name_flags, notify, print_json, say
+from app.analysis.interpolation import Step, round_percent
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.cli.console import Mistake, find_run, notify, print_json, say, translate_refusals
+from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
-from app.facts.texts import flatten_text, format_share
-from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
-from app.ingest.options import PLACED, ImportOptions, OptionError, parse_count
+from app.ingest.options import PLACED, ImportOptions, parse_count
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
@@ -30,16 +29,12 @@ def infer(arguments: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
     db = open_existing(arguments.store)
     inference, hierarchy = _open_inference(db, arguments)
-    try:
+    with translate_refusals(PLACED):
         options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
         documents = read_new_documents(arguments.file, inference.rules, options)
-    except IngestError as error:
-        raise Mistake(str(error)) from error
-    except OptionError as error:
-        raise Mistake(name_flags(str(error), PLACED)) from error
-    placed = inference.texts([document.counted for document in documents])
-    report = any(not document.counted.blank for document in documents)
-    near = _build_neighbourhood(db, inference) if arguments.nearest > 0 and report else None
+    placed = inference.place_texts([document.counted for document in documents])
+    has_words = any(not document.counted.blank for document in documents)
+    near = _build_neighbourhood(db, inference) if arguments.nearest > 0 and has_words else None
     facts = [
         _list_facts(db, hierarchy, inference, *pair, near, arguments) for pair in zip(documents, placed, strict=True)
     ]
@@ -48,7 +43,7 @@ def infer(arguments: argparse.Namespace) -> int:
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
     for document, fact in zip(documents, facts, strict=True):
-        _print(document.counted, fact)
+        _print_document(document.counted, fact)
     return 0
 
 
@@ -65,9 +60,9 @@ def interpolate(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise Mistake(str(error)) from error
     if arguments.json:
-        report = [_list_step_facts(hierarchy, step) for step in steps]
+        facts = [_list_step_facts(hierarchy, step) for step in steps]
         both = [{"document": document.number, "title": document.title} for document in ends]
-        print_json({**_list_source(hierarchy), "layer": layer, "ends": both, "steps": report})
+        print_json({**_list_source(hierarchy), "layer": layer, "ends": both, "steps": facts})
         return 0
     say(
         f"{flatten_text(ends[0].title)}  ->  {flatten_text(ends[1].title)}   "
@@ -77,15 +72,14 @@ def interpolate(arguments: argparse.Namespace) -> int:
         words = (
             f"{'+' if new else ''}{hierarchy.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{percent_of_way(step.weight):3} %  {flatten_text(' '.join(words))}")
+        say(f"{round_percent(step.weight):3} %  {flatten_text(' '.join(words))}")
     return 0
 
 
 def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
-    chosen = snapshot_at(db, run, arguments.minibatch)
-    about = corpora.get_run_corpus(db, run)
-    if must_compile(run, about):
+    chosen = find_snapshot_at(db, run, arguments.minibatch)
+    if must_compile(run, corpora.get_run_corpus(db, run)):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
     return inference, read_hierarchy(db, run, chosen)
@@ -125,7 +119,7 @@ def _list_facts(
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     counted = given.counted
-    report: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "title": given.title,
         "tokens": counted.tokens,
         "known": counted.known,
@@ -133,9 +127,9 @@ def _list_facts(
         "placed": not counted.blank,
     }
     if counted.blank:
-        return report
-    found = inference.paths_of(placed.theta, arguments.paths)
-    report |= {
+        return facts
+    found = inference.find_paths(placed.theta, arguments.paths)
+    facts |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
         "topics": [_list_topics(hierarchy, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
@@ -146,19 +140,19 @@ def _list_facts(
     }
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
-        report["labels"] = [
+        facts["labels"] = [
             {"label": inference.corpus.label_names[place], "probability": float(placed.probabilities[place])}
             for place in order
         ]
     if near is not None:
-        report["nearest"] = _list_nearest(db, inference, near, placed, arguments.nearest)
-    return report
+        facts["nearest"] = _list_nearest(db, inference, near, placed, arguments.nearest)
+    return facts
 
 
 def _list_nearest(
     db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
-    found = near.nearest(placed.theta[0], n)
+    found = near.find_nearest(placed.theta[0], n)
     documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in found])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
@@ -196,13 +190,13 @@ def _list_step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
 
 
 def _describe_reading(counted: Recount) -> str:
-    """Describe how much of a text the corpus knows, in the words of the page Documents."""
+    """Describe how many words of a text the corpus knows, as on the page Documents."""
     listed = " ".join(counted.unknown[:UNKNOWN]) + (" …" if len(counted.unknown) > UNKNOWN else "")
     unknown = f"; not known: {flatten_text(listed)}" if listed else ""
     return f"{counted.known:,} of {counted.tokens:,} {are_known(counted.tokens, counted.stopped)}{unknown}"
 
 
-def _print(counted: Recount, fact: dict[str, Any]) -> None:
+def _print_document(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
         say(f"\n{flatten_text(fact['title'])}\n  {flatten_text(explain_unknown_words(fact['unknown']))}")
         return
@@ -212,8 +206,8 @@ def _print(counted: Recount, fact: dict[str, Any]) -> None:
     listed = [topic for layer in reversed(fact["topics"]) for topic in layer]
     width = max(len(flatten_text(topic["title"])) for topic in listed)
     for topic in listed:
-        report = f"{flatten_text(topic['title']):<{width}}  {flatten_text(' '.join(topic['words']))}"
-        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_format_share(topic['share'])}  {report}")
+        text = f"{flatten_text(topic['title']):<{width}}  {flatten_text(' '.join(topic['words']))}"
+        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_format_share(topic['share'])}  {text}")
     for path in fact["paths"]:
         trail = "  >  ".join(f"{topic['id']} {flatten_text(topic['title'])}" for topic in path["topics"])
         say(f"  path {_format_share(path['share'])}  {trail}")

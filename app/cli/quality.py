@@ -10,11 +10,11 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified
-from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.cli.console import Mistake, find_run, print_json, say
+from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
-from app.facts.texts import flatten_text, format_share
 from app.live.predictions import fetch_predictions
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
@@ -43,7 +43,7 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer, and its best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, run, snapshot_at(db, run, arguments.minibatch)).reworded(arguments.relevance)
+    hierarchy = read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)).reword(arguments.relevance)
     if arguments.layer is not None:
         try:
             hierarchy.at_rank(arguments.layer, 1)
@@ -53,11 +53,11 @@ def quality(arguments: argparse.Namespace) -> int:
     found = [each for each in every if arguments.layer in (None, each.layer)]
     completion = read_completion(db, run, hierarchy)
     if arguments.json:
-        print_json(quality_facts(hierarchy, found, completion))
+        print_json(list_quality_facts(hierarchy, found, completion))
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flatten_text(hierarchy.corpus)}\n")
     _print_measures(found)
-    say(f"\n{definitions(found[0])}")
+    say(f"\n{describe_figures(found[0])}")
     if completion is not None:
         say(f"\n{_describe_completion(completion)}")
     for each in found:
@@ -65,7 +65,7 @@ def quality(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Completion | None) -> dict[str, Any]:
+def list_quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Completion | None) -> dict[str, Any]:
     """Return the facts of ``quality --json``; null is unknown."""
     first = found[0]
     return {
@@ -78,61 +78,61 @@ def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Co
         "test_documents": first.test.every,
         "test_documents_read": first.test.documents,
         "labelled_documents": first.clusters.documents if first.clusters else 0,
-        "completion": None if completion is None else _completion_facts(completion),
-        "layers": [_layer_facts(hierarchy, each) for each in found],
+        "completion": None if completion is None else _list_completion_facts(completion),
+        "layers": [_list_layer_facts(hierarchy, each) for each in found],
     }
 
 
-def _completion_facts(found: Completion) -> dict[str, Any]:
-    return {name: value if isinstance(value, int) else _drop_unknown(value) for name, value in found._asdict().items()}
+def _list_completion_facts(found: Completion) -> dict[str, Any]:
+    return {name: value if isinstance(value, int) else drop_infinite(value) for name, value in found._asdict().items()}
 
 
-def _layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    about = {name: value if name in _COUNTS else _drop_unknown(value) for name, value in figures(found).items()}
+def _list_layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
+    measures = {name: value if name in _COUNTS else drop_infinite(value) for name, value in list_figures(found).items()}
     return (
         {"layer": found.layer}
-        | about
-        | {"by_topic": [_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
+        | measures
+        | {"by_topic": [_list_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
     )
 
 
-def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str, Any]:
+def _list_topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str, Any]:
     node = hierarchy.node(found.layer, column)
     return {
         "topic": node.column + 1,
         "rank": hierarchy.rank(node),
         "live": bool(found.live[column]),
-        "npmi": _drop_unknown(found.npmi[column]),
-        "umass": _drop_unknown(found.umass[column]),
-        "npmi_test": None if found.held_out is None else _drop_unknown(found.held_out[column]),
-        "specialization": _drop_unknown(found.specialization[column]),
+        "npmi": drop_infinite(found.npmi[column]),
+        "umass": drop_infinite(found.umass[column]),
+        "npmi_test": None if found.held_out is None else drop_infinite(found.held_out[column]),
+        "specialization": drop_infinite(found.specialization[column]),
         "words": _list_words(hierarchy, found, column),
     }
 
 
-def definitions(found: Quality) -> str:
+def describe_figures(found: Quality) -> str:
     """Describe in a line which words and documents the figures are about."""
-    said = [
+    sentences = [
         f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents "
         f"({_describe_sample(found.train)}), "
         "where a pair that never meets counts -1; not comparable with c_npmi of papers."
     ]
     if found.test.documents:
-        said.append(
+        sentences.append(
             f"For reference the same in test documents ({_describe_sample(found.test)}){_describe_missing(found)}."
         )
     if found.clusters:
-        said.append(f"Labels: of {found.clusters.documents:,} documents.")
-    said.append("Figures are of live topics, of at least 0.1 % of the tokens.")
-    return " ".join(said)
+        sentences.append(f"Labels: of {found.clusters.documents:,} documents.")
+    sentences.append("Figures are of live topics, of at least 0.1 % of the tokens.")
+    return " ".join(sentences)
 
 
 def _describe_completion(found: Completion) -> str:
     """Describe how well test rows are completed, for models of rows and columns."""
-    said = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
+    scores = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
     if found.low:
-        said += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
-    return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {said}."
+        scores += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
+    return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {scores}."
 
 
 def _describe_sample(sample: SampleSize) -> str:
@@ -149,7 +149,7 @@ def _describe_missing(found: Quality) -> str:
 
 def _print_measures(found: Sequence[Quality]) -> None:
     """Print measures as rows and layers as columns, without rows that no layer has."""
-    columns = [figures(each) for each in found]
+    columns = [list_figures(each) for each in found]
     width = max(map(len, _NAMES.values()))
     say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in found))
     for name, title in _NAMES.items():
@@ -185,10 +185,6 @@ def _list_words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
     return [hierarchy.vocabulary[number] for number in found.words[column].tolist()]
 
 
-def _drop_unknown(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 SHOWN = 10  # wrong predictions printed; --json has all that are explained
 
 
@@ -197,7 +193,7 @@ def classify(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     try:
-        snapshot = 0 if arguments.minibatch is None else snapshot_at(db, run, arguments.minibatch).number
+        snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
         found = fetch_predictions(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error
@@ -206,11 +202,11 @@ def classify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    _print(facts, found)
+    _print_predictions(facts, found)
     return 0
 
 
-def _print(facts: dict[str, Any], found: Classified) -> None:
+def _print_predictions(facts: dict[str, Any], found: Classified) -> None:
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
     say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
     say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")

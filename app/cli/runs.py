@@ -27,20 +27,20 @@ from store.run_rows import RunRow
 def train(arguments: argparse.Namespace) -> int:
     """Create a run, or one for each seed and combination of settings, and start as many as may train at a time."""
     texts = read_settings(arguments.settings, layers=arguments.layers, inference=arguments.inference)
-    asked = _collect_options(arguments)
+    options = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
         raise Mistake("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
-    asked["seed"] = 1 if arguments.seed is None else arguments.seed
+    options["seed"] = 1 if arguments.seed is None else arguments.seed
     if arguments.seeds is None and not arguments.grid:
-        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
+        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **options)]
     else:
         grid = _read_grid(arguments.grid)
         seeds = arguments.seeds or ()
-        rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
-    about = corpora_of.get_corpus(db, rows[0].corpus)
+        rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **options)
+    corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
-    return _start(db, rows, arguments, describe_widths(rows[0].layers, about.train_documents) if proposed else "")
+    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus.train_documents) if proposed else "")
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -55,12 +55,12 @@ def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[
 def fork(arguments: argparse.Namespace) -> int:
     """Create a run that continues a snapshot of another one, and start it in the background."""
     texts = read_settings(arguments.settings)
-    asked = _collect_options(arguments)
+    options = _collect_options(arguments)
     db = open_existing(arguments.store)
-    begin = find_origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
-    row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
-    parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
-    return _start(db, [row], arguments, f"run {row.number} {parent}")
+    origin = find_origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
+    row = order_fork(db, origin, model=arguments.model, texts=texts, **options)
+    parent = f"goes on from run {origin.run.number} at mini-batch {origin.snapshot.minibatch:,}"
+    return _start_runs(db, [row], arguments, f"run {row.number} {parent}")
 
 
 def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -89,28 +89,28 @@ def _is_given(arguments: argparse.Namespace, name: str) -> bool:
     return getattr(arguments, name) is not None
 
 
-def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
+def _start_runs(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, note: str = "") -> int:
     for row in rows:
         logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
     started = launcher.start_queued_runs(db)  # before anything is printed: the reader may be gone, and the runs exist
-    if report:
-        notify(report)
+    if note:
+        notify(note)
     named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
     try:
         say("\n".join(str(row.number) for row in rows))
     except OutputClosed as error:
         raise OutputClosed(f"{named} ordered, but {error}") from error
-    here = set(started) | {
+    begun = set(started) | {
         row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
     }
-    later = [row.number for row in rows if row.number not in here]
+    later = [row.number for row in rows if row.number not in begun]
     if later and is_on_cluster(rows[0]):
         notify(f"{named} waiting: {list_events(db, later[0])[-1].text}")
     elif len(rows) == 1 and later:
         notify(f"run {later[0]} waits until another one ends")
     elif later:
         notify(f"{len(later)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
-    return max(wait(db, row.number) for row in rows) if arguments.wait else 0
+    return max(wait_for_run(db, row.number) for row in rows) if arguments.wait else 0
 
 
 def _read_minibatch(text: str) -> int | None:
@@ -122,7 +122,7 @@ def _read_minibatch(text: str) -> int | None:
     return number
 
 
-def wait(db: Database, run: int) -> int:
+def wait_for_run(db: Database, run: int) -> int:
     """Show the progress of a run until it ends; return 0 unless it failed or its worker is gone."""
     progress = Progress()
     row, state = runs.get_run(db, run), ""
@@ -139,12 +139,12 @@ def wait(db: Database, run: int) -> int:
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _steer(arguments, launcher.stop_run, "stopped", "stops")
+    return _control_run(arguments, launcher.stop_run, "stopped", "stops")
 
 
 def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _steer(arguments, launcher.pause_run, "paused", "pauses")
+    return _control_run(arguments, launcher.pause_run, "paused", "pauses")
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -158,7 +158,7 @@ def resume(arguments: argparse.Namespace) -> int:
         notify(f"run {run} begins from the start: it has no checkpoint yet")
     else:
         notify(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
-    return wait(db, run) if arguments.wait else 0
+    return wait_for_run(db, run) if arguments.wait else 0
 
 
 def delete(arguments: argparse.Namespace) -> int:
@@ -172,7 +172,7 @@ def delete(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int:
+def _control_run(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
@@ -182,7 +182,7 @@ def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int
 
 
 def queue(arguments: argparse.Namespace) -> int:
-    """List the queued runs in the order in which they start, after one of them was moved where that is asked for."""
+    """List the queued runs in the order in which they start; move one of them first where that is asked for."""
     db = open_existing(arguments.store)
     moves = arguments.first or arguments.last or arguments.before is not None
     if moves and arguments.run is None:

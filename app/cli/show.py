@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
+from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
-from app.facts.texts import flatten_text, format_share
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from app.jobs.plan import PAPER_WORDS
-from app.plots.request import FigureError, FigureRequest, inches
+from app.plots.request import FigureError, FigureRequest, read_width
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
@@ -29,11 +29,11 @@ def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
     rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
-    judgements = find_headlines(db, rows)
+    headlines = find_headlines(db, rows)
     if arguments.json:
         print_json(
             [
-                list_run_facts(row, judgements[row.number]) | list_curve_facts(row, curves.get(row.number, []))
+                list_run_facts(row, headlines[row.number]) | list_curve_facts(row, curves.get(row.number, []))
                 for row in rows
             ]
         )
@@ -61,8 +61,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.find_state(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                format_estimate(judgements[row.number]),
-                name_estimate(judgements[row.number]),
+                format_estimate(headlines[row.number]),
+                name_estimate(headlines[row.number]),
                 describe_trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -87,8 +87,8 @@ def show(arguments: argparse.Namespace) -> int:
     names |= {kind: find_estimate_name(row, kind) for kind in ESTIMATE_NAMES | LOGLIK_NAMES}
     for name, value in facts.items():
         if value not in (None, "", {}):
-            said = names.get(name, name.replace("_", " "))
-            say(f"{said:<21} {_format_value(value)}")
+            title = names.get(name, name.replace("_", " "))
+            say(f"{title:<21} {_format_value(value)}")
     return 0
 
 
@@ -101,10 +101,10 @@ def topics(arguments: argparse.Namespace) -> int:
     run = find_run(db, arguments.run)
     hierarchy = _read_hierarchy(db, run, arguments.minibatch)
     if arguments.quality:
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        hierarchy = with_npmi(db, run, hierarchy)
-    hierarchy = hierarchy.reworded(arguments.relevance)
+        hierarchy = add_npmi(db, run, hierarchy)
+    hierarchy = hierarchy.reword(arguments.relevance)
     try:
         table = list_both_sides(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
@@ -122,11 +122,11 @@ def topics(arguments: argparse.Namespace) -> int:
     margin = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
         words = flatten_text(" ".join(row["words"]))
-        said = _format_quality(row) if arguments.quality else ""
+        npmi = _format_quality(row) if arguments.quality else ""
         kind = f"  {role:<{margin}}" if margin else ""
         say(
             f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{kind}  "
-            f"{said}{title:<{width}}  {words}"
+            f"{npmi}{title:<{width}}  {words}"
         )
     if columns:
         say("\ntopics of the columns:")
@@ -154,7 +154,7 @@ def tree(arguments: argparse.Namespace) -> int:
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reworded(arguments.relevance)
+    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reword(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
@@ -176,8 +176,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
-    shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
-    _refuse_without_picture("compare.svg", arguments.output, shown)
+    of_picture = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
+    _refuse_without_picture("compare.svg", arguments.output, of_picture)
     if arguments.most is not None and (arguments.output or arguments.json):
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
@@ -187,9 +187,9 @@ def compare(arguments: argparse.Namespace) -> int:
         _read_hierarchy(db, rows[1], arguments.minibatch_b),
     )
     if Path(arguments.output or "").suffix.lower() != ".svg":
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
+        hierarchies = add_npmi(db, rows[0], hierarchies[0]), add_npmi(db, rows[1], hierarchies[1])
     threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
@@ -240,15 +240,16 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    from app.analysis.read_hierarchy import read_hierarchy, snapshot_at  # loads SciPy, which lists of runs need not
+    # loads SciPy, which lists of runs do not need
+    from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
-    return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
+    return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
 
 
 def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        said = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
-        return ", ".join(f"{name}={_format_value(item)}" for name, item in said.items())
+        plain = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
+        return ", ".join(f"{name}={_format_value(item)}" for name, item in plain.items())
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
@@ -263,21 +264,20 @@ def figure(arguments: argparse.Namespace) -> int:
         chosen = _read_figure(arguments)
         _refuse_idle(arguments.kind, kind.options, chosen)
         _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
-        say(_write(arguments, chosen))
+        say(_write_figure(arguments, chosen))
     except OSError as error:
-        why = error.strerror or error
-        raise Mistake(f"{arguments.output} cannot be written ({why}); give a file in a folder that is there") from error
+        raise _refuse_file(arguments.output, error) from error
     except (FigureError, LookupError) as error:
         raise Mistake(str(error.args[0])) from error
     return 0
 
 
-def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
+def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     from app.plots.read import Source
     from app.plots.request import plot_figure
-    from app.plots.style import checked, save
+    from app.plots.style import check_path, save
 
-    path = checked(arguments.output)
+    path = check_path(arguments.output)
     db = open_existing(arguments.store)
     sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
     return str(save(plot_figure(arguments.kind, sources, chosen), path))
@@ -285,7 +285,7 @@ def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
 
 def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
     return FigureRequest(
-        inches(arguments.width),
+        read_width(arguments.width),
         arguments.layer,
         tuple(arguments.node or ()),
         arguments.x,

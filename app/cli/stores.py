@@ -5,15 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.cli.console import Mistake, find_run, notify, print_json, say, write_output
-from app.facts.texts import flatten_text
+from app.export.texts import flatten_text
 from app.jobs import process
 from app.jobs.progress import Progress
-from store.check import UNVERIFIED, CheckReport, Damage
-from store.check import check_store as check_store
-from store.database import Database, open_database, open_existing
+from store.check import UNVERIFIED, CheckReport, Damage, check_store
+from store.database import open_database, open_existing
 from store.errors import DamagedStore, StoreError
-from store.upkeep import PruneRule, find_removable, vacuum_store
-from store.upkeep import copy_store as copy_store
+from store.upkeep import PruneRule, copy_store, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo is for this machine only
 
@@ -181,15 +179,11 @@ def prune(arguments: argparse.Namespace) -> int:
     else:
         say(f"{total:>10}  removed")
     if not arguments.dry_run:
-        _shrink(db)
+        try:
+            vacuum_store(db)
+        except StoreError as error:
+            notify(str(error))
     return 0
-
-
-def _shrink(db: Database) -> None:
-    try:
-        vacuum_store(db)
-    except StoreError as error:
-        notify(str(error))
 
 
 def _format_size(count: int) -> str:

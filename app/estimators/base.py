@@ -1,4 +1,4 @@
-"""What the scikit-learn style estimators share: checking, training by mini-batches, placing and scoring documents."""
+"""The base of the scikit-learn style estimators: checking, training by mini-batches, placing and scoring documents."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -25,7 +25,7 @@ LARGEST_COUNT = 2**31 - 1
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A model as an estimator, whichever it is.
+    """A model of the engine as an estimator.
 
     Of models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last 20 samples,
     and documents are placed and judged with these, as on the pages and in ``Run.infer``.
@@ -35,9 +35,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     topics_ : list of (K_l, n_features) float64 arrays
         Topics of every layer over the words; rows sum to 1.
     components_ : (K_1, n_features) float64 array
-        Those of layer 1.
+        Topics of layer 1.
     phi_ : tuple of (K_{l-1}, K_l) float64 arrays
-        The hierarchy itself; columns sum to 1.
+        Topics of every layer over those of the layer below, or over the words; columns sum to 1.
     popularity_ : list of (K_l,) float64 arrays
         Share of every topic in its layer.
     coherence_ : list of (K_l,) float64 arrays
@@ -50,7 +50,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     n_iter_ : int
         Steps made.
     config_ : object
-        The settings of the model that it was fitted with; parameters changed afterwards wait for the next ``fit``.
+        The settings of the model at the last ``fit``; parameters changed afterwards count at the next one.
     """
 
     _model = ""
@@ -90,14 +90,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ValueError
             When X does not hold counts, or a parameter or setting cannot be; one sentence.
         """
-        counts = self._counts(X, reset=True)
+        counts = self._read_counts(X, reset=True)
         return self._train(counts, np.full(counts.n_documents, -1, dtype=np.int32), 0)
 
     def transform(self, X: Any) -> FloatArray:
         """Place documents in the hierarchy.
 
-        What is drawn for a document depends on its words alone, so it has the same place in whatever company
-        it comes.
+        The random numbers of a document depend on its words alone, so it is placed equally among any others.
 
         Returns
         -------
@@ -106,17 +105,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             that the model knows are NaN, as in ``Run.infer``, and a warning names them.
         """
         check_is_fitted(self)
-        counts = self._counts(X)
-        theta = self._kernel().infer(self.seed_, self.state_, self._batch(counts), None).theta
+        counts = self._read_counts(X)
+        theta = self._build_kernel().infer(self.seed_, self.state_, self._make_batch(counts), None).theta
         found = np.hstack([paths.normalise_shares(layer) for layer in theta])
         found[find_blank_rows(counts.starts)] = np.nan
         return found
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
-        """How well the topics predict words that they were not shown: higher is better.
+        """Return how well the topics predict held-out words: higher is better.
 
-        A fifth of the tokens of every document is held out, and foretold from the others by 40 Gibbs sweeps (of
-        real values, a fifth of the cells): point perplexity, as its logarithm.
+        A fifth of the tokens of every document (of real values, of the cells) is held out and predicted from the others
+        by 40 Gibbs sweeps: the logarithm of the point perplexity.
 
         Returns
         -------
@@ -129,13 +128,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             When no document has two tokens.
         """
         check_is_fitted(self)
-        counts = self._counts(X)
+        counts = self._read_counts(X)
         n = counts.n_documents
         corpus = Corpus(counts=counts, vocabulary=(), part=np.full(n, TRAIN, np.int8), labels=np.full(n, -1, np.int32))
         observed, scored = corpus.held_out(np.arange(n))
         if not len(scored.words):
             raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
-        kernel = self._kernel()
+        kernel = self._build_kernel()
         value = evaluate.evaluate_point(kernel, self.seed_, self.state_, observed, scored, evaluate.SHORT)
         return -float(np.log(value)) if kernel.measure == "perplexity" else value
 
@@ -150,19 +149,19 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.positive_only = True
         return tags
 
-    def _hierarchy(self) -> tuple[int, int] | None:
-        """Height and width of documents that are pictures."""
+    def _find_image_shape(self) -> tuple[int, int] | None:
+        """Return height and width of documents that are pictures."""
         return None
 
     # ------------------------------------------------------------- training
 
     def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
-        n_iter = self._steps()
+        n_iter = self._check_n_iter()
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self.n_classes_ = n_classes
         self.n_documents_ = counts.n_documents
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
-        kernel = self._kernel()
+        kernel = self._build_kernel()
         documents = np.arange(counts.n_documents)
         every = take_documents(counts, documents, labels)
         state = kernel.init(self.seed_)
@@ -175,15 +174,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if not kernel.sweeps(state):
                 batch = take_documents(counts, draw_minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
-        return self._keep(kernel, kernel.shown(state), counts)
+        return self._store_results(kernel, kernel.shown(state), counts)
 
-    def _steps(self) -> int:
+    def _check_n_iter(self) -> int:
         """Return the number of mini-batches, checked."""
         if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
             raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
         return int(self.n_iter)
 
-    def _keep(self, kernel: Kernel, state: Any, counts: Counts) -> Self:
+    def _store_results(self, kernel: Kernel, state: Any, counts: Counts) -> Self:
         found = kernel.topics(state)
         self.state_ = state
         self.phi_ = found.phi
@@ -195,16 +194,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.coherence_ = [coherence.npmi(words, met) for words in lists]
         live = [~topics.find_light(layer) for layer in self.popularity_]
         self.diversity_ = [coherence.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
-        self.n_iter_ = self._steps()
+        self.n_iter_ = self._check_n_iter()
         return self
 
-    def _config(self) -> Any:
+    def _make_config(self) -> Any:
         """Return the settings of the model, checked."""
-        known = {about.name: about.kind in ("widths", "numbers") for about in describe(models.load(self._model).Config)}
+        model = models.load(self._model).Config
+        known = {setting.name: setting.kind in ("widths", "numbers") for setting in describe(model)}
         own: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in known:
             own["batch_size"] = self.batch_size
-        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):  # which names it already
+        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):  # the model is named after it
             own["inference"] = self.inference
         if not isinstance(self.settings, Mapping | None):
             raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
@@ -212,17 +212,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if twice := sorted(own.keys() & others.keys()):
             raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
         given = own | others
-        model = models.load(self._model).Config
         if unknown := sorted(given.keys() - known.keys()):
             free = ", ".join(name for name in known if name not in own)
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
         values = {name: strip_scalar(value) for name, value in given.items()}
         lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
-        return self._long_enough(model(**(self._usual() | values | lone)))
+        return self._check_length(model(**(self._list_own_defaults() | values | lone)))
 
-    def _long_enough(self, config: Any) -> Any:
+    def _check_length(self, config: Any) -> Any:
         """Return the settings if ``n_iter`` leaves time for them."""
-        n_iter, learnt = self._steps(), count_growth_steps(config)
+        n_iter, learnt = self._check_n_iter(), count_growth_steps(config)
         if n_iter <= learnt:
             raise SettingError(
                 f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "
@@ -230,19 +229,19 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return config
 
-    def _usual(self) -> dict[str, Any]:
+    def _list_own_defaults(self) -> dict[str, Any]:
         """Return the settings whose default here is not the model's own."""
         return {}
 
-    def _kernel(self) -> Kernel:
-        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._hierarchy(), self.n_tokens_)
-        kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_threads(self.n_jobs))
+    def _build_kernel(self) -> Kernel:
+        facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._find_image_shape(), self.n_tokens_)
+        kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_count_threads(self.n_jobs))
         return kernel
 
     # ---------------------------------------------------------------- counts
 
-    def _counts(self, X: Any, *, reset: bool = False) -> Counts:
-        """Documents as compressed rows."""
+    def _read_counts(self, X: Any, *, reset: bool = False) -> Counts:
+        """Return documents as compressed rows."""
         refuse_texts(type(self).__name__, X)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset,
@@ -251,17 +250,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         table.sum_duplicates()
         table.eliminate_zeros()
         if reset:
-            self.config_ = self._config()
+            self.config_ = self._make_config()
         largest = float(table.data.max()) if len(table.data) else 0.0
         if largest > LARGEST_COUNT:
             raise ValueError(f"the values of X must be at most {LARGEST_COUNT}; got {largest:.10g}")
         real = getattr(self.config_, "link", "poisson") == "gamma"
-        values = table.data.astype(np.float32) if real else self._whole(table)
+        values = table.data.astype(np.float32) if real else self._round_counts(table)
         kept = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
         kept.eliminate_zeros()
         return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
 
-    def _whole(self, table: Any) -> Array:
+    def _round_counts(self, table: Any) -> Array:
         values = np.asarray(table.data, dtype=np.float64)  # rint would make bytes halves; float32 cannot tell 2^31
         whole = np.rint(values)
         if self.real_values not in ("refuse", "round"):
@@ -275,14 +274,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return whole.astype(np.int32)
 
-    def _batch(self, counts: Counts) -> Batch:
-        """Documents to be placed, each numbered after its own words."""
+    def _make_batch(self, counts: Counts) -> Batch:
+        """Return documents to be placed, each with a number that is a hash of its words."""
         cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
         numbers = np.array([number_document(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
         return counts.batch(numbers)
 
 
-def _threads(n_jobs: int | None) -> int:
+def _count_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:

@@ -1,4 +1,4 @@
-"""What users of scikit-learn give as counts: texts that are none are refused, documents without a word are named."""
+"""Inputs of the estimators: texts instead of counts are refused, blank documents are named, labels are read."""
 
 import os
 import warnings
@@ -12,7 +12,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from engine.contract import Array
 
-_LOOKED_AT = 1000  # values of a column or a list in which a text is looked for
+_LOOKED_AT = 1000  # values of a column or a list that are searched for texts
 _SHOWN = 40  # letters of it
 _ROWS = 5  # that a warning names
 
@@ -35,11 +35,11 @@ def refuse_texts(name: str, X: Any) -> None:
     if X is None or isinstance(X, Mapping | Iterator):
         kind = "None" if X is None else f"a {type(X).__name__}"
         raise TypeError(f"{wants}, and X is {kind}: give an array or a sparse matrix, a row for each document")
-    columns = _text_columns(X)
+    columns = _list_text_columns(X)
     if columns:
         name = repr(columns[0])
         raise ValueError(f"{wants}, and the column {name} of X holds texts: {usual}, and give that X[{name}]")
-    text = None if hasattr(X, "columns") else _first_text(X)
+    text = None if hasattr(X, "columns") else _find_text(X)
     listed = not isinstance(text, str | bytes)
     if text is not None:
         kind, way = ("lists of words", way.format("CountVectorizer(analyzer=list)")) if listed else ("texts", usual)
@@ -61,19 +61,19 @@ def find_blank_rows(starts: Array) -> Array:
     return rows
 
 
-def _text_columns(X: Any) -> list[Any]:
+def _list_text_columns(X: Any) -> list[Any]:
     """Return the columns of a table that hold texts; none of anything else."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return []
     plain = [name for name, kind in zip(X.columns, X.dtypes, strict=True) if _may_be_text(kind)]
-    return [name for name in plain if _first_text(X[name]) is not None]
+    return [name for name in plain if _find_text(X[name]) is not None]
 
 
 def _may_be_text(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "OUS" or str(kind).lower() in ("string", "str", "category", "utf8")
 
 
-def _first_text(X: Any) -> Any:
+def _find_text(X: Any) -> Any:
     """Return a text, or a list of words, among the first values of a list or an array; None where there is none."""
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "O") not in "OUST" or hasattr(X, "indptr") or not isinstance(X, Iterable):
@@ -88,7 +88,7 @@ def _first_text(X: Any) -> Any:
 
 
 def _is_number(text: str | bytes) -> bool:
-    """Return whether a text says a number, which scikit-learn reads as that."""
+    """Return whether a text is a number, which scikit-learn reads as such."""
     try:
         float(text)
     except ValueError:
@@ -115,10 +115,10 @@ def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
     _refuse_several(y)
     listed = isinstance(y, list | tuple)
     given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)  # NumPy would make text of 0 and "?"
-    known = np.array([not _is(value, mark, row) for row, value in enumerate(strip_scalar(given))], dtype=bool)
+    known = np.array([not _is_mark(value, mark, row) for row, value in enumerate(strip_scalar(given))], dtype=bool)
     found = given[known]
     if found.dtype == object:
-        found = _of_one_type(found, listed=listed)
+        found = _unify_type(found, listed=listed)
     assert_all_finite(found, input_name="y", estimator_name="SDATM")
     check_classification_targets(found)
     classes, numbers = np.unique(found, return_inverse=True)
@@ -130,7 +130,7 @@ def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
 
 
 def _refuse_several(y: Any) -> None:
-    """Refuse what holds several labels for a document, or none at all."""
+    """Refuse labels that are one text, a table, or several for a document."""
     if isinstance(y, str | bytes | Mapping):
         kind = "one text" if isinstance(y, str | bytes) else f"a {type(y).__name__}"
         raise TypeError(f"y is {kind}: give a list or an array with one label for each document")
@@ -142,31 +142,31 @@ def _refuse_several(y: Any) -> None:
             raise ValueError(f"row {row} of y is {value!r}: a document has one label; choose one of several")
 
 
-def _of_one_type(found: Array, *, listed: bool) -> Array:
-    """Labels of any type as an array of their own; words stay as they are unless they come from a list."""
+def _unify_type(found: Array, *, listed: bool) -> Array:
+    """Return labels as an array of their type; words that come as an array stay as they are."""
     kinds = {isinstance(label, str): label for label in found}
     if len(kinds) > 1:
         raise ValueError(f"labels must be all words or all numbers; y has {kinds[True]!r} and {kinds[False]!r}")
     return np.asarray(column_or_1d(found.tolist())) if listed or False in kinds else found
 
 
-def _is(value: Any, mark: Any, row: int) -> bool:
-    """Return True if the ``row``-th value of y is the mark of documents without a label."""
-    gap, lack = _gap(value), _gap(mark)
+def _is_mark(value: Any, mark: Any, row: int) -> bool:
+    """Return whether a value of y is the mark of documents without a label; ``row`` is named in errors."""
+    gap, lack = _name_missing(value), _name_missing(mark)
     if gap and gap != lack:
         raise ValueError(f"row {row} of y is {value}, which is no label: give one, or set unlabelled={gap}")
     return bool(gap if lack else value == mark)
 
 
-def _gap(value: Any) -> str:
-    """Return the name of a value that can be no label, NaN and the NA of pandas alike; nothing for others."""
+def _name_missing(value: Any) -> str:
+    """Return the name of a missing value, one for NaN and the NA of pandas; "" for values that can be labels."""
     if value is None:
         return "None"
     return "np.nan" if not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT") else ""
 
 
 def _reads_like(label: Any, mark: Any) -> bool:
-    """Return True if one is text, the other is not, and both say the same, as -1 and "-1" do."""
+    """Return whether a label and the mark differ only in being text, as -1 and "-1" do."""
     if mark is None or isinstance(label, str) == isinstance(mark, str):
         return False
     try:

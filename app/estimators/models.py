@@ -218,8 +218,8 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
             When X does not hold counts, y does not fit, or a parameter or setting cannot be.
         """
         if y is None:
-            validate_data(self, X, y)  # it says so in its own words
-        counts = self._counts(X, reset=True)
+            validate_data(self, X, y)  # raises the usual error of scikit-learn
+        counts = self._read_counts(X, reset=True)
         self.classes_, labels = read_labels(y, strip_scalar(self.unlabelled))
         check_consistent_length(X, labels)
         if len(self.classes_) < 2:
@@ -227,31 +227,30 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return self._train(counts, labels, len(self.classes_))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of every label of ``classes_`` for every document, (n_documents, n_classes).
+        """Return the probability of every label for every document, (n_documents, n_classes).
 
-        Of a document without a word that the model knows it is what the model expects before it reads one; a warning
-        names these documents.
+        A document without a word that the model knows gets the prediction of an empty one; a warning names these
+        documents.
         """
         check_is_fitted(self)
-        kernel = self._kernel()
+        kernel = self._build_kernel()
         if kernel.predict is None:
             raise LookupError("this model does not predict labels")
-        counts = self._counts(X)
+        counts = self._read_counts(X)
         find_blank_rows(counts.starts)
-        return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
+        return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._make_batch(counts)))
 
     def predict(self, X: Any) -> Array:
         """Return the most probable label of every document, (n_documents,)."""
-        chances = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(chances, axis=1)])
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
-        """Only documents of many words differ clearly; a few real-valued features say little to it."""
+        """Return tags that expect a poor score on a few real-valued features instead of many words."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _hierarchy(self) -> tuple[int, int] | None:
+    def _find_image_shape(self) -> tuple[int, int] | None:
         if self.image_shape is None:
             return None
         shape = strip_scalar(self.image_shape)
@@ -264,13 +263,13 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
             )
         return sides[0], sides[1]
 
-    def _usual(self) -> dict[str, Any]:
-        """Let labels come in before a short training is over."""
-        n_iter = self._steps()
+    def _list_own_defaults(self) -> dict[str, Any]:
+        """Return settings that let labels count before a short training is over."""
+        n_iter = self._check_n_iter()
         return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
 
-    def _long_enough(self, config: Any) -> Any:
-        super()._long_enough(config)
+    def _check_length(self, config: Any) -> Any:
+        super()._check_length(config)
         if config.label_weight and config.label_start >= self.n_iter:
             raise SettingError(
                 f"labels count after {config.label_start} mini-batches (label_start), and n_iter is {self.n_iter}; "

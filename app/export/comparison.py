@@ -4,10 +4,18 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
+from app.analysis.comparison import (
+    Agreement,
+    Comparison,
+    EdgeChange,
+    Side,
+    count_kinds,
+    find_edge_changes,
+    measure_agreement,
+)
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
-from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
-from app.export.files import render_csv, render_json
+from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, is_below, measure_seeds, pick_layer
+from app.export.texts import drop_infinite, render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
@@ -39,11 +47,11 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     rows = []
     for pair in comparison.pairs:
         words = comparison.words(pair)
-        sides = {side: _topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
-        known: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
-        known["absence"] = comparison.absence(pair) or None
-        change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
-        rows.append({"layer": pair.layer} | sides | known | change)
+        sides = {side: _list_topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
+        match: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        match["absence"] = comparison.find_absence(pair) or None
+        change = {"share_change": comparison.compute_share_change(pair), "entered": words.entered, "left": words.left}
+        rows.append({"layer": pair.layer} | sides | match | change)
     return rows
 
 
@@ -58,59 +66,61 @@ def list_edges(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
     """
     return [
         {"kind": change.kind, "layer": change.layer}
-        | _edge(change.a, "a")
-        | _edge(change.b, "b")
-        | {"ratio": _finite(change.ratio)}
+        | _list_edge(change.a, "a")
+        | _list_edge(change.b, "b")
+        | {"ratio": drop_infinite(change.ratio)}
         for change in changes
     ]
 
 
-def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
-    """Sum a comparison up in numbers: both ends, how far they agree, how many edges changed how.
+def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, Any]:
+    """Summarize a comparison in numbers: both ends, their agreement, and counts of edges by their change.
 
-    Every layer that both have also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and
-    ``b``, None where the snapshot does not know them.
+    Every common layer also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and ``b``, None
+    where the snapshot has none.
     """
-    changes = edge_changes(comparison, threshold)
-    now = agreement(comparison, changes)
+    changes = find_edge_changes(comparison, threshold)
+    now = measure_agreement(comparison, changes)
     coherences = measure_coherence(comparison.a), measure_coherence(comparison.b)
     layers = [
         {
             "layer": place + 1,
-            "score": _finite(score),
+            "score": drop_infinite(score),
             "matched_share": now.matched[place],
             "matched": len(comparison.alignment.partners(place + 1)),
             "topics_a": comparison.a.widths[place],
             "topics_b": comparison.b.widths[place],
         }
-        | _coherence(coherences[0], place, "a")
-        | _coherence(coherences[1], place, "b")
+        | _list_coherence(coherences[0], place, "a")
+        | _list_coherence(coherences[1], place, "b")
         for place, score in enumerate(now.scores)
     ]
     return {
-        "a": _end(comparison.a),
-        "b": _end(comparison.b),
+        "a": _list_end(comparison.a),
+        "b": _list_end(comparison.b),
         "shared_words": comparison.shared_words,
         "threshold": threshold,
         "layers": layers,
-        "edges": counted(changes),
-        "edge_f1": _finite(now.edges),
-        "edge_correlation": _finite(now.correlation),
+        "edges": count_kinds(changes),
+        "edge_f1": drop_infinite(now.edges),
+        "edge_correlation": drop_infinite(now.correlation),
     }
 
 
 def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
-    """Write the `summary` with all topics and edges, and how far two seeds lie apart.
+    """Write the `summarize_comparison` with all topics and edges, and how far two seeds lie apart.
 
     Parameters
     ----------
     comparison : Comparison
     threshold : float
     seeds : SeedPairs, optional
-        None where nobody has looked for any, and ``seeds`` is null.
+        None where they were not searched for; ``seeds`` is then null.
     """
-    report, changes = summary(comparison, threshold), edge_changes(comparison, threshold)
-    report["seeds"] = None if seeds is None else seed_facts(agreement(comparison, changes), seeds, threshold)
+    report, changes = summarize_comparison(comparison, threshold), find_edge_changes(comparison, threshold)
+    report["seeds"] = (
+        None if seeds is None else list_seed_facts(measure_agreement(comparison, changes), seeds, threshold)
+    )
     report |= {"topic_matches": list_pairs(comparison), "edge_changes": list_edges(changes)}
     return render_json(report)
 
@@ -120,23 +130,23 @@ def render_pairs(comparison: Comparison) -> str:
     rows = []
     for row in list_pairs(comparison):
         flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
-        flat |= {f"{name}_{side}": _cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
+        flat |= {f"{name}_{side}": _format_cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
         rows.append(
             flat
-            | {"by_hand": int(row["by_hand"]), "absence": _cell(row["absence"])}
-            | {"entered": _cell(row["entered"]), "left": _cell(row["left"])}
+            | {"by_hand": int(row["by_hand"]), "absence": _format_cell(row["absence"])}
+            | {"entered": _format_cell(row["entered"]), "left": _format_cell(row["left"])}
         )
     return render_csv(rows, list(rows[0]))
 
 
 def render_edges(comparison: Comparison, threshold: float) -> str:
     """Write `list_edges` as CSV, with the threshold in every row."""
-    rows = list_edges(edge_changes(comparison, threshold))
-    report = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
-    return render_csv(report, [*_EDGE, "threshold"])
+    rows = list_edges(find_edge_changes(comparison, threshold))
+    cells = [{name: _format_cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
+    return render_csv(cells, [*_EDGE, "threshold"])
 
 
-def _topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
+def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
     if node is None:
         return None
     return {
@@ -149,23 +159,20 @@ def _topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
     }
 
 
-def _edge(edge: Edge | None, side: Side) -> dict[str, Any]:
+def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
     names = (f"parent_{side}", f"child_{side}", f"weight_{side}")
     if edge is None:
         return dict.fromkeys(names)
     return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
 
 
-def _coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
-    about = layers[place] if place < len(layers) else None
-    return {
-        f"npmi_{side}": None if about is None else _finite(about.mean_npmi),
-        f"worst_tenth_{side}": None if about is None else _finite(about.worst_tenth),
-        f"diversity_{side}": None if about is None else _finite(about.diversity),
-    }
+def _list_coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
+    names = {"npmi": "mean_npmi", "worst_tenth": "worst_tenth", "diversity": "diversity"}
+    layer = layers[place] if place < len(layers) else None
+    return {f"{name}_{side}": drop_infinite(getattr(layer, field, None)) for name, field in names.items()}
 
 
-def _end(hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_end(hierarchy: Hierarchy) -> dict[str, Any]:
     return {
         "run": hierarchy.run,
         "corpus": hierarchy.corpus,
@@ -176,18 +183,14 @@ def _end(hierarchy: Hierarchy) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     if value is None:
         return ""
     return " ".join(value) if isinstance(value, (list, tuple)) else value
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
-    """Return what two seeds of one model reach, next to what A and B reach.
+def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
+    """Return the agreement of two seeds of one model, next to that of A and B.
 
     Parameters
     ----------
@@ -205,35 +208,35 @@ def seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, 
         ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  A range is
         None where nothing is known.
     """
-    spread = spread_of(seeds.comparisons, threshold) or UNKNOWN
+    spread = measure_seeds(seeds.comparisons, threshold) or UNKNOWN
     return {
         "pairs": [[each.a.run, each.b.run] for each in seeds.comparisons],
-        "layers": [_layer(spread, now, place) for place in range(len(spread.scores))],
-        "edge_f1": _range(spread.edges, now.edges),
-        "edge_correlation": _range(spread.correlation, now.correlation),
-        "estimate": None if seeds.judged is None else _estimate(seeds.judged),
+        "layers": [_list_layer(spread, now, place) for place in range(len(spread.scores))],
+        "edge_f1": _list_range(spread.edges, now.edges),
+        "edge_correlation": _list_range(spread.correlation, now.correlation),
+        "estimate": None if seeds.judged is None else _list_estimate(seeds.judged),
     }
 
 
-def _layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
+def _list_layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
     gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[place], strict=True))
     return {
         "layer": place + 1,
-        "score": _range(at(spread.scores, place), _at(now.scores, place)),
-        "matched_share": _range(at(spread.matched, place), _at(now.matched, place)),
-    } | {name: gap if math.isfinite(gap) else None for name, gap in gaps.items()}
+        "score": _list_range(pick_layer(spread.scores, place), _find_value(now.scores, place)),
+        "matched_share": _list_range(pick_layer(spread.matched, place), _find_value(now.matched, place)),
+    } | {name: drop_infinite(gap) for name, gap in gaps.items()}
 
 
-def _range(usual: Range | None, value: float) -> dict[str, Any] | None:
+def _list_range(usual: Range | None, value: float) -> dict[str, Any] | None:
     """Return the lowest and the highest, and if A and B lie below all of it."""
-    return None if usual is None else {"low": usual.low, "high": usual.high, "below": below(value, usual)}
+    return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below(value, usual)}
 
 
-def _at(values: Sequence[float], place: int) -> float:
+def _find_value(values: Sequence[float], place: int) -> float:
     return values[place] if place < len(values) else math.nan
 
 
-def _estimate(judged: JudgedPair) -> dict[str, Any]:
+def _list_estimate(judged: JudgedPair) -> dict[str, Any]:
     return {
         "name": judged.a.kind,
         "a": judged.a.value,

@@ -1,14 +1,12 @@
 """Tables of topics, and these as files."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.analysis.column_topics import column_topics
-from app.analysis.column_topics import list_column_layers as column_layers
+from app.analysis.column_topics import list_column_layers, rank_column_topics
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from app.export.files import find_format, render_csv, render_json
+from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
 _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
@@ -46,7 +44,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
             "title": hierarchy.title(node),
             "light": node in hierarchy.light,
             "role": hierarchy.role(node),
-            "npmi": _npmi(hierarchy, node),
+            "npmi": _find_npmi(hierarchy, node),
         }
         for number in layers
         for node in hierarchy.nodes(number)
@@ -70,9 +68,9 @@ def list_column_topics(
             "words": [item.text for item in topic.items],
             "title": topic.title,
         }
-        for number in column_layers(hierarchy)
+        for number in list_column_layers(hierarchy)
         if layer in (None, number)
-        for topic in column_topics(hierarchy, number, words)
+        for topic in rank_column_topics(hierarchy, number, words)
     ]
 
 
@@ -85,11 +83,10 @@ def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int =
     return [{"side": "rows"} | row for row in table] + [{"side": "columns"} | unknown | row for row in columns]
 
 
-def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
+def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     if len(hierarchy.npmi) < node.layer:
         return None
-    value = float(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])
-    return value if math.isfinite(value) else None
+    return drop_infinite(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])
 
 
 def _render_csv(table: list[dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.export.files import find_format, render_json
+from app.export.texts import find_format, render_json
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.text import replace_unprintable, wrap_words
 from app.views.tree.boxes import choose_font_size

@@ -4,7 +4,7 @@ from typing import Any
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference
-from app.analysis.interpolation import Step, mix, telling_layer
+from app.analysis.interpolation import Step, decode_line, find_telling_layer
 from app.analysis.predictions import Classified, Misled
 from store import corpora
 from store.database import Database
@@ -99,6 +99,6 @@ def interpolate_documents(
         raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = inference.documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
-    mixed = layer or telling_layer(inference.mixtures, (one.theta, other.theta))
-    return mixed, mix(inference.mixtures, (one.theta, other.theta), mixed, steps, words)
+    one, other = inference.place_documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
+    mixed = layer or find_telling_layer(inference.mixtures, (one.theta, other.theta))
+    return mixed, decode_line(inference.mixtures, (one.theta, other.theta), mixed, steps, words)

@@ -1,10 +1,10 @@
 """Facts about corpora and runs from their rows, as ``--json`` and the library report them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from app.export.texts import drop_infinite
 from app.jobs import launcher
 from app.jobs.estimates import (
     LOGLIK_NAMES,
@@ -53,10 +53,10 @@ def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "minibatch": row.minibatch,
         "minibatches": row.planned,
         **list_estimate_facts(best),
-        "point_perplexity": _drop_infinite(row.point_perplexity),
-        "averaged_perplexity": _drop_infinite(row.averaged_perplexity),
+        "point_perplexity": drop_infinite(row.point_perplexity),
+        "averaged_perplexity": drop_infinite(row.averaged_perplexity),
         "seconds": row.seconds,
-        "tokens_per_second": _drop_infinite(row.tokens_per_second),
+        "tokens_per_second": drop_infinite(row.tokens_per_second),
         "message": row.message,
         "seed": row.seed,
         "group": row.run_group,
@@ -96,20 +96,16 @@ def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = read_latest(db, row.number)
-    more = {"mean_perplexity": _drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
-    shown = (TEST_MEAN, TEST_POINT, *LOGLIK_NAMES)
-    more |= {name: _drop_infinite(latest[name]) for name in shown if name in latest}
-    more |= {"test_perplexity": _drop_infinite(paper[-1][1] if paper else None)}
+    more = {"mean_perplexity": drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
+    names = (TEST_MEAN, TEST_POINT, *LOGLIK_NAMES)
+    more |= {name: drop_infinite(latest[name]) for name in names if name in latest}
+    more |= {"test_perplexity": drop_infinite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
     for name, value in list_run_facts(row, choose_headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
             facts |= more
     return facts
-
-
-def _drop_infinite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def list_corpus_facts(row: CorpusRow) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from app.ingest.importing import (
     note_wordless,
     read_stored,
 )
-from app.ingest.new_documents import Recount, Rules, find_rules, recount_words
+from app.ingest.new_documents import Recount, Rules, find_rules, make_recounter
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.registry import Paths, list_paths, open_paths
 from app.ingest.report.observing import Observer
@@ -67,7 +67,7 @@ class Addition:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return say it in a sentence."""
+        """Return the addition in a sentence."""
         more = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
         return (
             f"{more} appended ({describe_parts(self.documents, self.train, self.validation)}), {self.vocabulary_said}"
@@ -83,7 +83,7 @@ class Addition:
         return f"{self.outside:,} of {self.tokens:,} words ({share:.1f} %) are outside its vocabulary{named}"
 
 
-class _Found:
+class _Reading:
     """The findings of the first reading of the new documents."""
 
     def __init__(self, row: CorpusRow) -> None:
@@ -162,12 +162,12 @@ def append_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
-    found = _Found(row)
-    given, division = opening.source, None
-    if options.divides and isinstance(given, TextSource):
-        division = Division(str(options.split), rules.prepared, strict=False)
-        given = division.applied(given)
-    source = _count_words(given, rules, row, found, progress, mapped)
+    found = _Reading(row)
+    texts, division = opening.source, None
+    if options.divides and isinstance(texts, TextSource):
+        division = Division(str(options.split), rules.wording.prepare_text, strict=False)
+        texts = division.divide_source(texts)
+    source = _count_words(texts, rules, row, found, progress, mapped)
     prepared = _prepare(db, source, row, found, division)
     addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, found, source))
     index_corpus(db, row.number, progress, mapped)
@@ -176,21 +176,21 @@ def append_path(
     return addition
 
 
-def _find_options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
+def _find_options(row: CorpusRow, path: Paths, options: ImportOptions) -> ImportOptions:
     """Return the options of the import where the file has its format, and those given."""
-    reader = registry.choose_reader(list_paths(path)[0], given)
+    reader = registry.choose_reader(list_paths(path)[0], options)
     before, form = row.meta.get("options") or {}, row.meta.get("format")
     names = _KEPT if form == reader.name else ()
     if "token_pattern" in reader.accepts:
         names = (*names, _OF_TEXTS)
     kept = {name: value for name, value in before.items() if name in names}
-    if _OF_TEXTS in kept and given.split is None and form != "text":
+    if _OF_TEXTS in kept and options.split is None and form != "text":
         kept["format"] = reader.name  # a list of documents stays one, where a text file would be one to divide
-    return ImportOptions(**kept | given.report())
+    return ImportOptions(**kept | options.report())
 
 
 def _count_words(
-    source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
+    source: Source, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress, mapped: Map
 ) -> CountSource:
     """Count the documents over the words of the corpus."""
     if isinstance(source, TextSource):
@@ -201,7 +201,7 @@ def _count_words(
 
 
 def _count_texts(
-    source: TextSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
+    source: TextSource, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress, mapped: Map
 ) -> CountSource:
     if row.has_scored:
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
@@ -230,7 +230,7 @@ def _recount_texts(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
 ) -> list[Recount]:
     """Return the words of documents by the rules of the corpus, without their places."""
-    found = (rules.count_clean(counted(rules.prepared_document(document))) for document in documents)
+    found = (rules.count_clean(counted(rules.wording.prepare_document(document))) for document in documents)
     return [each._replace(spans=()) for each in found]
 
 
@@ -243,17 +243,12 @@ def _keep_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDoc
         yield document._replace(columns={**document.columns, **strange})
 
 
-def _count_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+def _count_counts(
+    source: CountSource, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress
+) -> CountSource:
     _refuse_kind(source, row)
-    numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], np.int32)
+    recounted = make_recounter(source.vocabulary, rules)
     held_out: list[tuple[Array, Array]] = []
-
-    def recounted(counts: Counts, place: int) -> Recount:
-        _, theirs, values = counts.rows(place, place + 1)
-        words = numbers[theirs]
-        strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-        return recount_words(words, values, strange, rules)
-
     for rows in source.blocks():
         for place in range(len(rows.labels)):
             number, label = len(found.labels), int(rows.labels[place])
@@ -286,7 +281,7 @@ def _refuse_kind(source: CountSource, row: CorpusRow) -> None:
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
 
 
-def _make_source(source: Source, row: CorpusRow, found: _Found, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
+def _make_source(source: Source, row: CorpusRow, found: _Reading, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
     return CountSource(
         where=source.where,
         vocabulary=(),
@@ -298,7 +293,7 @@ def _make_source(source: Source, row: CorpusRow, found: _Found, blocks: Callable
     )
 
 
-def _note_labels(found: _Found, row: CorpusRow) -> list[str]:
+def _note_labels(found: _Reading, row: CorpusRow) -> list[str]:
     """Return a note about labels that the corpus does not have."""
     if not found.classes:
         return []
@@ -309,7 +304,7 @@ def _note_labels(found: _Found, row: CorpusRow) -> list[str]:
     return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
 
 
-def _prepare(db: Database, source: CountSource, row: CorpusRow, found: _Found, division: Division | None) -> Prepared:
+def _prepare(db: Database, source: CountSource, row: CorpusRow, found: _Reading, division: Division | None) -> Prepared:
     lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
     if any(part is not None for part in found.part):
         part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
@@ -324,7 +319,7 @@ def _prepare(db: Database, source: CountSource, row: CorpusRow, found: _Found, d
 
 
 def _draw_parts(
-    db: Database, source: CountSource, row: CorpusRow, found: _Found, stays: Array, division: Division | None
+    db: Database, source: CountSource, row: CorpusRow, found: _Reading, stays: Array, division: Division | None
 ) -> Array:
     """Return the part of each document: that of its duplicate in the corpus, else drawn, shares as in the corpus."""
     contents = number_contents(_join_counts(found.recounts), binary=row.kind == "binary")
@@ -362,13 +357,10 @@ def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Ar
     if not lengths.any():
         cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
         raise IngestError(source.where, f"{cause}; are its documents in another language?")
-    if empty.any():
-        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
-    stays: Array = ~empty
-    return stays
+    return note_wordless(source, empty, what)
 
 
-def _make_facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:
+def _make_facts(file: str, form: str, options: ImportOptions, found: _Reading, source: CountSource) -> dict[str, Any]:
     """Return what the corpus keeps of the addition."""
     return {
         "file": file,

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-from app.ingest import files
+from app.ingest import packing
 from app.ingest.errors import IngestError
 from app.ingest.readers import text_kinds
 from app.ingest.readers.documents import KINDS
@@ -58,7 +58,7 @@ class Unpacked:
         while self.path.is_dir() and len(inside := list(self.path.iterdir())) == 1:
             self.path = inside[0]  # a folder that holds everything says nothing
 
-    def as_given(self, text: str) -> str:
+    def name_members(self, text: str) -> str:
         """Return a sentence in which files of the folder are named as members of the archive."""
         return text.replace(str(self._folder), str(self._archive))
 
@@ -84,7 +84,7 @@ class _Watched:
 def is_tar(path: Path) -> bool:
     """Return whether a file is a tar archive, compressed or not, by its name."""
     name = path.name.lower()
-    return name.endswith(_TARS) or files.strip_packing(name).endswith(".tar")
+    return name.endswith(_TARS) or packing.strip_packing(name).endswith(".tar")
 
 
 def holds_more_than_texts(path: Path) -> bool:
@@ -93,11 +93,11 @@ def holds_more_than_texts(path: Path) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [files.member_path(info) for info in archive.infolist() if not files.is_folder(info)]
-    except (*files.UNPACKING, NotImplementedError, UnicodeDecodeError):
+            names = [packing.get_member_path(info) for info in archive.infolist() if not packing.is_folder(info)]
+    except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return False
-    seen = [PurePosixPath(files.strip_packing(name.name)) for name in names if not _is_hidden(name)]
-    if any(name.suffix for name in seen) and any(name.suffix.lower() not in KINDS for name in seen):
+    visible = [PurePosixPath(packing.strip_packing(name.name)) for name in names if not _is_hidden(name)]
+    if any(name.suffix for name in visible) and any(name.suffix.lower() not in KINDS for name in visible):
         return True
     return text_kinds.find_kind_in_zip(path) is not None
 
@@ -108,16 +108,16 @@ def _is_hidden(name: PurePosixPath) -> bool:
 
 def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
     """Write the files of an archive into a folder; names of those written."""
-    left = files.limit_unpacked(archive.stat().st_size)
+    left = packing.limit_unpacked(archive.stat().st_size)
     members = _read_tar(archive) if is_tar(archive) else _read_zip(archive)
-    seen = 0
+    n_files = 0
     for member in members:
         name = _find_target(member.name, archive)
         if name is None:
             continue
-        seen += 1
+        n_files += 1
         left -= member.size
-        if left < 0 or seen > MOST_MEMBERS:
+        if left < 0 or n_files > MOST_MEMBERS:
             raise _refuse_size(archive)
         target = folder / name
         if target.exists():
@@ -153,11 +153,11 @@ def _read_zip(path: Path) -> Iterator[_Member]:
     try:
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
-                if not files.is_folder(info):
-                    yield _Member(info.filename, info.file_size, files.read_pieces(archive, info, info.file_size))
-    except files.TooLarge:
+                if not packing.is_folder(info):
+                    yield _Member(info.filename, info.file_size, packing.read_pieces(archive, info, info.file_size))
+    except packing.TooLarge:
         raise _refuse_size(path) from None
-    except (*files.UNPACKING, NotImplementedError, UnicodeDecodeError) as error:
+    except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise IngestError(path, f"is not a sound zip file ({error}); copy or download it again") from None
@@ -166,7 +166,7 @@ def _read_zip(path: Path) -> Iterator[_Member]:
 def _read_tar(path: Path) -> Iterator[_Member]:
     ending = _LONG_TARS.get(path.suffix.lower())
     try:
-        with files.open_unpacked(path, ending) as raw:
+        with packing.open_unpacked(path, ending) as raw:
             stream = _Watched(raw)
             with tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|") as archive:
                 yield from _read_tar_members(archive, path)

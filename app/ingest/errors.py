@@ -20,12 +20,12 @@ class IngestError(Exception):
     """
 
     def __init__(self, where: str | Path, cause: str, line: int | None = None) -> None:
-        self.where, self.line, self.cause = _one_line(str(where)), line, _one_line(cause)
+        self.where, self.line, self.cause = _write_one_line(str(where)), line, _write_one_line(cause)
         super().__init__(
             f"{self.where}: {self.cause}" if line is None else f"{self.where}, line {line:,}: {self.cause}"
         )
 
 
-def _one_line(text: str) -> str:
+def _write_one_line(text: str) -> str:
     """Return a text with its control characters, which names of files may have, as Python escapes."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

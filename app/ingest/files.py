@@ -1,207 +1,27 @@
 """Open files: compressed or not, by line or by chunk, with errors that name file and line."""
 
-import bz2
-import gzip
-import io
-import lzma
 import re
 import shutil
 import stat
 import tempfile
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import TextIOWrapper
-from pathlib import Path, PurePath, PurePosixPath
-from types import ModuleType
-from typing import BinaryIO, NamedTuple, TextIO, cast
+from pathlib import Path, PurePath
+from typing import BinaryIO, NamedTuple, TextIO
 
 import numpy as np
 
 from app.ingest.errors import IngestError
+from app.ingest.packing import is_packed, open_unpacked, strip_packing
 from app.ingest.source import Array
 from app.ingest.text import encodings
 from app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
 from engine.contract import TEST, TRAIN, VALIDATION
 
-FREE = 1 << 28  # bytes that any file may unpack to
-RATIO = 250  # beyond them, at most so many times its own size: text packs to a tenth, sparse counts to a fiftieth
-TOTAL = 1 << 37  # bytes altogether, whatever the ratio
 LARGEST_TEXT = 1 << 25  # bytes of one document or line: more than any book, and counting words takes 25 times as much
-
-_WINDOW = 1 << 27  # bytes of what came before that zstd may refer to: its default limit
-_ZSTD_PIECE = 1 << 10  # bytes given to zstd at a time, which has no bound on what it makes of them but this
-_MEMBER_PIECE = 1 << 12  # the same for members of zip files in bzip2 or lzma
-_DEFLATED_PIECE = 1 << 18
-
-# What zipfile raises for a damaged archive: also of each kind of compression, one it does not know, and a password.
-UNPACKING = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, OSError, ValueError, EOFError, KeyError,
-)  # fmt: skip
-
-
-class TooLarge(Exception):  # noqa: N818 - said of a member
-    """A member of an archive is larger than it may be."""
-
-
-class _Zstd(io.RawIOBase):
-    """The bytes of a zstd file, frame after frame; one that is cut short raises EOFError."""
-
-    def __init__(self, packed: BinaryIO, library: ModuleType) -> None:
-        self._packed, self._error = packed, library.ZstdError
-        self._new = library.ZstdDecompressor(max_window_size=_WINDOW).decompressobj
-        self._frame = self._new()
-        self._begun = False
-        self._given, self._made = b"", b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        while not self._made:
-            given = self._given or self._packed.read(_ZSTD_PIECE)
-            if not given and self._begun:
-                raise EOFError
-            if not given:
-                return 0
-            self._begun, self._given = True, b""
-            try:
-                self._made = self._frame.decompress(given)
-            except self._error as error:
-                raise lzma.LZMAError(error) from None  # as the standard library would
-            if self._frame.eof:
-                self._given, self._begun, self._frame = self._frame.unused_data, False, self._new()
-        n = min(len(buffer), len(self._made))
-        buffer[:n], self._made = self._made[:n], self._made[n:]
-        return n
-
-
-class _Bounded(io.RawIOBase):
-    """The content of a compressed file, refused where it is more than an honest file holds."""
-
-    def __init__(self, inner: io.BufferedIOBase, path: Path, most: int) -> None:
-        self._inner, self._path, self._left, self._most = inner, path, most, most
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        found = self._inner.read1(len(buffer))
-        self._left -= len(found)
-        if self._left < 0:
-            cause = f"unpacks to more than {self._most >> 20:,} MB, far more than a file of its size should"
-            raise IngestError(self._path, f"{cause}; unpack it yourself if you trust it")
-        buffer[: len(found)] = found
-        return len(found)
-
-
-def _open_zstd(packed: BinaryIO) -> io.BufferedIOBase:
-    import zstandard
-
-    return io.BufferedReader(_Zstd(packed, zstandard))
-
-
-_OPENERS: dict[str, tuple[str, Callable[[BinaryIO], io.BufferedIOBase]]] = {
-    ".gz": ("gzip", lambda packed: gzip.GzipFile(fileobj=packed)),
-    ".bz2": ("bzip2", bz2.BZ2File),
-    ".xz": ("xz", lzma.LZMAFile),
-    ".zst": ("zstd", _open_zstd),
-}
-ENDINGS = tuple(_OPENERS)
-
-
-def strip_packing(name: str) -> str:
-    """Return the name of a file without the ending of its compression.
-
-    >>> strip_packing("a.csv.gz"), strip_packing("A.CSV.XZ"), strip_packing("a.csv")
-    ('a.csv', 'A.CSV', 'a.csv')
-    """
-    return name[: -len(_find_packing(name))] if _find_packing(name) else name
-
-
-def is_packed(path: Path) -> bool:
-    """Return whether a file is compressed, by its name."""
-    return bool(_find_packing(path.name))
-
-
-def _find_packing(name: str) -> str:
-    return next((ending for ending in ENDINGS if name.lower().endswith(ending) and len(name) > len(ending)), "")
-
-
-def limit_unpacked(size: int) -> int:
-    """Return how much a compressed file of this size may unpack to."""
-    return min(max(FREE, RATIO * size), TOTAL)
-
-
-def member_path(info: zipfile.ZipInfo) -> PurePosixPath:
-    r"""Return the path of a member of a zip file, whose folders programs of Windows divide by ``\``."""
-    return PurePosixPath(info.filename.replace("\\", "/"))
-
-
-def is_folder(info: zipfile.ZipInfo) -> bool:
-    """Return whether a member of a zip file is a folder."""
-    return info.is_dir() or info.filename.endswith("\\")
-
-
-@contextmanager
-def open_unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
-    """Open a file, unpacked when the ending of its name, or of ``name`` in its place, says so.
-
-    Raises
-    ------
-    IngestError
-        Also for what goes wrong while reading inside the block: a damaged or cut file, or one made to fill the disk.
-    """
-    ending = _find_packing(f"_{name}" if name else path.name)
-    with path.open("rb") as raw:
-        if not ending:
-            yield raw
-            return
-        kind, opener = _OPENERS[ending]
-        try:
-            with opener(raw) as inner:
-                yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, limit_unpacked(path.stat().st_size))))
-        except ModuleNotFoundError:
-            cause = "is compressed by zstd, which needs one more package"
-            raise IngestError(
-                path, f"{cause}: pip install 'topiary-explorer[zst]', or unpack the file yourself"
-            ) from None
-        except EOFError:
-            raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
-        except (OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the disk is at fault
-                raise
-            raise IngestError(path, f"is not a sound {kind} file ({error}); copy or download it again") from None
-
-
-def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
-    """Return one file of a zip archive.
-
-    Raises
-    ------
-    TooLarge
-        When it is of more than ``most`` bytes, whatever the archive says of its size.
-    """
-    return b"".join(read_pieces(archive, info, most))
-
-
-def read_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-    """Yield the bytes of one file of a zip archive in pieces, as `member`."""
-    if info.file_size > most:
-        raise TooLarge
-    step = _DEFLATED_PIECE if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else _MEMBER_PIECE
-    left = most
-    with archive.open(info) as stream:
-        while piece := stream.read(step):
-            left -= len(piece)
-            if left < 0:
-                raise TooLarge
-            yield piece
-
-
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
 _PIECE = 1 << 18  # bytes of lines that are split together
@@ -235,6 +55,24 @@ def open_file(path: Path, *, as_it_is: bool = False) -> Iterator[BinaryIO]:
         raise IngestError(path, f"cannot be read ({error.strerror or error})") from None
 
 
+@contextmanager
+def refuse_damage(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Refuse a file while a library reads it inside the block, which may raise anything where it is damaged.
+
+    Raises
+    ------
+    IngestError
+        Naming ``what`` it is not a sound one of, and what to do.
+    """
+    try:
+        yield
+    except (IngestError, MemoryError, GeneratorExit):
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
+        message = " ".join(str(error).split())[:120] or type(error).__name__
+        raise IngestError(path, f"is no sound {what} ({message}); {advice}") from None
+
+
 def check_regular(path: Path) -> None:
     """Refuse devices, pipes and the like: they have no end, or give what they hold only once.
 
@@ -260,20 +98,16 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
         if marked.startswith(WIDE):
             texts = _split_wide_lines(stream, marked, path)
         else:
-            texts = (_split_mac_lines if has_mac_ends(path, encoding) else _split_lines)(stream, marked, path)
+            mac = _look_through(path, encoding).mac_ends
+            texts = _decode_lines(_split_mac_lines(stream, path) if mac else _split_lines(stream), marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
             yield number, whole if keep_ends else whole.rstrip("\r\n")
 
 
-def find_encoding(path: Path, given: str) -> Encoding:
-    """Return the encoding of a file: by its byte-order mark, as ``given``, or, if it is not UTF-8, by its letters."""
-    return _look_through(path, given).encoding
-
-
-def has_mac_ends(path: Path, given: str) -> bool:
-    """Return whether lines of a file end in a carriage return alone, some at least."""
-    return _look_through(path, given).mac_ends
+def find_encoding(path: Path, option: str) -> Encoding:
+    """Return the encoding of a file: by its byte-order mark, else ``option`` or, if it is not UTF-8, by its letters."""
+    return _look_through(path, option).encoding
 
 
 class _Characters(NamedTuple):
@@ -283,13 +117,13 @@ class _Characters(NamedTuple):
     mac_ends: bool
 
 
-def _look_through(path: Path, given: str) -> _Characters:
+def _look_through(path: Path, option: str) -> _Characters:
     about = path.stat()
-    return _look_through_file(path, given, about.st_size, about.st_mtime_ns)
+    return _look_through_file(path, option, about.st_size, about.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _look_through_file(path: Path, given: str, _size: int, _changed: int) -> _Characters:
+def _look_through_file(path: Path, option: str, _size: int, _changed: int) -> _Characters:
     """Look at all of a file once."""
     marked = find_marked_encoding(read_start(path), "")
     mac_ends = False
@@ -304,27 +138,24 @@ def _look_through_file(path: Path, given: str, _size: int, _changed: int) -> _Ch
         return _Characters(Encoding(marked, "by its byte-order mark"), mac_ends=False)
     with open_file(path) as stream:
         pieces = (look(whole) for _, whole in read_chunks(stream, path))
-        found = Encoding(marked, "by its byte-order mark") if marked else encodings.recognise_pieces(pieces, given)
+        found = Encoding(marked, "by its byte-order mark") if marked else encodings.recognise_pieces(pieces, option)
         while not mac_ends and next(pieces, None) is not None:
             pass
     return _Characters(found, mac_ends)
 
 
-def describe_encoding(path: Path, given: str) -> dict[str, str]:
+def describe_encoding(path: Path, option: str) -> dict[str, str]:
     """Return the encoding of a file as a report says it."""
-    found = find_encoding(path, given)
+    found = find_encoding(path, option)
     return {"encoding": f"{show_encoding(found.name)} ({found.how})"}
 
 
-def note_guesses(paths: Iterable[Path], given: str) -> list[str]:
+def note_guesses(paths: Iterable[Path], option: str) -> list[str]:
     """Return a sentence for each file whose encoding is a guess."""
-    found = [(path, find_encoding(path, given)) for path in paths]
-    return [
-        f"{path.name} is not UTF-8 and read as {show_encoding(each.name)}, {each.how.partition(',')[0]}; "
-        "--encoding names another"
-        for path, each in found
-        if each.guessed
-    ]
+    found = [(path, find_encoding(path, option)) for path in paths]
+    guesses = [(path.name, each.name, each.how.partition(",")[0]) for path, each in found if each.guessed]
+    but = "--encoding names another"
+    return [f"{name} is not UTF-8 and read as {show_encoding(taken)}, {how}; {but}" for name, taken, how in guesses]
 
 
 def show_encoding(encoding: str) -> str:
@@ -367,31 +198,30 @@ def open_seekable(path: Path) -> Iterator[BinaryIO]:
             yield copy
 
 
-def _split_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Yield lines decoded one by one, so that an error can say which one."""
-    offset = 0
-    number = 0
-    while raw := stream.readline(LARGEST_TEXT + 1):
-        number += 1
-        check_length(len(raw), path, number)
-        yield decode_line(raw, encoding, path, number, offset)
-        offset += len(raw)
+def _split_lines(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(stream.readline, LARGEST_TEXT + 1), b"")
 
 
-def _split_mac_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Decode the lines of a file some of whose lines end in a carriage return alone."""
-    offset, number, rest = 0, 0, b""
+def _split_mac_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file some of whose lines end in a carriage return alone."""
+    number, rest = 0, b""
     more = stream.read(_PIECE)
     while more or rest:
         pieces = (rest + more).splitlines(keepends=True)
         more = stream.read(_PIECE)
         rest = pieces.pop() if more else b""  # it may go on, if only by the second half of its end
-        check_length(len(rest), path, number + len(pieces) + 1)
-        for raw in pieces:
-            number += 1
-            check_length(len(raw), path, number)
-            yield decode_line(raw, encoding, path, number, offset)
-            offset += len(raw)
+        number += len(pieces)
+        check_length(len(rest), path, number + 1)
+        yield from pieces
+
+
+def _decode_lines(lines: Iterator[bytes], encoding: str, path: Path) -> Iterator[str]:
+    """Decode lines one by one, so that an error can say which one."""
+    offset = 0
+    for number, raw in enumerate(lines, 1):
+        check_length(len(raw), path, number)
+        yield decode_line(raw, encoding, path, number, offset)
+        offset += len(raw)
 
 
 def check_length(length: int, path: Path, line: int) -> None:
@@ -405,9 +235,7 @@ def _split_wide_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[s
     """Yield lines of an encoding in which they can be split only after decoding."""
     try:
         with TextIOWrapper(stream, encoding, newline="") as texts:
-            number = 0
-            while text := texts.readline(LARGEST_TEXT + 1):
-                number += 1
+            for number, text in enumerate(iter(partial(texts.readline, LARGEST_TEXT + 1), ""), 1):
                 check_length(len(text), path, number)
                 yield text
     except UnicodeDecodeError:
@@ -422,9 +250,8 @@ def decode_line(raw: bytes, encoding: str, path: Path, line: int, offset: int) -
     except UnicodeDecodeError as error:
         place = offset + error.start + 1
         cause = f"byte {place:,} of the file (0x{raw[error.start]:02x}) is not {encoding.upper()}"
-        raise IngestError(
-            path, f"{cause}; give the file's own encoding, for example --encoding latin-1", line
-        ) from None
+        advice = "give the file's own encoding, for example --encoding latin-1"
+        raise IngestError(path, f"{cause}; {advice}", line) from None
 
 
 def read_chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, bytes]]:
@@ -507,6 +334,34 @@ def list_files(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
         return []
 
 
+def make_recogniser(
+    fits: Callable[[Path], bool], inside: Callable[[Path], bool] | None = None, *, single: bool = False
+) -> Callable[[Path], bool]:
+    """Make the function that recognises a file that fits, and a folder by the files in it.
+
+    Parameters
+    ----------
+    fits : callable
+    inside : callable, optional
+        Whether a file of a folder belongs to the format; by default as ``fits``.
+    single : bool
+        Whether a folder has exactly one such file.
+    """
+
+    def recognise(path: Path) -> bool:
+        if not path.is_dir():
+            return fits(path)
+        found = list_files(path, inside or fits)
+        return len(found) == 1 if single else bool(found)
+
+    return recognise
+
+
+def match_endings(*endings: str) -> Callable[[Path], bool]:
+    """Make the function that returns whether a file has one of some endings."""
+    return lambda path: find_suffix(path) in endings
+
+
 def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
     """Return the file itself; or of a folder its only file of the format, or a file for each part.
 
@@ -533,9 +388,8 @@ def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, severa
         return named
     if [each.part for each in named] not in ([TRAIN, TEST], [TRAIN, TEST, VALIDATION]):
         names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
-        raise IngestError(
-            path, f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
-        )
+        cause = f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
+        raise IngestError(path, cause)
     return named
 
 

@@ -1,7 +1,8 @@
 """Import or inspect a file or folder: read, count, draw the parts, report and store."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,18 +68,14 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     observer = Observer()
     division = None
     if options.divides and isinstance(source, TextSource):
-        division = Division(str(options.split), make_preparation(options))
-        source = division.applied(source)
+        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # takes away tags and the like
+        division = Division(str(options.split), wording.prepare_text)
+        source = division.divide_source(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
     lengths, contents = _measure_documents(counted, options, progress)
     stays = find_staying(counted, lengths)
     part = choose_parts(counted, contents, stays, options, division)
     return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
-
-
-def make_preparation(options: ImportOptions) -> Callable[[str], str]:
-    """Return what takes away from a text what is not to be read of it, such as tags, before it is divided."""
-    return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
 
 
 def _count_words(
@@ -130,16 +127,16 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
             raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     elif empty.all():
         raise IngestError(source.where, "has no document with a word of the vocabulary in it")
-    if empty.any():
-        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
-    stays: Array = ~empty
-    return stays
+    return note_wordless(source, empty, what)
 
 
-def note_wordless(documents: int, what: str) -> str:
-    """Return a note about documents that are left out; ``what`` is the word for one of them."""
-    are = f"{what} is" if documents == 1 else f"{what}s are"
-    return f"{documents:,} {are} without words and left out"
+def note_wordless(source: CountSource, empty: Array, what: str) -> Array:
+    """Return a mask of the documents that stay, and note those that do not; ``what`` is the word for one of them."""
+    n = int(np.count_nonzero(empty))
+    if n:
+        are = f"{what} is" if n == 1 else f"{what}s are"
+        source.notes.append(f"{n:,} {are} without words and left out")
+    return np.logical_not(empty)
 
 
 def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
@@ -159,15 +156,10 @@ def _keep_rows(rows: Rows, stays: Array) -> Rows:
     """Return the documents where ``stays``; those that go have no cells, or take them along."""
     if stays.all():
         return rows
-    numbers = np.flatnonzero(stays)
-    return Rows(
-        _keep_cells(rows.counts, stays),
-        rows.labels[stays],
-        [rows.titles[n] for n in numbers],
-        [rows.texts[n] for n in numbers],
-        [rows.columns[n] for n in numbers],
-        None if rows.scored is None else _keep_cells(rows.scored, stays),
-    )
+    titles, texts = (list(compress(each, stays)) for each in (rows.titles, rows.texts))
+    columns = list(compress(rows.columns, stays))
+    left = rows.with_counts(lambda counts: _keep_cells(counts, stays))
+    return left._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
 
 
 def _keep_cells(counts: Counts, stays: Array) -> Counts:
@@ -195,7 +187,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
     words, tokens = (observer.words, observer.tokens) if observer.cuts else (len(source.vocabulary), tally.tokens)
     tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
     wordless = int(np.count_nonzero(prepared.lengths == 0))
-    said = list_warnings(
+    warnings = list_warnings(
         observer, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
     )
     return Report(
@@ -217,11 +209,11 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
         words=words,
         words_kept=len(source.vocabulary),
         cuts=observer.cuts,
-        scripts=_share_scripts(tally.characters.counted()),
+        scripts=_share_scripts(tally.characters.count_all()),
         languages=tuple(Share(*each) for each in observer.languages),
         classes=len(tally.labels),
         labels=_count_classes(prepared.observer),
-        warnings=said,
+        warnings=warnings,
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
         proposed=observer.proposed,
@@ -392,17 +384,10 @@ def check_tokens(where: str, rows: Rows, before: int) -> int:
     return int(total[-1])
 
 
-def _make_binary(rows: Rows) -> Rows:
-    def binary(counts: Counts) -> Counts:
-        return counts._replace(values=np.ones(len(counts.values), np.int32))
-
-    return rows._replace(counts=binary(rows.counts), scored=None if rows.scored is None else binary(rows.scored))
-
-
 def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
     """Return documents as the store takes them, from number ``first`` on; ``binary`` makes every count 1."""
     if binary:
-        rows = _make_binary(rows)
+        rows = rows.with_counts(lambda counts: counts._replace(values=np.ones(len(counts.values), np.int32)))
     return DocumentBlock(
         first=first,
         counts=blocks.StoredCounts(*rows.counts),

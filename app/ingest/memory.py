@@ -120,26 +120,19 @@ def _parse_file(path: Path) -> ast.Module | None:
             return None
 
 
-def _walk_tree(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """Yield ``(kind, dotted name, docstring)`` of the module, its classes and their functions, in file order."""
-    text = ast.get_docstring(tree, clean=False)
-    if text:
+def _walk_tree(node: ast.Module | ast.ClassDef | ast.If | ast.Try, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield ``(kind, dotted name, docstring)`` of a module, its classes and their functions, in file order."""
+    if isinstance(node, ast.Module) and (text := ast.get_docstring(node, clean=False)):
         yield "module", "", text
-    yield from _list_members(tree.body, "")
-
-
-def _list_members(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, str, str]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            name = prefix + node.name
-            kind = "class" if isinstance(node, ast.ClassDef) else "function"
-            text = ast.get_docstring(node, clean=False)
-            if text:
-                yield kind, name, text
-            if isinstance(node, ast.ClassDef):
-                yield from _list_members(node.body, f"{name}.")
-        elif isinstance(node, ast.If | ast.Try):
-            yield from _list_members(node.body, prefix)
+    for inner in node.body:
+        if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = prefix + inner.name
+            if text := ast.get_docstring(inner, clean=False):
+                yield "class" if isinstance(inner, ast.ClassDef) else "function", name, text
+            if isinstance(inner, ast.ClassDef):
+                yield from _walk_tree(inner, f"{name}.")
+        elif isinstance(inner, ast.If | ast.Try):
+            yield from _walk_tree(inner, prefix)
 
 
 DOCS_NAME = "python-docs"
@@ -341,16 +334,16 @@ def import_texts(
 
 def explain_no_text(value: Any) -> str:
     """Explain what a document is that is no text, and what to give instead."""
-    said = f"is no text but {value!r:.60}"
+    cause = f"is no text but {value!r:.60}"
     if value is None or str(value) in MISSING:
-        return f"{said}; leave it out, or give an empty string"
+        return f"{cause}; leave it out, or give an empty string"
     if isinstance(value, bytes | bytearray):
-        return f"{said}; decode it, as in data.decode('utf-8')"
+        return f"{cause}; decode it, as in data.decode('utf-8')"
     if isinstance(value, os.PathLike):
-        return f"{said}; give paths as a list, and no texts with them"
+        return f"{cause}; give paths as a list, and no texts with them"
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return f"{said}; put its words together, as in ' '.join(words)"
-    return f"{said}; give strings, or leave it out"
+        return f"{cause}; put its words together, as in ' '.join(words)"
+    return f"{cause}; give strings, or leave it out"
 
 
 def _check_texts(texts: Sequence[Any]) -> None:

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,18 +11,19 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, is_file
 from app.ingest.readers import arrays, text_kinds, xml_records
-from app.ingest.readers.documents import KINDS, PICTURED, Unreadable, read_contents
+from app.ingest.readers.documents import KINDS, PICTURED, read_contents
 from app.ingest.registry import choose_reader, refuse_idle
-from app.ingest.source import Array, CountSource, TextDocument
+from app.ingest.source import Array, CountSource, Unreadable
 from app.ingest.text import wording as wordings
 from app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
 from app.ingest.text.encodings import find_marked_encoding
 from app.ingest.text.languages import list_marks
 from app.ingest.text.wording import Wording
+from engine.contract import Counts
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
 MARKED = 12_000  # characters at the beginning of a text in which known words get their places
@@ -100,16 +101,8 @@ class Rules:
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
-    def prepared(self, text: str) -> str:
-        """Return a text without what is not read of it, such as tags; usually the text itself."""
-        return self.wording.prepared(text)
-
-    def prepared_document(self, document: TextDocument) -> TextDocument:
-        """Return a document with its text :meth:`prepared`."""
-        return self.wording.prepared_document(document)
-
     def count(self, text: str) -> Recount:
-        """Count a text as it was written, after :meth:`prepared`."""
+        """Count a text as it was written, after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
         return self._count(*clean_with_places(text))
 
     def count_clean(self, text: str) -> Recount:
@@ -145,8 +138,8 @@ class Rules:
         if self.wording.phrases:
             return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
         tokens: Counter[tuple[str, bool]] = Counter()
-        for word, times in Counter(self.wording.found(text)).items():  # in C: a text may have millions
-            tokens[self.wording.counted_as(word)] += times
+        for word, times in Counter(self.wording.find_words(text)).items():  # in C: a text may have millions
+            tokens[self.wording.find_form(word)] += times
         return tokens
 
     def _spans(self, text: str, places: Sequence[int]) -> Iterator[Span]:
@@ -214,7 +207,7 @@ def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
 
 def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
     """Return the text with blanks between words that have none, and the places of its characters."""
-    spaced = wording.spaced(text)
+    spaced = wording.space_text(text)
     if spaced == text:
         return text, places
     found, place, last = [], 0, len(text)
@@ -248,11 +241,10 @@ class NewDocument(NamedTuple):
 
 def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """Return a text as a document; its title is its first line unless one is given."""
-    text = rules.prepared(text)
+    text = rules.wording.prepare_text(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return NewDocument(
-        title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
-    )
+    short = first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"
+    return NewDocument(title or short, text, rules.count(text))
 
 
 def explain_unknown_words(unknown: Sequence[str]) -> str:
@@ -286,19 +278,11 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
     if name == "-":
         if options.format is not None:
             raise IngestError(STDIN, "is read as one text; leave --format out, or give a file of that format")
-        refuse_idle(STDIN, (), options)
-        return [
-            read_new_text(
-                _read_single_text(STDIN, _read_single(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name
-            )
-        ]
+        return [_read_single_document(STDIN, sys.stdin.buffer, rules, options)]
     path = Path(name)
     if options.format is None and _is_single_text(path):
-        refuse_idle(path, (), options)
         with files.open_file(path) as stream:
-            return [
-                read_new_text(_read_single_text(path, _read_single(path, stream), options.encoding), rules, path.name)
-            ]
+            return [_read_single_document(path, stream, rules, options)]
     reader = choose_reader(path, options)
     if "levels" in reader.accepts:  # pictures have the values that they have in the corpus
         options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
@@ -309,7 +293,7 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
     for document in source.documents():
         if len(found) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        ready = rules.prepared_document(document)
+        ready = rules.wording.prepare_document(document)
         found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
     return found
 
@@ -321,55 +305,44 @@ def _is_single_text(path: Path) -> bool:
     return not (arrays.recognise_idx(path) or text_kinds.find_kind(path) or xml_records.recognise_xml(path))
 
 
-def _read_single(path: Path, stream: BinaryIO) -> bytes:
+def _read_single_document(path: Path, stream: BinaryIO, rules: Rules, options: ImportOptions) -> NewDocument:
+    refuse_idle(path, (), options)
     most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else files.LARGEST_TEXT
     raw = files.read_up_to(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
-    return raw
-
-
-def _read_single_text(path: Path, raw: bytes, otherwise: str) -> str:
-    encoding = find_marked_encoding(raw, otherwise)
+    encoding = find_marked_encoding(raw, options.encoding)
     try:
-        return read_contents(Path(files.strip_packing(path.name)), raw, encoding).text
+        text = read_contents(Path(packing.strip_packing(path.name)), raw, encoding).text
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:
         cause = f"is not {encoding.upper()} at byte {error.start + 1:,}; name its encoding with --encoding"
         raise IngestError(path, cause) from None
+    return read_new_text(text, rules, path.name)
 
 
 def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
     """Yield documents that come as counts, their words found in the vocabulary of the corpus by name."""
-    numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
+    recount = make_recounter(source.vocabulary, rules)
     for rows in source.blocks():
         for place, title in enumerate(rows.titles):
-            _, theirs, values = rows.counts.rows(place, place + 1)
-            words = numbers[theirs]
-            strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-            yield NewDocument(title, "", recount_words(words, values, strange, rules))
+            yield NewDocument(title, "", recount(rows.counts, place))
 
 
-def recount_words(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
-    """Recount a document that comes as counts.
+def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], Recount]:
+    """Make the function that recounts one of several documents that come as counts over another vocabulary."""
+    numbers = np.array([rules.numbers.get(word, -1) for word in vocabulary], dtype=np.int32)
 
-    Parameters
-    ----------
-    words : (n,) int
-        Numbers of its words in the corpus, -1 for one that is not known.
-    values : (n,)
-        How often each occurs.
-    strange : list of str
-        The words that are not known.
-    rules : Rules
-    """
-    kept, where = np.unique(words[words >= 0], return_inverse=True)
-    totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
-    known, tokens = int(totals.sum()), int(values.sum())
-    kind = np.float32 if rules.kind == "real" else np.int32
-    counts = np.ones(len(kept), dtype=kind) if rules.kind == "binary" else totals.astype(kind)
-    return Recount(kept.astype(np.int32), counts, tokens, known, 0, tuple(strange), ())
+    def recount(counts: Counts, place: int) -> Recount:
+        _, theirs, values = counts.rows(place, place + 1)
+        words = numbers[theirs]
+        strange = tuple(vocabulary[word] for word in theirs[words < 0].tolist())
+        kept, where = np.unique(words[words >= 0], return_inverse=True)
+        totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
+        known, tokens = int(totals.sum()), int(values.sum())
+        kind = np.float32 if rules.kind == "real" else np.int32
+        found = np.ones(len(kept), dtype=kind) if rules.kind == "binary" else totals.astype(kind)
+        return Recount(kept.astype(np.int32), found, tokens, known, 0, strange, ())
 
-
-# Whose words an import found, also before it kept how.
+    return recount

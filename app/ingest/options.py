@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -147,27 +147,16 @@ class ImportOptions:
     split: str | None = None
 
     def __post_init__(self) -> None:
-        if self.header not in ("auto", "yes", "no"):
-            raise OptionError(f"header must be auto, yes or no; got {self.header!r}")
-        if self.skip_lines is not None and self.skip_lines < 0:
-            raise OptionError(f"skip_lines must be a number of lines, 0 or more; got {self.skip_lines!r}")
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise OptionError(f"seed must be from 0 to {LARGEST_SEED}; got {self.seed!r}")
-        if self.min_df is not None and self.min_df < 1:
-            raise OptionError(f"min_df must be a number of documents, 1 or more; got {self.min_df!r}")
-        if self.max_df is not None and not 0 < self.max_df <= 1:
-            raise OptionError(f"max_df must be a share of the documents above 0 and up to 1; got {self.max_df!r}")
-        if self.max_words is not None and self.max_words < 1:
-            raise OptionError(f"max_words must be 1 or more; got {self.max_words!r}")
-        if self.levels is not None and not 1 <= self.levels <= 255:
-            raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
+        for name, fits, demand in _DEMANDS:
+            value = getattr(self, name)
+            if value is not None and not fits(value):
+                raise OptionError(f"{name} must be {demand}; got {value!r}")
         if self.levels is not None and self.binary:
             raise OptionError("levels and --binary exclude each other; give one of them")
         object.__setattr__(self, "text_column", _join_columns(self.text_column))
         object.__setattr__(self, "encoding", _check_encoding(self.encoding))
         object.__setattr__(self, "separator", _check_separator(self.separator))
         object.__setattr__(self, "quote", _check_quote(self.quote))
-        _check_shares(self)
         _check_words(self)
         _check_files(self)
 
@@ -185,6 +174,21 @@ class ImportOptions:
         }
 
 
+_DEMANDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # what values of options must be, and how it is said
+    ("header", lambda value: value in ("auto", "yes", "no"), "auto, yes or no"),
+    ("skip_lines", lambda value: value >= 0, "a number of lines, 0 or more"),
+    ("test_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    ("validation_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    ("seed", lambda value: 0 <= value <= LARGEST_SEED, f"from 0 to {LARGEST_SEED}"),
+    ("min_df", lambda value: value >= 1, "a number of documents, 1 or more"),
+    ("max_df", lambda value: 0 < value <= 1, "a share of the documents above 0 and up to 1"),
+    ("max_words", lambda value: value >= 1, "1 or more"),
+    ("levels", lambda value: 1 <= value <= 255, "from 1 to 255"),
+    ("html", lambda value: value in ("auto", "yes", "no"), "auto, yes or no"),
+    ("hyphens", lambda value: value in ("auto", "join", "keep"), "auto, join or keep"),
+    ("phrase_npmi", lambda value: 0 < value <= 1, "above 0 and up to 1"),
+    ("phrase_count", lambda value: value >= 2, "2 or more"),
+)
 HELP = {
     "name": "name of the corpus (default: that of the file)",
     "format": "format, when it is not to be recognised from the file",
@@ -251,12 +255,12 @@ def parse_options(texts: Mapping[str, str]) -> ImportOptions:
     OptionError
         When a text cannot be read, or its value is not allowed.
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in texts.items():
         typed = text.strip(" ") if name == "separator" else text.strip()  # a tab is one
         if typed:
-            given[name] = _parse_value(name, typed)
-    return ImportOptions(**given)
+            values[name] = _parse_value(name, typed)
+    return ImportOptions(**values)
 
 
 def _parse_value(name: str, text: str) -> Any:
@@ -268,14 +272,6 @@ def _parse_value(name: str, text: str) -> Any:
     except ValueError:
         request = "a whole number" if kind is int else "a number"
         raise OptionError(f"{name} must be {request}; got {text!r}") from None
-
-
-def _check_shares(options: ImportOptions) -> None:
-    """Refuse shares that leave no document for training."""
-    for name in ("test_share", "validation_share"):
-        share = getattr(options, name)
-        if not 0 <= share < 1:
-            raise OptionError(f"{name} must be at least 0 and below 1; got {share!r}")
 
 
 def _check_encoding(name: str) -> str:
@@ -301,35 +297,35 @@ def _check_encoding(name: str) -> str:
     return name
 
 
-def _join_columns(given: str | Sequence[str] | None) -> str | None:
+def _join_columns(columns: str | Sequence[str] | None) -> str | None:
     """Return names of columns as one text: several as a row of a table, so that names may have commas in them."""
-    if given is None or isinstance(given, str):
-        return given
-    if len(given) < 2:
-        return next(iter(given), None)
+    if columns is None or isinstance(columns, str):
+        return columns
+    if len(columns) < 2:
+        return next(iter(columns), None)
     row = StringIO()
-    csv.writer(row, lineterminator="").writerow(given)
+    csv.writer(row, lineterminator="").writerow(columns)
     return row.getvalue()
 
 
-def _check_separator(given: str | None) -> str | None:
+def _check_separator(text: str | None) -> str | None:
     """Return a separator by name; None where it is to be found."""
-    if given in (None, "auto"):
+    if text in (None, "auto"):
         return None
-    name = name_separator(given)
+    name = name_separator(text)
     if name is None:
         known = ", ".join(SEPARATORS)
-        raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {given!r}")
+        raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {text!r}")
     return name
 
 
-def _check_quote(given: str | None) -> str | None:
+def _check_quote(text: str | None) -> str | None:
     """Return a quotation mark by name; None where it is to be found."""
-    if given in (None, "auto"):
+    if text in (None, "auto"):
         return None
-    name = name_quote(given)
+    name = name_quote(text)
     if name is None:
-        raise OptionError(f"quote must be double (\"), single (') or none; got {given!r}")
+        raise OptionError(f"quote must be double (\"), single (') or none; got {text!r}")
     return name
 
 
@@ -337,14 +333,6 @@ def _check_words(options: ImportOptions) -> None:
     """Refuse what cannot be how words are found; ``"auto"`` becomes the None that it is."""
     if options.token_pattern is not None:
         _check_pattern(options.token_pattern)
-    if options.html not in ("auto", "yes", "no"):
-        raise OptionError(f"html must be auto, yes or no; got {options.html!r}")
-    if options.hyphens not in ("auto", "join", "keep"):
-        raise OptionError(f"hyphens must be auto, join or keep; got {options.hyphens!r}")
-    if options.phrase_npmi is not None and not 0 < options.phrase_npmi <= 1:
-        raise OptionError(f"phrase_npmi must be above 0 and up to 1; got {options.phrase_npmi!r}")
-    if options.phrase_count is not None and options.phrase_count < 2:
-        raise OptionError(f"phrase_count must be 2 or more; got {options.phrase_count!r}")
     if not options.phrases and (options.phrase_npmi is not None or options.phrase_count is not None):
         raise OptionError("phrase_npmi and --phrase-count say what a phrase is; give --phrases too")
     if options.stop_words == "auto":

@@ -16,15 +16,15 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from app.ingest import files, readers
+from app.ingest import files, packing, readers
 from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers.described_texts import TABLES, TextsReader, open_texts
+from app.ingest.readers import matrices
+from app.ingest.readers.described_texts import TABLES, open_texts
 from app.ingest.readers.documents import KINDS
 from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from app.ingest.text.cleaning import make_storable
-from engine.contract import Counts
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
@@ -72,7 +72,7 @@ def _guard_reader(reader: Reader, unpacked: Unpacked | None = None) -> Reader:
         if unpacked is None:
             with refuse_failures(path):
                 source = guard_source(reader.read(path, options), path)
-            if files.is_packed(path):
+            if packing.is_packed(path):
                 source.understood["compression"] = path.suffix.lower().removeprefix(".")
             return source
         with refuse_failures(path), _name_members(unpacked):
@@ -90,9 +90,8 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
     try:
         yield
     except IngestError as error:
-        raise IngestError(
-            unpacked.as_given(error.where), unpacked.as_given(error.cause), error.line
-        ) from error.__cause__
+        where, cause = map(unpacked.name_members, (error.where, error.cause))
+        raise IngestError(where, cause, error.line) from error.__cause__
 
 
 def choose_reader(path: Path, options: ImportOptions) -> Reader:
@@ -124,7 +123,7 @@ def _choose_in_archive(path: Path, options: ImportOptions) -> Reader | None:
     unpacked = Unpacked(path)
     with _name_members(unpacked):
         reader = _find_fitting(unpacked.path, options)
-    alone = isinstance(reader, TextsReader) and not reader.joins and not is_tar(path)
+    alone = reader.name == "text" and not reader.joins and not is_tar(path)
     return None if alone else _guard_reader(reader, unpacked)
 
 
@@ -309,10 +308,8 @@ def list_uploaded(path: Path) -> list[Path]:
 
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
     """Return the name of a corpus: that of the options, else of the first file or folder."""
-    whole = Path(
-        os.path.realpath(list_paths(paths)[0])
-    )  # fails for no path; resolve() does for links that lead in circles
-    return make_storable(options.name or files.strip_endings(whole))
+    whole = os.path.realpath(list_paths(paths)[0])  # fails for no path; resolve() does for links that lead in circles
+    return make_storable(options.name or files.strip_endings(Path(whole)))
 
 
 def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Opening:
@@ -402,45 +399,37 @@ def _describe_roles(roles: dict[str, str]) -> str:
 
 
 def _join_texts(sources: Sequence[TextSource]) -> TextSource:
-    first = sources[0]
-    notes = _Notes(sources)
+    notes: list[str] = []
+    _gather_notes(sources, notes)
 
     def documents() -> Iterator[TextDocument]:
         for source in sources:
             yield from source.documents()
-        notes.gather()
+        _gather_notes(sources, notes)
 
     classes = {name: label for source in reversed(sources) for name, label in source.classes.items()}
     stops = frozenset().union(*(source.stop_words for source in sources))
-    return replace(first, documents=documents, classes=classes, stop_words=stops, notes=notes.all)
+    return replace(sources[0], documents=documents, classes=classes, stop_words=stops, notes=notes)
 
 
-class _Notes:
-    """The notes of several sources in one list; each may grow while its documents are read."""
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
-        self.all: list[str] = []
-        self.gather()
-
-    def gather(self) -> None:
-        """Take over new notes; what all files say is noted once."""
-        for note in (note for source in self._sources for note in source.notes):
-            if note not in self.all:
-                self.all.append(note)
+def _gather_notes(sources: Sequence[Source], notes: list[str]) -> None:
+    """Add the notes of all sources, which may grow while documents are read; each once."""
+    every = dict.fromkeys(note for source in sources for note in source.notes)
+    notes.extend(note for note in every if note not in notes)
 
 
 def _join_counts(sources: Sequence[CountSource]) -> CountSource:
     vocabulary, words = _unite_names([source.vocabulary for source in sources])
     names, labels = _unite_names([source.label_names for source in sources])
     parts = [source.part for source in sources]
-    notes = _Notes(sources)
+    notes: list[str] = []
+    _gather_notes(sources, notes)
 
     def blocks() -> Iterator[Rows]:
         for source, new_words, new_labels in zip(sources, words, labels, strict=True):
             for rows in source.blocks():
                 yield _renumber_rows(rows, new_words, new_labels)
-        notes.gather()
+        _gather_notes(sources, notes)
 
     return replace(
         sources[0],
@@ -449,7 +438,7 @@ def _join_counts(sources: Sequence[CountSource]) -> CountSource:
         blocks=blocks,
         n_documents=sum(source.n_documents for source in sources),
         part=_join_arrays(sources, parts),
-        notes=notes.all,
+        notes=notes,
     )
 
 
@@ -470,13 +459,4 @@ def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
     old = rows.labels
     if len(labels):
         rows = rows._replace(labels=np.where(old >= 0, labels[np.maximum(old, 0)], -1).astype(np.int32))
-    scored = None if rows.scored is None else _renumber_words(rows.scored, words)
-    return rows._replace(counts=_renumber_words(rows.counts, words), scored=scored)
-
-
-def _renumber_words(counts: Counts, words: Array) -> Counts:
-    """Return counts under the new numbers of their words, which ascend in every document again."""
-    counts = counts._replace(words=words[counts.words])
-    documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
-    order = np.lexsort((counts.words, documents))
-    return counts._replace(words=counts.words[order], values=counts.values[order])
+    return rows.with_counts(lambda counts: matrices.sort_words(counts._replace(words=words[counts.words])))

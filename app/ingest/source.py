@@ -21,6 +21,7 @@ B = TypeVar("B")
 LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
 GUESS = "guess"  # in what is understood: what was decided without certainty, which a report says first
 BLOCK = 2_000  # documents handed to the store at a time
+COLUMNS = ("text_column", "title_column", "label_column", "split_column")  # options of all readers of columns
 
 
 class Map(Protocol):
@@ -31,6 +32,30 @@ class Map(Protocol):
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
         """Apply the function to every item."""
+
+
+class Unreadable(Exception):  # noqa: N818 - said of a document
+    """A document cannot be read; the message goes on after its name: "is encrypted"."""
+
+
+class Contents(NamedTuple):
+    """The contents of a file that is one document.
+
+    Attributes
+    ----------
+    title : str
+        Empty where it has none of its own.
+    text : str
+    columns : mapping of str to str
+        What else it says of itself: author, date and the like.
+    left_out : str
+        What of it is not read as text, for a note; empty where nothing is worth one.
+    """
+
+    title: str
+    text: str
+    columns: Mapping[str, str] = {}
+    left_out: str = ""
 
 
 class TextDocument(NamedTuple):
@@ -79,6 +104,10 @@ class Rows(NamedTuple):
     texts: list[str]
     columns: list[dict[str, str]]
     scored: Counts | None = None
+
+    def with_counts(self, change: Callable[[Counts], Counts]) -> "Rows":
+        """Return the rows with their counts changed, those for scoring as well."""
+        return self._replace(counts=change(self.counts), scored=None if self.scored is None else change(self.scored))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +204,8 @@ class Reader:
         Return whether a file or folder looks like the format: a quick look, never an exception.
     read : callable
         Return the documents in it.
+    joins : bool
+        Whether it joins texts with tables that describe them.
     """
 
     name: str
@@ -182,6 +213,7 @@ class Reader:
     accepts: tuple[str, ...]
     recognise: Callable[[Path], bool]
     read: Callable[[Path, ImportOptions], Source]
+    joins: bool = False
 
 
 def make_untitled(counts: Counts, first: int) -> Rows:
@@ -198,12 +230,8 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
     """Return the documents ``begin:end`` of some rows (views, not copies)."""
-    docs = slice(begin, end)
-    return Rows(
-        rows.counts.rows(begin, end),
-        rows.labels[docs],
-        rows.titles[docs],
-        rows.texts[docs],
-        rows.columns[docs],
-        None if rows.scored is None else rows.scored.rows(begin, end),
+    cut = rows.with_counts(lambda counts: counts.rows(begin, end))
+    here = slice(begin, end)
+    return cut._replace(
+        labels=rows.labels[here], titles=rows.titles[here], texts=rows.texts[here], columns=rows.columns[here]
     )

@@ -68,7 +68,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
     words: list[int] = []
     values: list[int] = []
     for document in documents:
-        found = Counter(wording.tokens(counted(wording.prepared_document(document)), stopped))
+        found = Counter(wording.tokens(counted(wording.prepare_document(document)), stopped))
         lengths.append(len(found))
         words.extend([numbers[word] for word in found])
         values.extend(found.values())
@@ -81,7 +81,7 @@ def find_runs(
 ) -> list[list[list[str]]]:
     """Return the words of each document in runs within which they are neighbours."""
     known: dict[str, str] = {}  # a word is sent once, however often it occurs
-    texts = (wording.spaced(counted(wording.prepared_document(document))) for document in documents)
+    texts = (wording.space_text(counted(wording.prepare_document(document))) for document in documents)
     return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
 
 
@@ -91,7 +91,7 @@ PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
 
 
 @dataclass
-class _Seen:
+class _Survey:
     """The findings of a pass over the documents."""
 
     sample: Sample = field(default_factory=Sample)
@@ -123,13 +123,13 @@ def find_wording(
         strip_mail=options.strip_mail,
         pattern=make_word_pattern() if options.token_pattern is None else options.token_pattern,
     )
-    seen = _look_at_texts(source, wording, options, progress)
-    recognised = languages.recognise_languages(seen.sample.texts)
+    survey = _look_at_texts(source, wording, options, progress)
+    recognised = languages.recognise_languages(survey.sample.texts)
     named = languages.find_language_code(options.stop_words or "")
     spoken = (named,) if named else recognised.main
-    rejoining, about_hyphens = _find_rejoining(seen, options)
-    said = [_note_pages(seen.pages), _note_mail(seen.mail), about_hyphens]
-    segmented, about = _find_segmented(source.where, recognised, seen.sample.texts, options)
+    rejoining, about_hyphens = _find_rejoining(survey, options)
+    notes = [_note_pages(survey.pages), _note_mail(survey.mail), about_hyphens]
+    segmented, about = _find_segmented(source.where, recognised, survey.sample.texts, options)
     listed, of_files, of_stops = _find_stop_words(options, recognised)
     forms = _find_lemmas(source.where, spoken, options)
     wording = replace(
@@ -141,15 +141,13 @@ def find_wording(
         stop_words=listed,
         stop_list=tuple(sorted(of_files | source.stop_words)),
     )
-    said += [
-        of_stops,
-        *about,
-        f"words are counted in their dictionary form in {_list_languages(forms)}" if forms else "",
-    ]
+    notes += [of_stops, *about]
+    if forms:
+        notes.append(f"words are counted in their dictionary form in {_list_languages(forms)}")
     if options.phrases:
         wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, mapped))
-        said.append(_note_phrases(wording.phrases))
-    return wording, recognised, [note for note in said if note]
+        notes.append(_note_phrases(wording.phrases))
+    return wording, recognised, [note for note in notes if note]
 
 
 def _list_documents(source: TextSource) -> Iterator[TextDocument]:
@@ -157,35 +155,35 @@ def _list_documents(source: TextSource) -> Iterator[TextDocument]:
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
-def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Seen:
-    seen = _Seen()
+def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Survey:
+    survey = _Survey()
     for document in _list_documents(source):
-        seen.documents += 1
-        seen.pages += wording.is_page(document.text)
+        survey.documents += 1
+        survey.pages += wording.is_page(document.text)
         if wording.strip_mail:
-            seen.mail += strip_mail_lines(document.text).split() != document.text.split()
+            survey.mail += strip_mail_lines(document.text).split() != document.text.split()
         if options.hyphens == "auto":
-            seen.cut.see(document.text)
-        seen.sample.add(lambda document=document: source.counted(wording.prepared_document(document)))  # type: ignore[misc]
-        if seen.documents % BLOCK == 0:
-            progress(f"Recognising the language: {seen.documents:,} documents", None)
-    return seen
+            survey.cut.see(document.text)
+        survey.sample.add(lambda document=document: source.counted(wording.prepare_document(document)))  # type: ignore[misc]
+        if survey.documents % BLOCK == 0:
+            progress(f"Recognising the language: {survey.documents:,} documents", None)
+    return survey
 
 
-def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
+def _find_rejoining(survey: _Survey, options: ImportOptions) -> tuple[Rejoining, str]:
     """Return which words are joined that the ends of lines have cut, and a note."""
     if options.hyphens != "auto":
         return Rejoining("all" if options.hyphens == "join" else "none"), ""
-    for text in seen.sample.texts:
-        seen.cut.learn(text)
-    found = seen.cut.decide()
+    for text in survey.sample.texts:
+        survey.cut.learn(text)
+    found = survey.cut.decide()
     if found is None or not found.joined:
         return Rejoining("soft"), ""
     words = "1 word" if found.joined == 1 else f"{found.joined:,} words"
-    said = f"{words} cut at the end of a line joined ({found.examples[0]})"
+    note = f"{words} cut at the end of a line joined ({found.examples[0]})"
     if found.kept:
-        said += f", {found.kept:,} kept with the hyphen ({found.examples[1]})"
-    return found.rejoining, f"{said} (change it with --hyphens)"
+        note += f", {found.kept:,} kept with the hyphen ({found.examples[1]})"
+    return found.rejoining, f"{note} (change it with --hyphens)"
 
 
 def _find_segmented(
@@ -221,22 +219,18 @@ def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tu
     change = "(change it with --stop-words)"
     script = next(iter(recognised.scripts), "Latin")
     if not recognised.main and script != "Latin":
-        said = f"the language of the texts, in {script} letters, was not recognised, so no stop words are left out"
-        return (), frozenset(), f"{said} {change}"
+        note = f"the language of the texts, in {script} letters, was not recognised, so no stop words are left out"
+        return (), frozenset(), f"{note} {change}"
     if not recognised.main:
-        said = f"the language of the texts was not recognised, so English stop words are left out {change}"
-        return ("en",), frozenset(), said if recognised.enough else ""
+        note = f"the language of the texts was not recognised, so English stop words are left out {change}"
+        return ("en",), frozenset(), note if recognised.enough else ""
     listed = tuple(code for code in recognised.main if languages.list_stop_words(code))
     unlisted = [code for code in recognised.main if code not in listed]
     whose = "its" if len(listed) == 1 else "their"
-    said = (
-        f"{_describe_languages(recognised)}; {whose} stop words are left out"
-        if listed
-        else _describe_languages(recognised)
-    )
+    note = _describe_languages(recognised) + (f"; {whose} stop words are left out" if listed else "")
     if unlisted:
-        said += f"{', but' if listed else ', and'} there is no list of stop words for {_list_languages(unlisted)}"
-    return listed, frozenset(), f"{said} {change}"
+        note += f"{', but' if listed else ', and'} there is no list of stop words for {_list_languages(unlisted)}"
+    return listed, frozenset(), f"{note} {change}"
 
 
 def _describe_languages(recognised: Recognised) -> str:
@@ -252,16 +246,12 @@ def _find_lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) ->
     if not options.lemmas:
         return ()
     if not languages.is_lemmatiser_installed():
-        raise IngestError(
-            where,
-            "cannot be counted in dictionary forms without simplemma: "
-            f"{languages.LEMMA_INSTALL}, or leave --lemmas out",
-        )
+        cause = f"cannot be counted in dictionary forms without simplemma: {languages.LEMMA_INSTALL}"
+        raise IngestError(where, f"{cause}, or leave --lemmas out")
     found = languages.list_lemma_languages(spoken or ("en",))
     if not found:
-        raise IngestError(
-            where, f"is in {_list_languages(spoken)}, whose dictionary forms are not known; leave --lemmas out"
-        )
+        cause = f"is in {_list_languages(spoken)}, whose dictionary forms are not known"
+        raise IngestError(where, f"{cause}; leave --lemmas out")
     return found
 
 
@@ -281,9 +271,8 @@ def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
 ) -> tuple[str, ...]:
     pairs = Pairs()
-    found = mapped(
-        partial(find_runs, counted=source.counted, wording=wording), batch_documents(_list_documents(source))
-    )
+    batches = batch_documents(_list_documents(source))
+    found = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)
     for number, runs in enumerate(chain.from_iterable(found), start=1):
         pairs.add(runs)
         if number % BLOCK == 0:

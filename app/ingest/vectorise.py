@@ -148,9 +148,8 @@ def propose_common(
         are = "1 word is" if len(ranked) == 1 else f"{len(ranked):,} words are"
         some = ", ".join(vocabulary[word] for word in ranked[:_NAMED_COMMON])
         named = f"{some}{', …' if len(ranked) > _NAMED_COMMON else ''}"
-        notes.append(
-            f"{are} everywhere in this corpus and may say little ({named}); --leave-out-common leaves them out"
-        )
+        where = f"{are} everywhere in this corpus and may say little ({named})"
+        notes.append(f"{where}; --leave-out-common leaves them out")
 
 
 def is_pruning_asked(options: ImportOptions) -> bool:
@@ -189,9 +188,8 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
     )
     if len(kept) == 0:
         cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
-        raise IngestError(
-            source.where, observing.explain_cuts(observer) if observer is not None and observer.cuts else cause
-        )
+        known = observer is not None and observer.cuts
+        raise IngestError(source.where, observing.explain_cuts(observer) if observer and known else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     return replace(
@@ -214,8 +212,7 @@ def _describe_vocabulary(
 
 def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
     for rows in source.blocks():
-        scored = None if rows.scored is None else _renumber_cells(rows.scored, new_number)
-        yield rows._replace(counts=_renumber_cells(rows.counts, new_number), scored=scored)
+        yield rows.with_counts(partial(_renumber_cells, new_number=new_number))
 
 
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
@@ -294,7 +291,7 @@ class _Sums:
         """Words of each document, (documents,) int64."""
         return np.concatenate(self._lengths)
 
-    def in_order(self) -> tuple[list[str], Array]:
+    def list_sorted(self) -> tuple[list[str], Array]:
         """Return the words by the alphabet, and the number of each."""
         words = sorted(self._numbers)
         return words, np.array([self._numbers[word] for word in words], np.int64)
@@ -323,9 +320,8 @@ def count_texts(
     observer.languages = tuple((name_language(code), share) for code, share in recognised.languages.items())
     ledger = _Ledger(source, progress)
     sums = _Sums(source.where)
-    for bags in mapped(
-        partial(count_bags, counted=source.counted, wording=wording), batch_documents(ledger.documents())
-    ):
+    batches = batch_documents(ledger.documents())
+    for bags in mapped(partial(count_bags, counted=source.counted, wording=wording), batches):
         sums.add(bags)
     vocabulary, counts = _choose_vocabulary(source, wording, sums, options, observer, notes)
     labels, label_names = joining.encode_labels(ledger.labels, dict(source.classes))
@@ -362,7 +358,7 @@ def _choose_vocabulary(
     source: TextSource, wording: Wording, sums: _Sums, options: ImportOptions, observer: Observer, notes: list[str]
 ) -> tuple[tuple[str, ...], CountFile]:
     """Choose the vocabulary, the most frequent word first, and the counts over it; words to leave out are noted."""
-    ordered, numbers = sums.in_order()
+    ordered, numbers = sums.list_sorted()
     lengths = sums.lengths
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split")
@@ -390,10 +386,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        chosen = block._replace(words=words).only(words >= 0)
-        documents = np.repeat(np.arange(chosen.n_documents), np.diff(chosen.starts))
-        order = np.lexsort((chosen.words, documents))
-        found.add(chosen._replace(words=chosen.words[order], values=chosen.values[order]))
+        found.add(matrices.sort_words(block._replace(words=words).only(words >= 0)))
     return found
 
 

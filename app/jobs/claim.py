@@ -1,4 +1,4 @@
-"""A claimed run: everything a worker says to the store, and what it hears from there."""
+"""A claimed run: everything that its worker writes to the store, and the requests that it reads there."""
 
 import math
 import signal
@@ -17,8 +17,8 @@ from store.points import Point
 from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5
-SENTENCE_ERRORS = (StoreError, SettingError)  # errors that say for people what is wrong, and are not the program's
-ENDING_SECONDS = 2.0  # that a database is waited for by a worker that is to end
+SENTENCE_ERRORS = (StoreError, SettingError)  # errors that are not the program's; their message is for people
+ENDING_SECONDS = 2.0  # that a worker that is to end waits for its database
 SCORES = {
     ("point", "perplexity"): "point_perplexity",
     ("paper", "perplexity"): "test_perplexity",
@@ -36,23 +36,23 @@ SCORES = {
 
 
 class Interrupt:
-    """Remembers that the process was asked to end; the loop finishes its mini-batch first.
+    """A request to end this process; the training loop finishes its mini-batch first.
 
-    A database that cannot be reached is then not waited for any more: ``db`` loses its patience.
+    From then on a database that cannot be reached is waited for only ``ENDING_SECONDS``.
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self.db: Database | None = None
 
     def listen(self) -> None:
         """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as a request to pause."""
         for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
             if hasattr(signal, name):
-                signal.signal(getattr(signal, name), self._ask)
+                signal.signal(getattr(signal, name), self._request_end)
 
-    def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
+    def _request_end(self, _number: int, _frame: FrameType | None) -> None:
+        self.requested = True
         if self.db is not None:
             self.db.patience = min(self.db.patience, ENDING_SECONDS)
 
@@ -100,26 +100,26 @@ class Claim:
         """The state the run is wanted in: "paused", "stopped", or "" to go on."""
         if self._request == "stop":
             return "stopped"
-        return "paused" if self._request == "pause" or self._interrupt.asked else ""
+        return "paused" if self._request == "pause" or self._interrupt.requested else ""
 
     @property
     def interrupted(self) -> bool:
-        """Whether the process was asked to end, and nothing but the position is to be saved."""
-        return self._interrupt.asked
+        """Whether the process was asked to end, so that only the position is to be saved."""
+        return self._interrupt.requested
 
     @property
-    def falling(self) -> list[tuple[int, float]]:
-        """The curve that shows a plateau: the perplexity, or what is one for cells that have a likelihood."""
+    def falling_curve(self) -> list[tuple[int, float]]:
+        """The curve that shows a plateau: perplexity, or exp(-log-likelihood) of models without a perplexity."""
         return self.curve or [(step, math.exp(-value)) for step, value in self.loglik]
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens of the documents of the last 20 mini-batches per second of training (not times sweeps)."""
+        """Tokens per second of training over the last 20 mini-batches, each token counted once whatever the sweeps."""
         seconds = sum(took for _, took in self._speed)
         return sum(tokens for tokens, _ in self._speed) / seconds if seconds > 0 else None
 
-    def worked(self, minibatch: int, tokens: int, seconds: float) -> None:
-        """Note one mini-batch and the seconds its training took."""
+    def record_minibatch(self, minibatch: int, tokens: int, seconds: float) -> None:
+        """Count one mini-batch and the seconds of its training."""
         self.minibatch = minibatch
         self.seconds += seconds
         self._speed.append((tokens, seconds))
@@ -146,13 +146,13 @@ class Claim:
             self.loglik.append((minibatch, value))
         self.latest[name] = value
 
-    def say(self, message: str) -> None:
-        """Tell people what is happening now."""
+    def show(self, message: str) -> None:
+        """Show people what is happening now."""
         self.message = message
         self.beat()
 
     def beat(self) -> None:
-        """One short transaction: points, progress and heartbeat go, the request comes back."""
+        """Write points, progress and heartbeat in one short transaction, which also reads the request."""
         self._request = runs.record_progress(
             self.db,
             self.row.number,
@@ -187,7 +187,7 @@ class Claim:
 
 
 def _explain_error(error: BaseException) -> str:
-    """Why the run failed, in one sentence for people."""
+    """Return the reason why the run failed, in one sentence for people."""
     if isinstance(error, MemoryError):
         return "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
     text = " ".join(str(error).split()) or "no further words"

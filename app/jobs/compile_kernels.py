@@ -1,8 +1,8 @@
 """Compile the kernels of a model ahead, in processes of their own.
 
-Compiling takes a hundred megabytes and half a minute, once for every version.  Done elsewhere, a worker
-keeps beating meanwhile and its memory stays that of training; two processes halve the time.  What they
-compile lies on disk (:mod:`engine.jit`), and a note next to it says that it is there.
+Compiling takes a hundred megabytes and half a minute, once for every version.  In processes of their own it neither
+stops the heartbeat of a worker nor adds to its memory, and two of them halve the time.  The kernels lie on disk
+(:mod:`engine.jit`), and an empty file next to them marks that they are complete.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PARTS = ("step", "rest")  # one process compiles one thing at a time
 
 
 class KernelRequest(NamedTuple):
-    """What decides which kernels a run needs.
+    """The choices that decide which kernels a run needs.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class KernelRequest(NamedTuple):
 
     @classmethod
     def of(cls, model: str, settings: dict[str, Any], corpus: Any, *, averaged: bool) -> Self:
-        """Return what a run on a corpus (a row of the store) needs."""
+        """Return the kernels that a run on a corpus (a row of the store) needs."""
         return cls(model, settings, corpus.kind == "real", corpus.has_scored, averaged)
 
     @property
     def digest(self) -> str:
-        """The same for runs that differ in numbers only: choices and shapes decide what is compiled."""
+        """A hash of choices and shapes, which decide what is compiled; runs that differ in numbers only share it."""
         choices = {name: value for name, value in self.settings.items() if isinstance(value, str | bool)}
         lengths = {name: len(value) for name, value in self.settings.items() if isinstance(value, list)}
         text = json.dumps([self.model, choices, lengths, self.real, self.scored, self.averaged], sort_keys=True)
@@ -56,7 +56,7 @@ class KernelRequest(NamedTuple):
 
 
 def list_missing(request: KernelRequest) -> list[str]:
-    """Return the parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
+    """Return the parts that are not compiled yet; none where compiled kernels cannot be kept."""
     from engine.jit import cache_folder, is_private
 
     folder = cache_folder()
@@ -72,14 +72,14 @@ def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Pope
 
 
 def is_awaited(request: KernelRequest) -> bool:
-    """Whether another process is compiling for this model now; ours wait for it."""
+    """Return whether another process is compiling for this model now; ours wait for it."""
     from engine.jit import cache_folder
 
     return any(_is_locked(_find_lock(cache_folder(), request, part)) for part in PARTS)
 
 
 def compile_part(request: KernelRequest, part: str) -> None:
-    """Compile one of PARTS in this process, unless another is at it: then wait, and take over what it made."""
+    """Compile one of PARTS in this process, or wait for another process that is compiling it."""
     from engine.jit import cache_folder
 
     folder = cache_folder()
@@ -89,7 +89,7 @@ def compile_part(request: KernelRequest, part: str) -> None:
 
 
 def _is_locked(lock: Path) -> bool:
-    """Whether another process holds a file lock now."""
+    """Return whether another process holds a file lock now."""
     if not lock.exists():
         return False
     try:
@@ -124,9 +124,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _make_corpus(request: KernelRequest) -> Any:
-    """Four documents of three words each, two of them for the test; types as the store gives them.
+    """Make four documents of three words each, two of them for the test, with the types of the store.
 
-    Words are pixels: whether pictures move is a number among the settings, and no model moves any other words.
+    The words are pixels, because the setting ``moved``, a number and so no part of the digest, needs pictures.
     """
     import numpy as np
 
@@ -153,7 +153,7 @@ def _find_note(folder: Path, request: KernelRequest, part: str) -> Path:
 
 
 def _find_lock(folder: Path, request: KernelRequest, part: str) -> Path:
-    """Return the same for all runs of a model: most kernels are common to them."""
+    """Return the lock of a model: its runs share most kernels."""
     return folder / f"{request.model}.{part}.lock"
 
 

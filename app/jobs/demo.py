@@ -1,4 +1,4 @@
-"""The demo: a corpus from this very machine and a run on it, prepared while a page is open already.
+"""The demo: a corpus of documentation on this machine and a run on it, prepared while a page is already open.
 
 ``topiary demo`` and a button on the page of an empty store begin it.  A process of its own
 (``python -P -m app.jobs.demo``) reads the corpus, queues the run and reports progress line by line.
@@ -24,7 +24,7 @@ RUN_NAME = "demo"
 
 
 def begin_demo(url: str) -> "subprocess.Popen[str]":
-    """Prepare the demo of a store in a process of its own, and tell every page how far it is."""
+    """Prepare the demo of a store in a process of its own, and show every page how far it is."""
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine")
     child = process.start_module("app.jobs.demo", store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8")
     Thread(target=_follow_process, args=(child,), daemon=True).start()
@@ -44,7 +44,7 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
     if any(compiler.poll() is None for compiler in compilers):
         notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:
-        compiler.wait()  # whatever it says: the worker compiles what is missing
+        compiler.wait()  # whatever its exit status: the worker compiles what is missing
     there = [each for each in runs.list_runs(db) if each.corpus == row.number and each.name == RUN_NAME]
     if there and launcher.find_state(there[-1]) != "failed":
         number = there[-1].number
@@ -60,7 +60,7 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
 
 
 def main() -> int:
-    """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
+    """Prepare the demo of the store in TOPIARY_STORE, and report progress on standard output."""
     notify = Notifier(sys.stdout)
     try:
         number = prepare_demo(open_database(), notify)
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _request_kernels() -> compile_kernels.KernelRequest:
-    """Return the kernels of the demo's run; knowing them needs no compiler, only the settings."""
+    """Return the kernels of the demo's run, for which only its settings are loaded."""
     from engine import models, settings
 
     config = models.load(MODEL).Config()
@@ -80,11 +80,11 @@ def _request_kernels() -> compile_kernels.KernelRequest:
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:
-    """Pass on what the preparing process tells: to the terminal, and to the pages."""
+    """Show the progress of the preparing process in the terminal and on the pages."""
     line = Progress()
     words = ""
-    for said in child.stdout or ():
-        words, share = json.loads(said)
+    for message in child.stdout or ():
+        words, share = json.loads(message)
         line.show(words, share)
         progress.post_notice(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
     line.end(words)

@@ -1,7 +1,7 @@
-"""How well a run predicts held-out words: the estimates there are of it, and the one that stands for the run.
+"""Estimates of how well a run predicts held-out words: the plateau of its curve, and the headline of the run.
 
-Every page, command and export that shows one figure of a run takes it from :func:`headline` and names it as it is
-named here, so that two places never show two figures under one name.
+Every page, command and export that shows one figure of a run takes it from :func:`choose_headline` and gives it the
+name that it has here, so that two places never show two figures under one name.
 """
 
 import math
@@ -57,7 +57,7 @@ def find_plateau(curve: Curve) -> int | None:
 
 
 def has_settled(curve: Curve, swept: int) -> bool:
-    """Whether a run that sweeps all documents may end: after ``swept`` sweeps, and its curve no longer improves."""
+    """Return whether a run that sweeps all documents may end: after enough sweeps, and at a plateau of its curve."""
     return swept >= LEAST_SWEEPS and find_plateau(curve) is not None
 
 
@@ -69,7 +69,7 @@ def find_burn_in(curve: Curve) -> int | None:
 
 
 def describe_trend(curve: Curve) -> str:
-    """Say it: ``still falling``, ``no longer improving since step 210``, or nothing of a curve too short to tell."""
+    """Describe a curve: ``still falling``, ``no longer improving since step 210``, or "" where it is too short."""
     since = find_plateau(curve)
     if since is not None:
         return f"no longer improving since step {since:,}"
@@ -79,14 +79,14 @@ def describe_trend(curve: Curve) -> str:
 
 
 def _read_points(curve: Curve) -> tuple[Array, Array]:
-    """Return steps, and values, of the points that are numbers."""
+    """Return the steps and values of the points that are numbers."""
     points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
     steps, values = points[np.isfinite(points[:, 1])].T
     return steps.astype(np.int64), values
 
 
 def _find_windows(steps: Array) -> Array:
-    """Where the window begins that ends with each point: so many points are before it."""
+    """Return, for each point, how many points come before the window that ends with it."""
     return np.searchsorted(steps, steps * (1 - WINDOW), side="right")
 
 
@@ -107,7 +107,7 @@ LOGLIK_NAMES = {
     "heldout_loglik": "point log-likelihood",
 }
 _OF_CURVE = (MEAN, POINT, "mean_loglik", "heldout_loglik")
-CURVES = (TEST_MEAN, TEST_POINT, MEAN, *LOGLIK_NAMES)  # those that do not stand in the row of a run
+CURVES = (TEST_MEAN, TEST_POINT, MEAN, *LOGLIK_NAMES)  # those that the row of a run does not hold
 KINDS = {  # the curve of an estimate by each of its names
     **{name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()},
     **{f"{VALIDATION} {(ESTIMATE_NAMES | LOGLIK_NAMES)[kind]}": kind for kind in _OF_CURVE},
@@ -117,7 +117,7 @@ _POINT_OF = "Topics: those of the last step alone"
 
 
 class JudgedRun(Protocol):
-    """What an estimate wants of a run (a row of the store fits)."""
+    """The properties of a run that an estimate reads (a row of the store fits)."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -169,18 +169,18 @@ class Estimate(NamedTuple):
         return f"{self.value:,.{digits}f}"
 
     def __str__(self) -> str:
-        """Say it: ``perplexity of the mean topics 812.3``."""
+        """Return name and figure: ``perplexity of the mean topics 812.3``."""
         return f"{self.name} {self.figure}"
 
 
 def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
-    """Every estimate there is of a run, the one that stands for it first.
+    """Return every estimate of a run, its headline first.
 
     That of test documents is of a run that has ended; one that goes on, having been stopped before, has none.
 
     Parameters
     ----------
-    run : Judged
+    run : JudgedRun
         A row of the store.
     latest : mapping of str to float or None
         The newest values of its curves of :data:`CURVES`.
@@ -202,16 +202,16 @@ def find_estimate_name(run: Any, kind: str) -> str:
 
 
 def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
-    """Return the estimate for a run: the averaged one, else of test documents, of the mean topics, the point one."""
+    """Return the headline of a run: the averaged estimate, else that of test documents, the mean topics, the point."""
     return next(iter(list_estimates(run, latest)), None)
 
 
 def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
-    """Say the estimate that stands for a run, what it is of, and how the live curve goes on, in a line.
+    """Describe the headline of a run, its protocol and the trend of the live curve in a line.
 
     Parameters
     ----------
-    run : Judged
+    run : JudgedRun
     best : Estimate
         That of the run.
     trend : str
@@ -227,7 +227,7 @@ def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
 
 
 def describe_estimate(run: JudgedRun, kind: str) -> str:
-    """Return what one estimate of a run is of."""
+    """Describe the protocol of one estimate of a run."""
     better = "lower is better" if kind in ESTIMATE_NAMES else "higher is better"
     if kind.startswith("averaged"):
         first, samples = _count_samples(run)
@@ -242,19 +242,19 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
 
 def _count_samples(run: JudgedRun) -> tuple[int, int]:
     """Return the first mini-batch whose rates are averaged, and how many there are so far."""
-    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
-    window = plan_averaging(order.minibatches, order.burn_in, order.samples)
+    options = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
+    window = plan_averaging(options.minibatches, options.burn_in, options.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)
 
 
 def read_latest(db: Database, run: int) -> dict[str, float]:
-    """Return the newest values of the curves that `app.jobs.estimates` reads, of one run; only those that it has."""
+    """Return the newest value of each curve of ``CURVES`` that a run has."""
     curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
     return {name: curve[-1][1] for name, curve in curves if curve}
 
 
 def read_all_latest(db: Database) -> dict[int, dict[str, float]]:
-    """Return the same of every run that has some; one question for each curve."""
+    """Return the newest values of the curves of every run that has some; one query for each curve."""
     found: dict[int, dict[str, float]] = {}
     for name in CURVES:
         for run, curve in points.read_curves(db, name).items():

@@ -17,7 +17,7 @@ LABEL_MODEL = "sdatm"  # the model as which a run of another is continued with l
 
 
 class ForkOrigin(NamedTuple):
-    """What a fork begins with.
+    """The run and snapshot that a fork begins with.
 
     Attributes
     ----------
@@ -60,47 +60,46 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
     return ForkOrigin(row, found, tuple(widths))
 
 
-def inherit_settings(begin: ForkOrigin, model: str, given: Mapping[str, str]) -> dict[str, str]:
+def inherit_settings(origin: ForkOrigin, model: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
 
-    Where the widths are to be learnt (as in the parent, or as ``given``), the budget and the number of layers stay
-    as they were ordered.
+    Where the widths are learnt (as in the parent, or as ``given``), ``layers`` stays the budget of the parent.
     """
-    parent = begin.run.settings
-    described = {about.name: about for about in settings.describe(models.load(model).Config)}
-    theirs = {about.name: about for about in settings.describe(models.load(begin.run.model).Config)}
-    shared = [name for name, about in described.items() if name in theirs and _fits(about, theirs[name], parent)]
+    parent = origin.run.settings
+    described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
+    theirs = {setting.name: setting for setting in settings.describe(models.load(origin.run.model).Config)}
+    shared = [name for name, setting in described.items() if name in theirs and _fits(setting, theirs[name], parent)]
     texts = {name: format_default(_make_plain(parent[name])) for name in shared}
     if not learns_widths(texts | dict(given)):
-        texts["layers"] = format_default(begin.layers)
+        texts["layers"] = format_default(origin.layers)
         eta = parent.get("eta")
-        if "eta" in texts and isinstance(eta, list) and len(eta) not in (1, len(begin.layers)):
+        if "eta" in texts and isinstance(eta, list) and len(eta) not in (1, len(origin.layers)):
             del texts["eta"]
     return texts
 
 
 def learns_widths(texts: dict[str, str]) -> bool:
-    """Whether settings ask for widths to be learnt, so that ``layers`` is a budget."""
+    """Return whether settings ask for widths to be learnt, so that ``layers`` is a budget."""
     return texts.get("grow", "").strip().lower() in ("true", "yes", "1")
 
 
-def find_wrong_layers(begin: ForkOrigin, config: Any) -> str:
-    """One sentence about layers that the snapshot does not have, else nothing."""
-    asked, has = tuple(config.layers), begin.layers
+def find_wrong_layers(origin: ForkOrigin, config: Any) -> str:
+    """Return a sentence about layers that the snapshot does not have, else an empty text."""
+    ordered, own = tuple(config.layers), origin.layers
     if getattr(config, "grow", False):
-        fits = len(asked) >= len(has)
-        return "" if fits else f"layers must be at least the {len(has)} of the snapshot; got {len(asked)}"
-    request, got = format_default(has), format_default(asked)
-    return "" if asked == has else f"layers must be those of the snapshot, {request}; got {got}"
+        fits = len(ordered) >= len(own)
+        return "" if fits else f"layers must be at least the {len(own)} of the snapshot; got {len(ordered)}"
+    widths, got = format_default(own), format_default(ordered)
+    return "" if ordered == own else f"layers must be those of the snapshot, {widths}; got {got}"
 
 
-def learns_without_labels(begin: ForkOrigin) -> bool:
-    """Whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
-    return issubclass(models.load(begin.run.model).Config, EncoderSettings)
+def learns_without_labels(origin: ForkOrigin) -> bool:
+    """Return whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
+    return issubclass(models.load(origin.run.model).Config, EncoderSettings)
 
 
 def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
-    """Whether a setting means the same to both models, and takes the parent's value."""
+    """Return whether a setting means the same to both models, and takes the parent's value."""
     if mine.name not in values or (mine.kind != theirs.kind and not _is_alike(mine, theirs, values[mine.name])):
         return False
     if mine.default != theirs.default and _make_plain(values[mine.name]) == theirs.default:
@@ -109,7 +108,7 @@ def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
 
 
 def _is_alike(mine: Setting, theirs: Setting, value: Any) -> bool:
-    """Whether one model has a number where the other has a list of them, and the parent's is one for all layers."""
+    """Return whether one model has a number, the other a list of them, and the parent one value for all layers."""
     return {mine.kind, theirs.kind} == {"number", "numbers"} and not (isinstance(value, list) and len(value) > 1)
 
 
@@ -126,18 +125,18 @@ def format_default(value: Any) -> str:
     return str(value)
 
 
-LEAST_BATCH = 2  # documents of a mini-batch, below which half of it helps nobody
+LEAST_BATCH = 2  # documents of a mini-batch; a smaller one is not halved
 
 
 class Remedy(NamedTuple):
-    """An action for a failed run: its name in `app.live.actions` (``retry``, ``resume``, ``delete``), in words."""
+    """An action for a failed run: its name in `app.live.actions` (``retry``, ``resume``, ``delete``), for people."""
 
     action: str
     words: str
 
 
 def list_remedies(row: RunRow) -> list[Remedy]:
-    """Return what may help a run that failed, the likeliest first; nothing for a run that did not."""
+    """Return the remedies for a run that failed, the likeliest first; none for a run that did not fail."""
     if row.state != "failed" or row.unusable:
         return []
     found = [Remedy("resume", "Resume from the checkpoint")]
@@ -155,7 +154,7 @@ def read_batch_size(row: RunRow) -> int | None:
 
 
 def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
-    """Order a failed run again, as it was but for the documents of a mini-batch.
+    """Create a failed run again with mini-batches of another size.
 
     Parameters
     ----------
@@ -183,7 +182,7 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
         config = settings.from_json(models.load(row.model).Config, wanted)
     except (LookupError, ValueError) as error:
         raise StoreError(str(error.args[0])) from error
-    order = read_options(row)
+    options = read_options(row)
     return runs.create_run(
         db,
         corpus=row.corpus,
@@ -191,7 +190,7 @@ def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
         inference=row.inference,
         layers=tuple(wanted["layers"]),
         settings=settings.to_json(config),
-        options=order.to_json(),
+        options=options.to_json(),
         seed=row.seed,
         name=row.name,
         fork=row.parent_snapshot,

@@ -1,8 +1,8 @@
-"""Files are read in a process of its own, so that pages stay quick: to look at what was sent, and to import it.
+"""A process of its own that inspects or imports files, so that pages stay quick.
 
 ``python -P -m app.jobs.ingest_process import`` (or ``inspect``) reads one request, as JSON, from standard input,
-reports progress line by line, and ends with what it found.  An import goes on when nobody listens any more: a server
-that ends does not cut it short.  An inspection is of no use then, and ends.
+reports progress line by line, and ends with its result.  An import goes on when nobody reads its lines any more: a
+server that ends does not cut it short.  An inspection is of no use then, and ends.
 """
 
 import json
@@ -32,12 +32,12 @@ from store.errors import StoreError
 
 _numbers = count(1)
 _END = "end"  # first word of the last line
-_NOTE = "Note: "  # first word of what the reader has to say
+_NOTE = "Note: "  # first word of a note of the reader
 
 
 @dataclass(frozen=True)
 class ImportStatus:
-    """How far an import is.
+    """Progress or result of an import.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class ImportStatus:
     error : str
         The sentence that ended it, or empty.
     notes : tuple of str
-        What the reader had to say.
+        Notes of the reader.
     appended : str
-        What was appended to a corpus that was there, in a sentence.
+        What was appended to an existing corpus, in a sentence.
     """
 
     words: str = "Starting"
@@ -67,27 +67,27 @@ class ImportStatus:
 
     @property
     def notice(self) -> progress.Notice:
-        """The notice for every page; an empty one after a success, because the corpus is listed then."""
+        """The notice on every page; empty after a success, when the corpus is listed instead."""
         if self.over:
             return progress.Notice(self.error, failed=bool(self.error))
         return progress.Notice(self.words, self.share)
 
     @classmethod
-    def read_end(cls, about: dict[str, Any], notes: tuple[str, ...]) -> Self:
-        """Return the last status, from what the process said at its end and on its way."""
-        return cls(**about, notes=notes)
+    def read_end(cls, result: dict[str, Any], notes: tuple[str, ...]) -> Self:
+        """Return the last status, from the result of the process and its notes."""
+        return cls(**result, notes=notes)
 
 
 @dataclass(frozen=True)
 class InspectionStatus:
-    """How far the inspection of what was sent is.
+    """Progress or result of an inspection of files.
 
     Attributes
     ----------
     words, share : str, float or None
         What is being done and how much of it is done, 0 to 1.
     report : Report or None
-        What was seen, at the end.
+        The result, at the end.
     error : str
         Why it cannot become a corpus, or empty.
     """
@@ -103,17 +103,17 @@ class InspectionStatus:
         return self.report is not None or bool(self.error)
 
     @classmethod
-    def read_end(cls, about: dict[str, Any], _notes: tuple[str, ...]) -> Self:
-        """Return the last status, from what the process said at its end; the report has the notes."""
-        report = about.get("report")
-        return cls(report=None if report is None else Report.from_json(report), error=about.get("error", ""))
+    def read_end(cls, result: dict[str, Any], _notes: tuple[str, ...]) -> Self:
+        """Return the last status, from the result of the process; the report has the notes."""
+        report = result.get("report")
+        return cls(report=None if report is None else Report.from_json(report), error=result.get("error", ""))
 
 
 Status = TypeVar("Status", ImportStatus, InspectionStatus)
 
 
 class IngestProcess(Generic[Status]):
-    """A process that reads files, and how far it is.
+    """A process that reads files, and its status.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ class IngestProcess(Generic[Status]):
     path : Path
         The file or folder; sentences name it as it was sent, without its folder.
     request : dict
-        What the process is asked for besides the path, as JSON.
+        The rest of the request to the process, as JSON.
     store : str
         URL of the store, where one is needed.
     first : ImportStatus or InspectionStatus
-        How far it is at the beginning.
+        The status at the beginning.
     failure : str
-        Begin of the sentence for a process that dies; the rest names the log.
+        Beginning of the sentence for a process that dies; the rest names the log.
     """
 
     def __init__(self, task: str, path: Path, request: dict[str, Any], store: str, first: Status, failure: str) -> None:
@@ -152,11 +152,11 @@ class IngestProcess(Generic[Status]):
         self._notify(first)
         Thread(target=self._follow, args=(json.dumps({"path": path.name} | request),), daemon=True).start()
 
-    def read_status(self, seen: Status | None = None, patience: float = 0.5) -> Status:
-        """Return how far it is; wait up to ``patience`` seconds for something else than ``seen``."""
+    def read_status(self, last: Status | None = None, patience: float = 0.5) -> Status:
+        """Return the status; wait up to ``patience`` seconds for another one than ``last``."""
         until = time.monotonic() + patience
         with self._news:
-            while self._status == seen and not self._status.over and (left := until - time.monotonic()) > 0:
+            while self._status == last and not self._status.over and (left := until - time.monotonic()) > 0:
                 self._news.wait(left)
             return self._status
 
@@ -165,24 +165,24 @@ class IngestProcess(Generic[Status]):
         with self._child as child:
             if child.stdin is None or child.stdout is None:
                 raise AssertionError("the child was started with pipes")
-            with suppress(OSError), child.stdin:  # one that died at once takes no request
+            with suppress(OSError), child.stdin:  # a process that died at once takes no request
                 child.stdin.write(request)
             for line in child.stdout:
-                words, about = json.loads(line)
+                words, value = json.loads(line)
                 if words == _END:
-                    self._last = self._last.read_end(about, tuple(notes))
+                    self._last = self._last.read_end(value, tuple(notes))
                 elif words.startswith(_NOTE):
                     notes.append(words.removeprefix(_NOTE))
                 else:
-                    self._notify(replace(self._last, words=words, share=about, error=""))
+                    self._notify(replace(self._last, words=words, share=value, error=""))
         self._finish()
 
     def _finish(self) -> None:
-        """Pass on how the process has ended."""
+        """Pass on the last status."""
         self._notify(self._last)
 
     def _notify(self, status: Status) -> None:
-        """Pass a status on to those who wait for it."""
+        """Pass a status on to the threads that wait for it."""
         with self._news:
             self._status = status
             self._news.notify_all()
@@ -206,7 +206,7 @@ class RunningImport(IngestProcess[ImportStatus]):
     Attributes
     ----------
     number : int
-        Of its notice to the site.
+        The number of its notice on the pages.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class RunningImport(IngestProcess[ImportStatus]):
         super()._finish()
 
     def _notify(self, status: ImportStatus) -> None:
-        """Tell the form that waits, and every page: the form may be gone when the import ends."""
+        """Pass a status on to the waiting form and to every page: the form may be gone when the import ends."""
         progress.post_import(progress.ImportNotice(self.number, self._name, status.notice))
         super()._notify(status)
 
@@ -253,41 +253,41 @@ class RunningInspection(IngestProcess[InspectionStatus]):
 
 
 class _Listener:
-    """Progress as lines of JSON, for as long as they are read."""
+    """A notifier that falls silent when its lines are not read any more."""
 
     def __init__(self, out: TextIO) -> None:
         self._notify: Notifier | None = Notifier(out)
 
-    def __call__(self, words: str, about: Any) -> None:
+    def __call__(self, words: str, value: Any) -> None:
         try:
             if self._notify is not None:
-                self._notify(words, about)
+                self._notify(words, value)
         except OSError:
             self._notify = None
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the request on standard input asks for: ``import`` in the store of TOPIARY_STORE, or ``inspect``."""
+    """Serve the request on standard input: ``import`` into the store of TOPIARY_STORE, or ``inspect``."""
     request = json.load(sys.stdin)
     importing = arguments == ["import"]
     notify = _Listener(sys.stdout) if importing else Notifier(sys.stdout)
     try:
-        with redirect_stdout(sys.stderr):  # what a library prints is no news of ours
-            about = (_add_documents if importing else _inspect_documents)(request, notify)
+        with redirect_stdout(sys.stderr):  # what a library prints is no line of the protocol
+            result = (_add_documents if importing else _inspect_documents)(request, notify)
     except (IngestError, OptionError, StoreError) as error:
-        about = {"error": str(error)}
+        result = {"error": str(error)}
     except MemoryError:
-        about = {"error": f"{request['path']}: {NO_MEMORY}"}
+        result = {"error": f"{request['path']}: {NO_MEMORY}"}
     finally:
         if "folder" in request:
             os.chdir(Path(request["folder"]).parent)  # Windows removes no folder that a process works in
             process.remove_folder(Path(request["folder"]))
-    notify(_END, about)
+    notify(_END, result)
     return 0
 
 
 def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
-    """Make the corpus, or append to the one that is named; return what the end says of it."""
+    """Make the corpus, or append to the one that is named; return the result."""
     db, paths, options = open_database(), list_uploaded(Path(request["path"])), ImportOptions(**request["options"])
     if request.get("into"):
         added = append_path(db, int(request["into"]), paths, options, notify)

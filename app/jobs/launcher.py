@@ -1,8 +1,8 @@
-"""Starts training processes, tells how they are, and reaps them.
+"""Start training processes, find the states of their runs, and reap them.
 
 A worker is a process of its own, in a session of its own: closing the browser, restarting or killing
-the server never touches it.  Rows of the store say what should happen; this module only brings
-processes into being for queued runs, up to :func:`most_at_once`, and sends those of a cluster to its scheduler.
+the server never touches it.  Rows of the store say what should happen; this module only starts
+processes for queued runs, up to :func:`limit_runs`, and sends those of a cluster to its scheduler.
 
 A worker takes its time to claim its run: it loads its packages, and waits while the store is locked.  So the program
 that starts one first takes a lease on the run, in its row, and names the process there; until the lease ends no
@@ -28,19 +28,19 @@ from store.run_rows import RunRow
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0
 LEASE_SECONDS = 30.0  # before another worker is started for a run whose first one died before it claimed it
-UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # more, where nobody here sees whether it lives: so long it may wait for a lock
+UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # longer where the process cannot be checked: it may wait for a lock
 
 _children: list["subprocess.Popen[bytes]"] = []
 
 
 def limit_runs() -> int:
-    """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
-    request = os.environ.get("TOPIARY_WORKERS", "")
-    return max(1, int(request) if request.isdigit() else count_processors() // 2)
+    """Return how many runs may train at the same time: TOPIARY_WORKERS, or half the processors."""
+    number = os.environ.get("TOPIARY_WORKERS", "")
+    return max(1, int(number) if number.isdigit() else count_processors() // 2)
 
 
 def choose_threads() -> int:
-    """How many threads a run gets unless it is set: two where there are two."""
+    """Return the default number of threads of a run: two where there are two processors."""
     return min(2, count_processors())
 
 
@@ -50,10 +50,10 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     Parameters
     ----------
     db_url : str
-        URL of the store; handed over in the environment, because command lines are for all to see and
-        it may hold a password.
+        URL of the store; handed over in the environment, because everybody can read command lines and a
+        URL may hold a password.
     run : int
-        Number of the run; the worker claims it, and ends quietly when another process was faster.
+        Number of the run; the worker claims it, and ends without an error when another process was faster.
     """
     logs.make_log_folder()
     path = logs.find_log(db_url, run)
@@ -67,7 +67,7 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
 
 
 def start_queued_runs(db: Database) -> list[int]:
-    """Start queued runs, in their order, while there is room for the next one; give their numbers.
+    """Start queued runs, in their order, while there is room for the next one; return their numbers.
 
     Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
     """
@@ -80,7 +80,7 @@ def start_queued_runs(db: Database) -> list[int]:
 
 
 def _choose_next(rows: Sequence[RunRow]) -> list[int]:
-    """Return the queued runs that a worker is to be started for now, of all runs as they are at one moment."""
+    """Return the queued runs to start workers for now, given all runs at one moment."""
     here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.is_on_cluster(row)]
     busy = sum(find_work_state(row) == "running" or is_starting(row) for row in here)
     waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
@@ -102,24 +102,24 @@ def is_starting(row: RunRow) -> bool:
 
 
 def _start_leased(db: Database, run: int) -> None:
-    """Start the worker of a run that this process has a lease on, and name it in the row."""
+    """Start the worker of a run that this process has a lease on, and write its process into the row."""
     try:
         child = start_worker(db.url, run)
     except OSError:
         queue.release_lease(db, run)
         raise
-    with suppress(StoreError, psutil.Error):  # without its name the lease only takes longer to end
+    with suppress(StoreError, psutil.Error):  # without the process in the row the lease only takes longer to end
         queue.record_starter(db, run, process.identify_process(child.pid))
 
 
 def _count_room(row: RunRow) -> int:
-    """How many runs may train at once where this one is to be among them: N of several that share ``local:N``."""
+    """Return how many runs may train at once with this one among them: N where several share ``local:N``."""
     place = whole.find_place(row)
     return limit_runs() if place is None else place.processes
 
 
 def find_state(row: RunRow) -> str:
-    """Return the state to show: that of the row, "damaged" if cells are, or "silent" without a living worker.
+    """Return the state to show: that of the row, "damaged" where cells of it are, "silent" without a living worker.
 
     On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
     minutes; on another host, when it has not beaten for one.
@@ -128,7 +128,7 @@ def find_state(row: RunRow) -> str:
 
 
 def find_work_state(row: RunRow) -> str:
-    """Return the state of a run, whatever cells of its row are damaged."""
+    """Return the state of a run, even if its row is damaged."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
@@ -216,6 +216,6 @@ def reap_children() -> None:
 
 
 def _end_run(db: Database, row: RunRow, state: str) -> None:
-    """End a run that nobody trains; its results stay."""
+    """End a run without a living worker; its results stay."""
     proved_dead = row.state == "running" and process.check_life(row.process) == "dead"
     runs.abandon_run(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -1,4 +1,4 @@
-"""From rows of the store to the engine's corpus."""
+"""Corpora of the store as corpora of the engine."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
-    """Return the corpus as its row says; the arrays of the store go straight in, nothing is copied."""
+    """Return the corpus of a row; the arrays of the store are used without a copy."""
     arrays = corpora.load_counts(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
@@ -27,18 +27,12 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
     )
 
 
-def load_batch(db: Database, number: int, documents: Array) -> Batch:
-    """Return some documents of a corpus, without labels: only the blocks of the store that they are in are read."""
-    counts = Counts(*corpora.read_counts(db, number, documents.tolist()))
-    return counts.batch(np.asarray(documents, dtype=np.int64))
-
-
-ROOM = 256 << 20  # bytes of documents that are kept; those of the curve and the examples are asked for time and again
+ROOM = 256 << 20  # bytes of documents in the cache; those of the curve and the examples are read time and again
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCorpus(Corpus):
-    """As :class:`engine.corpus.Corpus`, of which ``counts`` is empty.
+    """An :class:`engine.corpus.Corpus` with empty ``counts``, which reads documents from the store.
 
     Attributes
     ----------
@@ -55,10 +49,10 @@ class StoredCorpus(Corpus):
     number: int
     tokens_of: Array
     has_scored: bool = False
-    _kept: "OrderedDict[bytes, Batch]" = field(default_factory=OrderedDict, repr=False)
+    _cache: "OrderedDict[bytes, Batch]" = field(default_factory=OrderedDict, repr=False)
 
     def lengths(self) -> Array:
-        """Tokens of every document."""
+        """Return the tokens of every document."""
         return self.tokens_of
 
     def batch(self, documents: Array) -> Batch:
@@ -72,18 +66,18 @@ class StoredCorpus(Corpus):
     def _read(self, documents: Array, *, scored: bool) -> Batch:
         documents = np.ascontiguousarray(documents, dtype=np.int64)
         key = documents.tobytes() + bytes([scored])
-        batch = self._kept.pop(key, None)
+        batch = self._cache.pop(key, None)
         if batch is None:
             found = corpora.read_counts(self.db, self.number, documents.tolist(), scored=scored)
             batch = Counts(*found).batch(documents, self.labels[documents])
-        self._kept[key] = batch
-        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > ROOM:
-            self._kept.popitem(last=False)
+        self._cache[key] = batch
+        while len(self._cache) > 1 and sum(map(_count_bytes, self._cache.values())) > ROOM:
+            self._cache.popitem(last=False)
         return batch
 
 
-def stored_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
-    """Return the corpus as its row says, of which only marks and words are read now."""
+def open_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
+    """Return the corpus of a row; only its marks and words are read now."""
     marks = corpora.read_marks(db, row)
     kind = np.float32 if row.kind == "real" else np.int32
     return StoredCorpus(
@@ -101,5 +95,5 @@ def stored_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
     )
 
 
-def _size(batch: Batch) -> int:
+def _count_bytes(batch: Batch) -> int:
     return sum(array.nbytes for array in batch)

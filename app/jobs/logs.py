@@ -1,4 +1,4 @@
-"""The audit log: logins, and who started, stopped, renamed or deleted what.
+"""Log files: those of runs, and the audit log of logins and of who started, stopped, renamed or deleted what.
 
 Each event is one line of ``audit.log`` in the folder of logs: time, store, who and from where, and what was done,
 separated by bars.  Names that a visitor chose come last and are printed without control characters, so they cannot
@@ -27,7 +27,7 @@ log = logging.getLogger("topiary.audit")
 
 
 def log_folder() -> Path:
-    """Where workers write what they have to say besides the store."""
+    """Return the folder of log files."""
     if sys.platform == "win32":
         root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Topiary"
     elif sys.platform == "darwin":
@@ -38,7 +38,7 @@ def log_folder() -> Path:
 
 
 def make_log_folder() -> Path:
-    """Return the same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    """Make the folder of log files, open to its owner only: logs name files and say what is in the store."""
     folder = log_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(OSError):  # a folder of another user, which this user may write
@@ -47,7 +47,7 @@ def make_log_folder() -> Path:
 
 
 def find_log(db_url: str, run: int) -> Path:
-    """Where the workers of a run of a store write: each store has a folder of its own, because runs count from 1."""
+    """Return the log of a run; each store has a folder of its own, because the runs of each count from 1."""
     place = make_url(db_url).render_as_string(hide_password=True)
     return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
 
@@ -98,12 +98,10 @@ LONGEST_TAIL = 4 << 20  # bytes of a log that are read at most
 
 
 def list_events(db: Database, run: int) -> list[RunEvent]:
-    """Every event of a run, oldest first."""
+    """Return every event of a run, oldest first."""
     found, cursor = events.read_new_events(db, run)
-    some = found
-    while some:
-        some, cursor = events.read_new_events(db, run, cursor)
-        found = found + some
+    while more := events.read_new_events(db, run, cursor)[0]:
+        found, cursor = found + more, more[-1].number
     return found
 
 
@@ -123,6 +121,6 @@ def read_tail(path: Path, lines: int) -> list[str]:
 
 
 def write_line(sentence: str) -> None:
-    """Return a line with the time on standard error, which the launcher leads to the log of the run."""
+    """Write a line with the time to standard error, which the launcher redirects to the log of the run."""
     sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
     sys.stderr.flush()

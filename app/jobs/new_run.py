@@ -49,7 +49,7 @@ def prepare_run(
     keep: int | None = None,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Check a requested run; what :func:`store.runs.create_run` takes is given.
+    """Check a requested run and return the arguments of :func:`store.runs.create_run`.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def prepare_run(
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
         For people.
-    fork : Origin, optional
+    fork : ForkOrigin, optional
         The snapshot of another run to begin with; settings that both models know are taken over from it where
         ``texts`` says nothing.
     until : {"", "plateau"}
@@ -85,10 +85,10 @@ def prepare_run(
     store.errors.DamagedRow
         When its row is damaged.
     """
-    about = corpora.find_corpus(db, corpus)
-    about.check_usable()
+    row = corpora.find_corpus(db, corpus)
+    row.check_usable()
     request = RunRequest(
-        corpus=about.number,
+        corpus=row.number,
         model=model,
         texts=texts,
         minibatches=minibatches,
@@ -99,21 +99,21 @@ def prepare_run(
     )
     try:
         learned = getattr(models.load(model), "NEEDS_LABELS", False)
-        config, steps = check_run(about, request, _list_classes(db, about) if learned else ())
+        config, steps = check_run(row, request, _list_classes(db, row) if learned else ())
         if until:
-            check_plateau(about, averaged=averaged)
-            longer = minibatches is None and find_sweep_start(config, about) is None
+            check_plateau(row, averaged=averaged)
+            longer = minibatches is None and find_sweep_start(config, row) is None
             steps = steps * LONGER if longer else steps
-        protocol, test_protocol = _choose_protocols(about)
-        order = RunOptions(
+        protocol, test_protocol = _choose_protocols(row)
+        options = RunOptions(
             minibatches=steps,
             threads=threads,
             averaged=averaged,
             burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
-            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, about)),
-            plateau_from=find_plateau_start(config, about) if until else 0,
+            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, row)),
+            plateau_from=find_plateau_start(config, row) if until else 0,
             keep=keep,
             protocol=protocol,
             test_protocol=test_protocol,
@@ -127,12 +127,12 @@ def prepare_run(
     except (LookupError, ValueError) as error:
         raise NewRunError(str(error.args[0])) from error
     return {
-        "corpus": about.number,
+        "corpus": row.number,
         "model": model,
         "inference": str(getattr(config, "inference", "")),
         "layers": tuple(config.layers),
         "settings": settings.to_json(config),
-        "options": order.to_json(),
+        "options": options.to_json(),
         "seed": seed,
         "name": name,
         "fork": None if fork is None else fork.snapshot.number,
@@ -146,14 +146,14 @@ def create_run(db: Database, corpus: str | int, *, model: str, texts: Mapping[st
     ----------
     db : Database
     corpus, model, texts, **more
-        As in :func:`prepared`, which refuses a run that cannot be.
+        As in :func:`prepare_run`, which refuses a run that cannot be.
     """
     return runs.create_run(db, **prepare_run(db, corpus, model=model, texts=texts, **more))
 
 
 def fork_run(
     db: Database,
-    begin: ForkOrigin,
+    origin: ForkOrigin,
     *,
     model: str | None = None,
     texts: Mapping[str, str],
@@ -167,17 +167,17 @@ def fork_run(
     Parameters
     ----------
     db : Database
-    begin : Origin
+    origin : ForkOrigin
         See :func:`app.jobs.forks.find_origin`.
     model, texts, minibatches, preset, seed, **more
-        As in :func:`create`.
+        As in :func:`create_run`.
 
     Raises
     ------
     NewRunError
         When the model cannot begin with that snapshot, or a setting or number cannot be.
     """
-    parent = begin.run
+    parent = origin.run
     return create_run(
         db,
         parent.corpus,
@@ -186,28 +186,28 @@ def fork_run(
         minibatches=parent.planned if minibatches is None and not preset else minibatches,
         preset=preset,
         seed=parent.seed if seed is None else seed,
-        fork=begin,
+        fork=origin,
         **more,
     )
 
 
-def _list_classes(db: Database, about: CorpusRow) -> list[str]:
+def _list_classes(db: Database, corpus: CorpusRow) -> list[str]:
     """Return the classes of the training documents."""
-    numbers = corpora.count_labels(db, about.number)
-    return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+    numbers = corpora.count_labels(db, corpus.number)
+    return [name for name, documents in zip(corpus.label_names, numbers, strict=True) if documents]
 
 
-def _choose_protocols(about: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol | None]:
-    """How runs on a corpus are judged: their curve, and at the end, where their curve is not of test documents."""
-    tokens = max(1.0, about.tokens / max(1, about.documents))
-    at_end = choose_protocol(tokens, about.test_documents, part=TEST, has_scored=about.has_scored)
-    if not about.validation_documents:
+def _choose_protocols(corpus: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol | None]:
+    """Choose how runs on a corpus are evaluated: their curve, and their end where the curve is of validation."""
+    tokens = max(1.0, corpus.tokens / max(1, corpus.documents))
+    at_end = choose_protocol(tokens, corpus.test_documents, part=TEST, has_scored=corpus.has_scored)
+    if not corpus.validation_documents:
         return at_end, None
-    return choose_protocol(tokens, about.validation_documents, part=VALIDATION, has_scored=about.has_scored), at_end
+    return choose_protocol(tokens, corpus.validation_documents, part=VALIDATION, has_scored=corpus.has_scored), at_end
 
 
 def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
-    """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
+    """Return the burn-in of the averaged protocol, at least the mini-batches in which the widths are learnt."""
     settled = count_growth_steps(config)
     if not settled:
         return burn_in
@@ -236,7 +236,7 @@ def create_group(
     name: str = "",
     **more: Any,
 ) -> list[RunRow]:
-    """Write a queued run for every seed and every combination of settings, alike in all else and named alike: a group.
+    """Write a group: a queued run for every seed and every combination of settings, equal in everything else.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def create_group(
     corpus : str or int
         Name or number of a corpus.
     seeds : sequence of int
-        Each once; none where ``seed`` is that of all.
+        Each once; empty where all have ``seed``.
     model : str
     texts : mapping of str to str
         Settings of all runs, as in :func:`app.jobs.new_run.create_run`.
@@ -253,8 +253,7 @@ def create_group(
     seed : int
         That of every run, where ``seeds`` is empty.
     name : str
-        What comes before the settings and the seed in the names of the runs; the corpus and the model when it is not
-        given.
+        The beginning of the names of the runs, before settings and seed; corpus and model when it is not given.
     **more
         As in :func:`app.jobs.new_run.create_run`.
 
@@ -284,7 +283,7 @@ def create_group(
 
 
 def _list_combinations(grid: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> list[dict[str, str]]:
-    """Every choice of one value for each setting; the last one changes fastest."""
+    """Return every choice of one value for each setting; the last setting changes fastest."""
     for name, values in grid.items():
         if name in texts:
             raise NewRunError(f"the setting {name} is given by itself and in the grid; give it once")
@@ -294,7 +293,7 @@ def _list_combinations(grid: Mapping[str, Sequence[str]], texts: Mapping[str, st
 
 
 def _name_run(called: str, chosen: Mapping[str, str], seed: int, seeds: Sequence[int]) -> str:
-    """``news dlda, eta 0.05, seed 3``."""
+    """Name a run of a group: ``news dlda, eta 0.05, seed 3``."""
     parts = [called, *(f"{name} {value}" for name, value in chosen.items())]
     return ", ".join([*parts, f"seed {seed}"] if seeds else parts)
 

@@ -1,4 +1,4 @@
-"""The plan of a run: what happens after which mini-batch.
+"""The plan of a run: what is done after which mini-batch.
 
 Everything here is a pure function of counts (mini-batches, documents, sweeps, sizes) and never of the
 clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
@@ -6,7 +6,7 @@ clock, so a run that was killed and resumed writes the same points and snapshots
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
 share of the draws of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
 second each, if that is more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and
-how long, depends on the corpus alone (:mod:`app.jobs.plan`): so the figures of its runs compare.
+how long, depends on the corpus alone (:func:`choose_protocol`), so that the figures of its runs are comparable.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -25,16 +25,16 @@ PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all tes
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreProtocol:
-    """What a point perplexity is of.
+    """The protocol of a point perplexity.
 
     Attributes
     ----------
     documents : int
-        How many are judged, the first ones of an order that the corpus fixes.
+        Documents that are evaluated, the first ones of an order that the corpus fixes.
     part : str
         The part of the corpus that they are of, "validation" or "test".
     burn_in, collect, thin : int
-        Sweeps of their local chains: unused, kept, and every how many of those.
+        Sweeps of their local chains: unused, used, and the distance between two that count.
     observed : float or None
         Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
     """
@@ -48,11 +48,11 @@ class ScoreProtocol:
 
     @property
     def sweeps(self) -> Sweeps:
-        """How long the local chains run."""
+        """The sweeps of the local chains."""
         return Sweeps(self.burn_in, self.collect, self.thin)
 
     def __str__(self) -> str:
-        """Say it: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
+        """Return a phrase: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
         held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
         return f"{sweeps}, {self.documents:,} {self.part} documents, {held.replace('%', ' %')}"
@@ -64,7 +64,7 @@ def find_part(run: Any) -> str:
 
 
 def describe_protocol(run: Any, *, at_end: bool = False) -> str:
-    """Say what the point perplexity of a run is of, or, ``at_end``, its figure on test documents."""
+    """Describe the protocol of the point perplexity of a run, or, ``at_end``, of its figure on test documents."""
     protocol = run.options.get("test_protocol" if at_end else "protocol")
     if protocol is not None:
         return str(ScoreProtocol(**protocol))
@@ -96,9 +96,9 @@ CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07,
 PLACE_SWEEPS = Sweeps(20, 20, 1)
 # Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
-MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
-LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
-LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens: a curve of a run of 20 seconds is to be seen
+MOVE_DRAWS = 0.4  # the step of one weight of a topic likewise
+LEAST_DRAWS = 20_000_000  # a second: short runs are watched too, though it takes more than the share
+LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens, so that a run of 20 seconds has a curve
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents behind a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots: the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
@@ -106,7 +106,7 @@ MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What the user asked for; kept as JSON in the run's row.
+    """The options of a run, kept as JSON in its row.
 
     Attributes
     ----------
@@ -122,18 +122,17 @@ class RunOptions:
         After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
     until_plateau : bool
         End earlier, once the curve no longer falls (:mod:`app.jobs.estimates`); where all documents are swept in the
-        end,
-        no earlier than in the sweeps.
+        end, no earlier than in the sweeps.
     plateau_from : int
         Of a run that never sweeps: no plateau counts before this mini-batch.
     keep : int or None
         At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.snapshots`).
-    protocol : Protocol or None
-        What the point perplexity is of; None leaves it to the plan, which knows the corpus.
-    test_protocol : Protocol or None
-        What the figure on test documents is of that a run gets when it ends; None where its curve is of these.
+    protocol : ScoreProtocol or None
+        That of the point perplexity; None leaves it to the plan, which knows the corpus.
+    test_protocol : ScoreProtocol or None
+        That of the figure on test documents, when the run ends; None where the curve is of these already.
     on : str
-        Where documents are swept: "" in the worker itself, "local:2" in so many processes of this machine, or the
+        The place that sweeps documents: "" is the worker itself, "local:2" so many processes of this machine, else the
         address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     whole : bool
         The run is one of several that share the place: each is trained whole by one process of it.
@@ -181,7 +180,7 @@ class RunOptions:
 
 
 def read_options(run: Any) -> RunOptions:
-    """Return what a run (a row of the store) was ordered with.
+    """Return the options of a run (a row of the store).
 
     Raises
     ------
@@ -196,7 +195,7 @@ def read_options(run: Any) -> RunOptions:
 
 
 class Effort(NamedTuple):
-    """What one mini-batch costs and how large things are: the counts a plan is made from.
+    """The cost of a mini-batch and the sizes of a run, from which a plan is made.
 
     Attributes
     ----------
@@ -211,15 +210,15 @@ class Effort(NamedTuple):
     widths : int
         Topics of all layers together.
     others : float
-        What a mini-batch costs in addition to its draws, in draws: the steps of the topics, and an encoder's work.
+        Cost of a mini-batch in addition to its draws, in draws: the steps of the topics, and the work of an encoder.
     labelled : int
-        Validation documents whose label the model predicts and is known.
+        Validation documents with a known label, of a model that predicts labels.
     asking : float
-        What one draw of the prediction of one of them costs, in draws of topics.
+        Cost of one draw of the prediction for one of them, in draws of topics.
     first : int or None
-        Mini-batches that come before sweeps of all training documents; None: mini-batches to the end.
+        Mini-batches before the sweeps of all training documents; None: mini-batches to the end.
     swept : int
-        Those documents.
+        Number of these documents.
     """
 
     documents: int
@@ -234,8 +233,8 @@ class Effort(NamedTuple):
     first: int | None = None
     swept: int = 0
 
-    def draws(self, last: int) -> float:
-        """Token draws of the first ``last`` steps, and what else they cost."""
+    def count_draws(self, last: int) -> float:
+        """Return the cost of the first ``last`` steps in token draws."""
         step = max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
         first = last if self.first is None else min(self.first, last)
         return first * step + (last - first) * (self.swept * self.tokens_per_document + self.others)
@@ -250,7 +249,7 @@ class Averaging(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to do after each mini-batch, fixed before the first.
+    """The mini-batches after which a run does more than train, fixed before the first.
 
     Attributes
     ----------
@@ -261,25 +260,25 @@ class Plan:
     evaluations : frozenset of int
         Mini-batches with a point of the live curve; empty without documents to judge.
     predictions : frozenset of int
-        Mini-batches that write a point of the label error; empty where no label is learned, or none can be checked.
+        Mini-batches that write a point of the label error; empty where no label is learned or none can be checked.
     snapshots, checkpoints : frozenset of int
         Mini-batches that write one.
     curve_documents : int
         Documents behind every point of the curve: validation documents, or, of a corpus without these, test documents.
     curve_sweeps : Sweeps
-        How long their local chains run.
+        Sweeps of their local chains.
     test_documents : int
-        Test documents judged once when the run ends; 0 where the curve is of these already.
+        Test documents evaluated once when the run ends; 0 where the curve is of these already.
     test_sweeps : Sweeps
-        How long their local chains run.
+        Sweeps of their local chains.
     paper_documents : int
-        Test documents judged once more at the end with the paper's sweeps; 0 where nobody asked for that.
+        Test documents evaluated once more at the end with the paper's sweeps; 0 unless the options ask for that.
     predicted_documents : int
         Labelled documents, of the part that the curve is of, behind a point of the label error.
     placed_documents : int
-        Training documents kept placed in the hierarchy, from which topics take their examples.
+        Training documents placed in the hierarchy, from which topics take their examples.
     placed_each : int
-        How many of them are placed again at each snapshot but the last, which places them all.
+        How many of them each snapshot places again; the last one places them all.
     averaging : Averaging or None
         The averaged protocol.
     """
@@ -300,14 +299,14 @@ class Plan:
     placed_each: int
     averaging: Averaging | None
 
-    def due(self, minibatch: int) -> bool:
-        """Whether anything but a step happens after this mini-batch."""
+    def is_due(self, minibatch: int) -> bool:
+        """Return whether the plan has anything to do after a mini-batch."""
         written = (self.reports, self.evaluations, self.predictions, self.snapshots, self.checkpoints)
         return any(minibatch in times for times in written)
 
 
 def make_plan(
-    order: RunOptions,
+    options: RunOptions,
     effort: Effort,
     *,
     train_documents: int,
@@ -318,17 +317,17 @@ def make_plan(
 
     Parameters
     ----------
-    order : RunOptions
+    options : RunOptions
     effort : Effort
     train_documents, test_documents : int
     validation_documents : int or None
         None where the corpus has none, so that the curve is of test documents.
     """
-    last = order.minibatches
-    draws = effort.draws(last)
+    last = options.minibatches
+    draws = effort.count_draws(last)
     part, judged = (TEST, test_documents) if validation_documents is None else (VALIDATION, validation_documents)
-    protocol = order.protocol or choose_protocol(effort.tokens_per_document, judged, part=part)
-    at_end = order.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
+    protocol = options.protocol or choose_protocol(effort.tokens_per_document, judged, part=part)
+    at_end = options.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
     curve_documents = min(judged, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
     evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
@@ -353,16 +352,18 @@ def make_plan(
         curve_sweeps=protocol.sweeps,
         test_documents=0 if part == TEST else min(test_documents, at_end.documents),
         test_sweeps=at_end.sweeps,
-        paper_documents=test_documents if order.paper_point else 0,
+        paper_documents=test_documents if options.paper_point else 0,
         predicted_documents=predicted,
         placed_documents=placed,
         placed_each=each,
-        averaging=plan_averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,
+        averaging=plan_averaging(last, options.burn_in, options.samples)
+        if options.averaged and test_documents
+        else None,
     )
 
 
 def spread_densely(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) -> frozenset[int]:
-    """Mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), and every ``last / steps``, and the last."""
+    """Return mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), then every ``last / steps``, and the last."""
     early = {digit * 10**power for power in range(len(str(last))) for digit in leading}
     return frozenset({t for t in early if t <= last}) | spread_evenly(last, steps)
 
@@ -374,19 +375,19 @@ def spread_evenly(last: int, steps: int) -> frozenset[int]:
 
 
 def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
-    """Ways to spread something over a run, the densest first."""
+    """Return ways to spread work over a run, the densest first."""
     dense = [spread_densely(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8) if steps <= most]
     return [*dense, spread_densely(last, 9, (1,)), *(spread_evenly(last, steps) for steps in (10, 5, 3, 1))]
 
 
 def _fit_spread(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
-    """Return the densest way that ``draws`` pay for; at least the first and last mini-batch."""
+    """Return the densest spread that ``draws`` pay for; at least the first and last mini-batch."""
     affordable = (times for times in _list_spreads(last, most) if len(times) * each <= draws)
     return next(affordable, spread_evenly(last, 1))
 
 
 def _space_evenly(last: int, draws: float, each: float) -> frozenset[int]:
-    """Evenly spread mini-batches, 3 to 300, and the last: a killed run loses no more than what lies between."""
+    """Return 3 to 300 evenly spread mini-batches, the last among them; a killed run loses one interval at most."""
     n = int(max(3, min(300, draws / max(1.0, each))))
     every = -(-last // n)
     return frozenset({*range(every, last + 1, every), last})
@@ -403,6 +404,6 @@ def _plan_placing(document_sweeps: float, snapshots: int, effort: Effort, train_
 
 
 def plan_averaging(minibatches: int, burn_in: int | None = None, samples: int | None = None) -> Averaging:
-    """Burn-in and samples of Table 1: 2,000 and 1,500 of 3,500 mini-batches; the same shares of a shorter run."""
+    """Return the window of Table 1: burn-in 2,000 and 1,500 samples of 3,500 mini-batches, or shares of fewer."""
     unused = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
     return Averaging(unused + 1, min(minibatches, unused + (1500 if samples is None else samples)))

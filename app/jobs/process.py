@@ -1,8 +1,7 @@
-"""Who is a process: enough to tell, later and from another process, whether it still lives.
+"""Processes: how they are started and identified, and the temporary folders that they own.
 
-A process number alone is not an identity (numbers are used again), and a dead child of a living
-parent still has one (a zombie). Nor is the name of a host: two machines, or two containers of one,
-may have the same.
+The identity of a process tells other processes later whether it still lives.  Its number alone does not (numbers are
+used again, and zombies keep theirs), nor does the name of its host (two machines or containers may share one).
 """
 
 import json
@@ -23,30 +22,32 @@ from app.machine import ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 CLOCK_STEP = 2.0  # seconds; the creation time of one process may be read with this difference
-BOOT_STEP = 0.05  # seconds; the same, since the machine began
+BOOT_STEP = 0.05  # seconds; the same, since the boot
 
 
 def identify_process(pid: int | None = None) -> dict[str, Any]:
-    """Return who a process of this machine is, by default the one calling this, as JSON for the row of a run.
+    """Return the identity of a process of this machine, by default this one, as JSON for the row of a run.
 
     Raises
     ------
     psutil.NoSuchProcess
         When there is none of that number.
     """
-    about = psutil.Process(pid)
-    return {"pid": about.pid, **_read_birth(about), "host": platform.node(), "boot": _read_boot()}
+    process = psutil.Process(pid)
+    return {"pid": process.pid, **_read_birth(process), "host": platform.node(), "boot": _read_boot()}
 
 
-def check_life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
-    """Whether the process that :func:`identity` described still runs; "elsewhere" is another host or boot."""
-    if not {"pid", "created", "host"} <= who.keys():
+def check_life(identity: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
+    """Return whether an identified process still runs; "elsewhere" is another host or boot."""
+    if not {"pid", "created", "host"} <= identity.keys():
         return "unknown"
-    if who["host"] != platform.node() or who.get("boot", "") not in ("", _read_boot()):
+    if identity["host"] != platform.node() or identity.get("boot", "") not in ("", _read_boot()):
         return "elsewhere"
     try:
-        process = psutil.Process(int(who["pid"]))
-        return "alive" if _is_same(_read_birth(process), who) and process.status() != psutil.STATUS_ZOMBIE else "dead"
+        process = psutil.Process(int(identity["pid"]))
+        return (
+            "alive" if _is_same(_read_birth(process), identity) and process.status() != psutil.STATUS_ZOMBIE else "dead"
+        )
     except (psutil.NoSuchProcess, OverflowError):
         return "dead"
     except psutil.AccessDenied:
@@ -54,7 +55,7 @@ def check_life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "un
 
 
 def _read_boot() -> str:
-    """Which machine since when, and which numbering of its processes; "" where the system does not tell."""
+    """Return the boot of this machine and the namespace of its process numbers; "" where they cannot be read."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -62,15 +63,15 @@ def _read_boot() -> str:
 
 
 def _read_birth(process: psutil.Process) -> dict[str, float]:
-    """When a process began, by the clock and in seconds since the machine did: a clock that is set moves the first."""
+    """Return when a process began: by the clock, which may be set, and in seconds since the boot."""
     created = process.create_time()
     return {"created": created, "since_boot": created - psutil.boot_time()}
 
 
-def _is_same(born: dict[str, float], who: dict[str, Any]) -> bool:
-    if abs(born["created"] - float(who["created"])) <= CLOCK_STEP:
+def _is_same(born: dict[str, float], identity: dict[str, Any]) -> bool:
+    if abs(born["created"] - float(identity["created"])) <= CLOCK_STEP:
         return True
-    return abs(born["since_boot"] - float(who.get("since_boot", -1.0))) <= BOOT_STEP
+    return abs(born["since_boot"] - float(identity.get("since_boot", -1.0))) <= BOOT_STEP
 
 
 OWNER_NOTE = "owner.json"  # in the folder
@@ -111,7 +112,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def sweep_folders() -> list[Path]:
-    """Remove the folders of this user whose owners are gone; give those that were there."""
+    """Remove the folders of this user whose owners are gone; return them."""
     found = Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")
     gone = [folder for folder in found if _is_mine(folder) and _is_abandoned(folder)]
     for folder in gone:
@@ -122,10 +123,10 @@ def sweep_folders() -> list[Path]:
 def _is_mine(folder: Path) -> bool:
     """Return whether it is a folder of this user: others may put anything into a shared folder, links among them."""
     try:
-        about = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     return own and folder.is_dir() and not folder.is_symlink()
 
 
@@ -143,7 +144,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _read_machine(boot: str) -> str:
-    """Return since when the machine runs, without the numbering of processes, which containers have for themselves."""
+    """Return the boot of the machine without the namespace of process numbers, which each container has for itself."""
     return boot.partition(" ")[0]
 
 
@@ -160,7 +161,7 @@ def start_module(
     Parameters
     ----------
     module : str
-        Its dotted name.
+        Dotted name.
     arguments : str
         Its command line.
     store : str

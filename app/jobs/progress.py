@@ -1,4 +1,4 @@
-"""Progress on a terminal: one line that changes; a line now and then where there is none; JSON for a process."""
+"""Progress: on a terminal, in a log, as lines of JSON for another process, and as notices for the pages."""
 
 import json
 import math
@@ -13,9 +13,9 @@ LINE_SECONDS = 10.0
 
 
 class Progress:
-    """Shows how far something is, on standard error.
+    """A display of progress on standard error.
 
-    On a terminal one line is written over and over; elsewhere the first line, and then at most one in ten seconds.
+    A terminal has one line that is overwritten; elsewhere a line is written at most every ten seconds.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -25,7 +25,7 @@ class Progress:
         self._last = -math.inf
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
-        """Show what is happening, how much of it is done (0 to 1) and whatever else there is to say."""
+        """Show what is happening, how much of it is done (0 to 1) and further facts."""
         parts = [words, draw_bar(share) if share is not None else "", *rest.split("  ")]
         line = _fit_parts([part for part in parts if part], self._columns())
         now = time.monotonic()
@@ -39,7 +39,7 @@ class Progress:
             self._last = now
 
     def _columns(self) -> int | None:
-        """Characters of a line that is written over and over; a longer one would be left behind at every step."""
+        """Return the longest line that can be overwritten; None where there is no terminal."""
         if not self._terminal:
             return None
         return shutil.get_terminal_size().columns - 1
@@ -55,38 +55,19 @@ class Progress:
 
 
 class Notifier:
-    """Progress as lines of JSON, for the process that shows it."""
+    """A writer of progress as lines of JSON, for the process that shows it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __call__(self, words: str, share: Any) -> None:
-        """Tell what is being done and how much of it is."""
+        """Write what is being done and how much of it."""
         self._stream.write(json.dumps([words, share]) + "\n")
         self._stream.flush()
 
 
-class TimeLeft:
-    """How long something of ``total`` equal steps still takes.
-
-    The first steps are not counted: kernels are compiled in them.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._first: tuple[int, float] | None = None
-
-    def words(self, done: int) -> str:
-        """``3 min 20 s left`` after ``done`` steps; nothing the first time, when no pace is known yet."""
-        now = time.monotonic()
-        first, began = self._first = self._first or (done, now)
-        if done == first:
-            return ""
-        return f"{format_duration((now - began) * (self._total - done) / (done - first))} left"
-
-
 def _fit_parts(parts: list[str], columns: int | None) -> str:
-    """As many parts of a line as there is room for: the second, the bar, goes first, and then the last ones."""
+    """Return as many parts of a line as there is room for; the second, a bar, is dropped first, then the last ones."""
     if columns is not None and len("  ".join(parts)) > columns:
         parts = parts[:1] + parts[2:]
     while columns is not None and len(parts) > 1 and len("  ".join(parts)) > columns:
@@ -95,14 +76,14 @@ def _fit_parts(parts: list[str], columns: int | None) -> str:
 
 
 def draw_bar(share: float) -> str:
-    """``[######------------------]  25 %``."""
+    """Return a bar: ``[######------------------]  25 %``."""
     share = min(1.0, max(0.0, share))
     filled = int(WIDTH * share)
     return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f} %"
 
 
 def format_duration(seconds: float) -> str:
-    """Return a span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """Format a duration: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = int(seconds + 0.5)
     if whole < 60:
         return f"{whole} s"
@@ -112,7 +93,7 @@ def format_duration(seconds: float) -> str:
 
 
 class Notice(NamedTuple):
-    """A sentence, how much of what it tells of is done (0 to 1, None = nobody knows), and whether it went wrong."""
+    """A sentence, how much of its work is done (0 to 1, None is unknown), and whether it failed."""
 
     sentence: str = ""
     share: float | None = None
@@ -120,7 +101,7 @@ class Notice(NamedTuple):
 
 
 class ImportNotice(NamedTuple):
-    """An import that this process began: its number here, the name of what is added, and how far it is."""
+    """The notice of an import of this process, with the number of the import and the name of the corpus."""
 
     number: int
     name: str
@@ -133,7 +114,7 @@ _imports: dict[int, ImportNotice] = {}
 
 
 def post_notice(sentence: str, share: float | None = None, *, failed: bool = False) -> None:
-    """Replace the notice; an empty sentence takes it away."""
+    """Replace the notice; an empty sentence removes it."""
     global _notice  # noqa: PLW0603 - the one notice of this process
     with _lock:
         _notice = Notice(sentence, share, failed)
@@ -146,7 +127,7 @@ def read_notice() -> Notice:
 
 
 def post_import(adding: ImportNotice) -> None:
-    """Replace the notice of an import; an empty sentence takes it away."""
+    """Replace the notice of an import; an empty sentence removes it."""
     with _lock:
         if adding.notice.sentence:
             _imports[adding.number] = adding
@@ -155,13 +136,13 @@ def post_import(adding: ImportNotice) -> None:
 
 
 def forget_import(number: int) -> None:
-    """Take the notice of an import away, once its end has been read; one that goes on keeps it."""
+    """Remove the notice of an import that failed, once it has been read; one that goes on keeps it."""
     with _lock:
         if number in _imports and _imports[number].notice.failed:
             del _imports[number]
 
 
 def list_imports() -> tuple[ImportNotice, ...]:
-    """Return the imports that go on, and those that failed and that nobody has dismissed; oldest first."""
+    """Return the imports that go on, and those that failed and were not dismissed; oldest first."""
     with _lock:
         return tuple(adding for _, adding in sorted(_imports.items()))

@@ -1,4 +1,4 @@
-"""What a step shows of itself: the points and the arrays of a snapshot, computed from arrays."""
+"""Records of a run: the points of a step, and the arrays and facts of a snapshot."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from store.errors import DamagedRow
 from store.events import StructureChange
 from store.points import Point
 
-KEPT = "model."  # before the names of what only the model itself reads in a snapshot
+KEPT = "model."  # prefix of the arrays of a snapshot that only the model itself reads
 MOST = float(np.finfo(np.float32).max)  # snapshots are of single precision: more would be infinite there
 ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
 
@@ -25,10 +25,10 @@ ACTIVE = 0.01  # a topic counts as active from this part of the mean share of it
 def list_step_points(
     info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float, n_layers: int = 0
 ) -> list[Point]:
-    """Step sizes (mean, 5 % and 95 % quantile over topics), active topics and the ELBO after one mini-batch.
+    """Return step sizes (mean, 5 % and 95 % quantiles over topics), active topics and ELBO after a mini-batch.
 
     Layers are counted from 1; step sizes of ``r`` come as layer L + 1, where L is the number of layers the run
-    will have in the end (``n_layers``), so that a curve stays that of one layer when layers are added.
+    will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
     """
     here = len(topics.phi)
 
@@ -50,12 +50,12 @@ def list_step_points(
 
 
 def check_topics(topics: Topics, minibatch: int) -> None:
-    """Stop before anything is written of topics that are no longer numbers, or none of single precision.
+    """Refuse topics that are not finite in single precision, before they are written.
 
     Raises
     ------
     ArithmeticError
-        With what it is and the mini-batch.
+        Names the layer and the mini-batch.
     """
     named = {f"the topics of layer {layer}": phi for layer, phi in enumerate(topics.phi, start=1)}
     for name, values in (named | {"the popularities of the top layer (r)": topics.r}).items():
@@ -66,7 +66,7 @@ def check_topics(topics: Topics, minibatch: int) -> None:
 
 
 def count_active(weights: Array) -> int:
-    """How many topics of a layer weigh at least one hundredth of the layer's mean."""
+    """Count the topics of a layer whose weight is at least a hundredth of the mean."""
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
 
 
@@ -76,7 +76,7 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
     Raises
     ------
     DamagedRow
-        When the row is damaged, or names a model that there is not.
+        When the row is damaged, or names an unknown model.
     engine.settings.SettingError
         When the model does not take the settings any more.
     """
@@ -107,9 +107,9 @@ def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Ar
 
 def describe_event(event: Event) -> str:
     """Return a change of the structure in words, for the list of events."""
-    said = describe_change(event)
+    change = describe_change(event)
     gone = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
-    return f"{said}, without {gone}" if gone else said
+    return f"{change}, without {gone}" if gone else change
 
 
 def convert_event(event: Event) -> StructureChange:
@@ -118,14 +118,14 @@ def convert_event(event: Event) -> StructureChange:
 
 
 def _name_array(name: str) -> str:
-    """Names of topics are for everybody; all else that a kernel keeps is for the model itself."""
+    """Return the name in a snapshot of an array that a model keeps; names of topics have no prefix."""
     return name if name.startswith("names.") else f"{KEPT}{name}"
 
 
 def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
-    """Return the state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
+    """Return the state that goes on from the arrays of a snapshot, of this model or of a compatible one.
 
-    With ``shown`` its topics are those that people are shown: the means, where the snapshot has them.
+    With ``shown`` its topics are the means, which pages show, where the snapshot has them.
     """
     own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
     if shown:
@@ -135,7 +135,7 @@ def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown:
 
 
 class WidthChange(Protocol):
-    """A change of a layer (one of the engine fits, and one of the store)."""
+    """A change of the width of a layer, of the engine or of the store."""
 
     @property
     def layer(self) -> int: ...  # noqa: D102
@@ -146,7 +146,7 @@ class WidthChange(Protocol):
 
 
 def describe_change(change: WidthChange) -> str:
-    """Say how many topics a layer had and has, without naming those that went."""
+    """Describe how many topics a layer had and has, without naming those that were pruned."""
     if not change.before:
         return f"layer {change.layer} begins with {change.after} topics"
     if change.before == change.after:
@@ -161,27 +161,27 @@ def read_training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Count
 
 
 def has_words(corpus: Corpus) -> bool:
-    """Whether the documents are words that were counted; pixels and real numbers are none."""
+    """Return whether the documents are counted words, and not pixels or real numbers."""
     return corpus.image_shape is None and corpus.counts.values.dtype.kind != "f"
 
 
 def find_common_words(corpus: Corpus) -> IntArray:
-    """Numbers of the words that the corpus puts everywhere; none of a corpus of pixels or real numbers."""
+    """Return the numbers of the words that are common everywhere in a corpus of words."""
     if not has_words(corpus):
         return np.zeros(0, dtype=np.int32)
     return background.list_common_words(read_training_counts(corpus), corpus.n_words)
 
 
 def collect_topic_facts(
-    corpus: Corpus, everywhere: IntArray, arrays: Mapping[str, Array], places: Sequence[Array]
+    corpus: Corpus, common: IntArray, arrays: Mapping[str, Array], places: Sequence[Array]
 ) -> dict[str, Array]:
-    """Say what is known of the topics of a snapshot.
+    """Return facts about the topics of a snapshot.
 
     Parameters
     ----------
     corpus : Corpus
-    everywhere : (m,) int array
-        Its `common` words.
+    common : (m,) int array
+        Its words that are common everywhere.
     arrays : mapping
         The snapshot: ``phi.l`` and ``r``, and ``mean.l``, which is shown where there is one.
     places : sequence of (n, K_l) arrays
@@ -195,7 +195,7 @@ def collect_topic_facts(
     """
     facts: dict[str, Array] = {}
     if has_words(corpus):
-        facts["everywhere"] = everywhere
+        facts["everywhere"] = common
         coherences = measure_npmi(corpus, topics.unpack_topics(arrays, shown=True))
         facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     found = [measure_spread(shares) for shares in places]
@@ -203,14 +203,14 @@ def collect_topic_facts(
 
 
 def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
-    """Document NPMI of every topic, of the words that are shown first, over the training documents."""
+    """Return the document NPMI of the first words of every topic over the training documents."""
     single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
-    seen = effects.present_hierarchy(single)
-    shown = [
+    presentation = effects.present_hierarchy(single)
+    first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
-        for table, weights in zip(seen.words, seen.popularity, strict=True)
+        for table, weights in zip(presentation.words, presentation.popularity, strict=True)
     ]
-    if shown[0].shape[1] < 2:
-        return [np.zeros(len(words), dtype=np.float32) for words in shown]
-    met = coherence.count_pairs_within(np.concatenate(shown), read_training_counts(corpus), corpus.n_words)
-    return [coherence.npmi(words, met).astype(np.float32) for words in shown]
+    if first_words[0].shape[1] < 2:
+        return [np.zeros(len(words), dtype=np.float32) for words in first_words]
+    met = coherence.count_pairs_within(np.concatenate(first_words), read_training_counts(corpus), corpus.n_words)
+    return [coherence.npmi(words, met).astype(np.float32) for words in first_words]

@@ -1,4 +1,4 @@
-"""What users ask of a new run, and the rules that refuse what cannot be: one set for commands, library and form."""
+"""Requests for new runs, and the rules that refuse some of them: one set for commands, library and form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ SWEEPS = 300  # of a batch sampler
 PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batches is believed
 
 
-def choose_length(model: str, config: Any, about: CorpusRow) -> int:
-    """Return steps of a run whose length nobody gave.
+def choose_length(model: str, config: Any, corpus: CorpusRow) -> int:
+    """Return the length of a run in steps where none is given.
 
     Parameters
     ----------
     model : str
     config : Config
         The settings of the run.
-    about : CorpusRow
+    corpus : CorpusRow
 
     Returns
     -------
@@ -43,35 +43,35 @@ def choose_length(model: str, config: Any, about: CorpusRow) -> int:
     own: int | None = getattr(models.load(model), "STEPS", None)
     if own is not None:
         return max(own, 2 * count_growth_steps(config))
-    after = find_sweep_start(config, about)
+    after = find_sweep_start(config, corpus)
     if after is not None:
         return SWEEPS + after + count_growth_steps(config)
-    passes = -(-EPOCHS * about.train_documents // config.batch_size)
+    passes = -(-EPOCHS * corpus.train_documents // config.batch_size)
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + count_growth_steps(config)
 
 
-def find_sweep_start(config: Any, about: CorpusRow) -> int | None:
-    """After how many mini-batches a run sweeps all documents of a corpus; None where it never does."""
+def find_sweep_start(config: Any, corpus: CorpusRow) -> int | None:
+    """Return the mini-batches before a run sweeps all documents of a corpus; None where it never does."""
     if not hasattr(config, "sweeps_after"):
         return None
-    tokens = about.tokens * about.train_documents // max(1, about.documents)
-    facts = Facts(about.words, about.train_documents, n_tokens=tokens)
+    tokens = corpus.tokens * corpus.train_documents // max(1, corpus.documents)
+    facts = Facts(corpus.words, corpus.train_documents, n_tokens=tokens)
     return config.sweeps_after(facts)
 
 
-def ends_by_itself(config: Any, about: CorpusRow) -> bool:
-    """Whether a run may end at a plateau: where the model says so, and all documents are swept."""
-    return getattr(config, "until_plateau", False) and find_sweep_start(config, about) is not None
+def ends_by_itself(config: Any, corpus: CorpusRow) -> bool:
+    """Return whether a run may end at a plateau: if the model allows it and all documents are swept."""
+    return getattr(config, "until_plateau", False) and find_sweep_start(config, corpus) is not None
 
 
-def find_plateau_start(config: Any, about: CorpusRow) -> int:
-    """Return the mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
+def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
+    """Return the mini-batch before which no plateau counts; 0 for a run that sweeps, which has another rule.
 
-    The curve must have had time to fall: twice as long as widths are learnt and labels do not count, and some passes.
+    The curve needs time to fall: some passes, and twice the time in which widths are learnt and labels do not count.
     """
-    if find_sweep_start(config, about) is not None:
+    if find_sweep_start(config, corpus) is not None:
         return 0
-    passes = -(-PLATEAU_PASSES * about.train_documents // getattr(config, "batch_size", about.train_documents))
+    passes = -(-PLATEAU_PASSES * corpus.train_documents // getattr(config, "batch_size", corpus.train_documents))
     unlabelled = config.label_start if getattr(config, "label_weight", 0.0) else 0
     return max(passes, 2 * count_growth_steps(config), 2 * unlabelled)
 
@@ -87,18 +87,18 @@ WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above h
 TOPIC_DOCUMENTS, TOPIC_TOKENS = (
     15,
     8_000,
-)  # that a topic is to have of its own: with fewer, some are leftovers of a few documents
+)  # a topic needs so many of its own: with fewer, some topics are leftovers of a few documents
 
 
 def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
-    """Widths of the layers, from the layer next to the words upwards.
+    """Propose widths of the layers, from the layer next to the words upwards.
 
     Parameters
     ----------
     documents, tokens : int
         Of the part of the corpus that is trained on.
     n_layers : int
-        How many layers the model has where nobody says.
+        How many layers the model has by default.
     """
     first = next(
         (width for width in WIDTHS if documents >= TOPIC_DOCUMENTS * width and tokens >= TOPIC_TOKENS * width),
@@ -108,7 +108,7 @@ def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int,
 
 
 def describe_widths(widths: tuple[int, ...], documents: int) -> str:
-    """Say it: ``32-16-8: proposed for 500 documents``."""
+    """Describe proposed widths: ``32-16-8: proposed for 500 documents``."""
     return f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents"
 
 
@@ -121,7 +121,7 @@ PRESET_LABELS = {
 
 
 class Preset(NamedTuple):
-    """What a preset says.
+    """Settings and length that go together.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class NewRunError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What the user asks for; texts are read by the model's own settings.
+    """A request for a run; its texts are read by the settings of the model.
 
     Attributes
     ----------
@@ -195,17 +195,17 @@ class RunRequest:
     minibatches : int or None
         None is the usual length.
     preset : str
-        Settings and length that hold where nothing else is said (:mod:`app.jobs.run_rules`).
+        Settings and length that count where nothing else is given.
     averaged : bool
         Also run the averaged protocol.
     seed : int
     seeds : tuple of int
         A run for each, together a group; empty where there is one run, of ``seed``.
     name : str
-    fork : Origin or None
+    fork : ForkOrigin or None
         The snapshot of another run to begin with.
     on : str
-        Where documents are swept (:mod:`app.jobs.cluster.place`).
+        The place that sweeps documents (:mod:`app.jobs.cluster.place`).
     """
 
     corpus: int
@@ -221,16 +221,16 @@ class RunRequest:
     on: str = ""
 
 
-def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
-    """Refuse a run that cannot be; else give its Config and its length in mini-batches.
+def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
+    """Refuse a run that is not possible; else return its settings and its length in mini-batches.
 
-    Only what the row of the corpus tells is looked at, so that nothing waits for the store while a user types.
+    Only the row of the corpus is read, so that nothing waits for the store while a user types.
 
     Parameters
     ----------
-    about : CorpusRow
+    corpus : CorpusRow
         The corpus of the run.
-    request : NewRun
+    request : RunRequest
     classes : sequence of str
         Those of its training documents.
 
@@ -244,52 +244,52 @@ def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> 
     model, fork = request.model, request.fork
     named = find_preset(model, request.preset)
     texts = named.texts | dict(request.texts)
-    _check_corpus(about, model, classes)
+    _check_corpus(corpus, model, classes)
     if fork is not None:
         texts = inherit_settings(fork, model, texts) | texts
     elif proposes_widths(texts):
-        texts["layers"] = format_default(propose_layers(about, model))
-    config = settings.parse(models.load(model).Config, _choose_link(about, model, texts))
+        texts["layers"] = format_default(propose_layers(corpus, model))
+    config = settings.parse(models.load(model).Config, _choose_link(corpus, model, texts))
     if fork is not None and (wrong := find_wrong_layers(fork, config)):
         raise NewRunError(wrong, "layers")
     steps = named.minibatches if request.minibatches is None else request.minibatches
     if steps is None:
-        steps = choose_length(model, config, about)
+        steps = choose_length(model, config, corpus)
     _check_length(config, steps, fork)
-    if about.image_shape is None and getattr(config, "moved", False):
-        raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0", "moved")
-    _check_numbers(about, request.seed, averaged=request.averaged)
+    if corpus.image_shape is None and getattr(config, "moved", False):
+        raise NewRunError(f"only pictures can be moved, and corpus {corpus.name!r} has none; set moved to 0", "moved")
+    _check_numbers(corpus, request.seed, averaged=request.averaged)
     return config, steps
 
 
 def proposes_widths(texts: Mapping[str, str]) -> bool:
-    """Whether settings leave the widths to the size of the corpus: they name none, and none are to be learnt."""
+    """Return whether the widths follow from the size of the corpus: none are named, and none are to be learnt."""
     return "layers" not in texts and not learns_widths(dict(texts))
 
 
-def propose_layers(about: CorpusRow, model: str) -> tuple[int, ...]:
+def propose_layers(corpus: CorpusRow, model: str) -> tuple[int, ...]:
     """Return the default widths of a model on a corpus: as many layers as the model's default has."""
-    tokens = about.tokens * about.train_documents // max(1, about.documents)
-    return propose_widths(about.train_documents, tokens, len(models.load(model).Config().layers))
+    tokens = corpus.tokens * corpus.train_documents // max(1, corpus.documents)
+    return propose_widths(corpus.train_documents, tokens, len(models.load(model).Config().layers))
 
 
-def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
-    """Return the reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
+def list_objections(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
+    """Return the reason for which :func:`check_run` would refuse a run, by the fields of the form to change.
 
     Parameters
     ----------
-    about : CorpusRow
+    corpus : CorpusRow
         The corpus of the run.
-    request : NewRun
+    request : RunRequest
         Its settings can be read, each by itself and all together.
 
     Returns
     -------
     dict of str
-        The same sentence by field: that of the rule, and the settings of the model that the sentence names.
+        The same sentence for the field of the rule and for the settings that the sentence names.
     """
     try:
-        check_run(about, request, about.label_names)
+        check_run(corpus, request, corpus.label_names)
     except NewRunError as error:
         names = {setting.name for setting in settings.describe(models.load(request.model).Config)}
         named = [name for name in re.findall(r"\b[a-z]+_\w+", str(error)) if name in names]
@@ -297,44 +297,44 @@ def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
     return {}
 
 
-def check_plateau(about: CorpusRow, *, averaged: bool) -> None:
-    """Refuse a plateau that nobody could see, or that would cut an average short."""
-    if about.train_documents == about.documents:
+def check_plateau(corpus: CorpusRow, *, averaged: bool) -> None:
+    """Refuse a plateau that no test document could show, or that would cut an average short."""
+    if corpus.train_documents == corpus.documents:
         raise NewRunError(
-            f"corpus {about.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
+            f"corpus {corpus.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
             "give the number of mini-batches instead"
         )
     if averaged:
         raise NewRunError("the averaged protocol has a length of its own; leave out either it or the plateau")
 
 
-def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
-    """Refuse what no model can do with a corpus."""
+def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:
+    """Refuse a seed or a corpus that no model can train with."""
     if not 0 <= seed <= LARGEST_SEED:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
-    if about.train_documents == 0:
-        raise NewRunError(f"corpus {about.name!r} has no training documents; import it with another split", "corpus")
-    if averaged and not about.test_documents:
-        sentence = f"corpus {about.name!r} has no test documents, which the averaged protocol needs"
+    if corpus.train_documents == 0:
+        raise NewRunError(f"corpus {corpus.name!r} has no training documents; import it with another split", "corpus")
+    if averaged and not corpus.test_documents:
+        sentence = f"corpus {corpus.name!r} has no test documents, which the averaged protocol needs"
         raise NewRunError(sentence, "averaged")
 
 
-def _check_corpus(about: CorpusRow, model: str, classes: Sequence[str]) -> None:
+def _check_corpus(corpus: CorpusRow, model: str, classes: Sequence[str]) -> None:
     """Refuse a corpus that the model cannot read; only classes of training documents teach something."""
     module = models.load(model)
     if getattr(module, "NEEDS_LABELS", False) and len(classes) < 2:
         has = f"only {classes[0]!r}" if classes else "none"
-        where = " among its training documents" if len(about.label_names) > len(classes) else ""
+        where = " among its training documents" if len(corpus.label_names) > len(classes) else ""
         raise NewRunError(
-            f"model {model} learns from labels of at least two classes, and corpus {about.name!r} has {has}{where}; "
+            f"model {model} learns from labels of at least two classes, and corpus {corpus.name!r} has {has}{where}; "
             f"import it with {'another split' if where else 'labels'}, or choose another model",
             "model",
         )
     links = {setting.name for setting in settings.describe(module.Config)}
-    if about.kind == "real" and "link" not in links:
-        counts = ", or import the pictures with 16 grey values (--levels 16)" if about.image_shape else ""
+    if corpus.kind == "real" and "link" not in links:
+        counts = ", or import the pictures with 16 grey values (--levels 16)" if corpus.image_shape else ""
         raise NewRunError(
-            f"model {model} reads counts, and corpus {about.name!r} holds real numbers; train dlda on it{counts}",
+            f"model {model} reads counts, and corpus {corpus.name!r} holds real numbers; train dlda on it{counts}",
             "model",
         )
 
@@ -359,13 +359,13 @@ def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> Non
         )
 
 
-def _choose_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+def _choose_link(corpus: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
     """Return the texts with the observation link that suits the corpus, where the model offers a choice."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
-    link = texts.get("link") or LINK_OF.get(about.kind, "")
+    link = texts.get("link") or LINK_OF.get(corpus.kind, "")
     if link and "link" in described:
-        if about.kind == "real" and link != LINK_OF["real"]:
-            sentence = f"corpus {about.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}"
+        if corpus.kind == "real" and link != LINK_OF["real"]:
+            sentence = f"corpus {corpus.name!r} holds real numbers, which need link {LINK_OF['real']}; got {link}"
             raise NewRunError(sentence, "link")
         return dict(texts) | {"link": link}
     return dict(texts)

@@ -1,28 +1,37 @@
-"""Training of one claimed run, from its corpus to its end: what its worker does.
+"""Training of one claimed run by its worker, from its corpus to its end.
 
 The heartbeat comes from the loop itself, so it shows work and not merely a living process.  The engine is imported
-after the claim: the row says what is happening while the compiler loads.
+after the claim, so that the row says what is happening while the compiler loads.
 """
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import logs, process
 from app.jobs.claim import SCORES, Claim, Interrupt
 from app.jobs.cluster.workers import WorkerLostError, keep_lost
-from app.jobs.estimates import describe_trend, find_plateau, has_settled
+from app.jobs.estimates import (
+    choose_headline,
+    describe_trend,
+    find_plateau,
+    has_settled,
+    read_latest,
+    summarize_estimate,
+)
+from app.jobs.plan import PAPER_WORDS, Effort, Plan, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
 from store.errors import Conflict, DamagedArrays, StoreError
+from store.events import StructureChange
 from store.points import Point
 from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
-    from app.jobs.plan import Plan
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
     from engine.corpus import Corpus
@@ -68,12 +77,12 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
 
 
 def _attempt_run(db: Database, row: RunRow, interrupt: Interrupt) -> str:
-    """One attempt at a run; what happened where a worker of a cluster was lost, and it goes back to its checkpoint."""
+    """Make one attempt at a run; return what happened if a cluster worker was lost and the run must go back."""
     with Claim(db, row, interrupt) as claim:
-        claim.say("starting")
+        claim.show("starting")
         try:
             Trainer(claim).run()
-        except WorkerLostError as lost:  # inside, so that nobody sees the run as failed
+        except WorkerLostError as lost:  # inside the claim, so that the run is not recorded as failed
             return str(lost)
     return ""
 
@@ -82,11 +91,9 @@ class Trainer:
     """Training of one claimed run, from its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import read_options
-
         self.claim = claim
-        self.order = read_options(claim.row)
-        self.about = corpora.get_run_corpus(claim.db, claim.row)
+        self.options = read_options(claim.row)
+        self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
         self._cluster: RunCluster | None = None
 
@@ -96,7 +103,7 @@ class Trainer:
             self._run()
         except WorkerLostError as lost:
             if self._cluster is not None:
-                self._cluster.miss(lost)
+                self._cluster.record_loss(lost)
             raise
         finally:
             if self._cluster is not None:
@@ -108,13 +115,13 @@ class Trainer:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.say(_describe_training(training, plan, until_plateau=self.order.until_plateau))
-        while not self._done(training, plan, position) and not self.claim.ending:
+        self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
+        while not self._is_done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
-            self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
+            self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - began)
             if info.events:
-                self._restructure(training, position, info)
+                self._record_structure(training, position, info)
             if training.kernel.sweeps(position.state) and not swept:
                 self._begin_sweeps(training, position)
             position = training.follow(position, plan)
@@ -128,24 +135,26 @@ class Trainer:
             self._save(training, position, meta)
         if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
             self._judge_test(training, plan, position)
-        done = self._done(training, plan, position)
-        last = self._last_words(training, plan, position, done=done)
+        done = self._is_done(training, plan, position)
+        last = self._write_last_words(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
         """Return the corpus; kernels that are not compiled yet are compiled meanwhile, in processes of their own."""
         from app.jobs import compile_kernels
-        from app.jobs.load_corpus import load_corpus, stored_corpus
+        from app.jobs.load_corpus import load_corpus, open_corpus
 
         claim, row = self.claim, self.claim.row
-        arguments = compile_kernels.KernelRequest.of(row.model, row.settings, self.about, averaged=self.order.averaged)
-        busy = compile_kernels.is_awaited(arguments)
-        compilers = compile_kernels.start_compilers(arguments, claim.db.url)
+        kernels = compile_kernels.KernelRequest.of(
+            row.model, row.settings, self.corpus_row, averaged=self.options.averaged
+        )
+        busy = compile_kernels.is_awaited(kernels)
+        compilers = compile_kernels.start_compilers(kernels, claim.db.url)
         try:
-            claim.say(f"loading {self.about.documents:,} documents")
-            corpus = (stored_corpus if self.order.on else load_corpus)(claim.db, self.about)
+            claim.show(f"loading {self.corpus_row.documents:,} documents")
+            corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.corpus_row)
             if compilers:
-                claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
+                claim.show(WAITING if busy else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
                 time.sleep(0.05)
                 claim.beat_if_due()
@@ -157,29 +166,27 @@ class Trainer:
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         from app.jobs import training as mathematics
-        from app.jobs.estimates import read_latest
-        from app.jobs.plan import Effort
         from app.jobs.records import load_model
 
-        claim, row, about = self.claim, self.claim.row, self.about
-        claim.say("starting kernels")
+        claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
+        claim.show("starting kernels")
         module, config = load_model(row)
-        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.order.threads)
-        training = self._training(corpus, kernel, module.State)
-        sweeps = training.warm_up(averaged=self.order.averaged)
-        resumed = self._resumed(training)
+        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
+        training = self._make_training(corpus, kernel, module.State)
+        sweeps = training.warm_up(averaged=self.options.averaged)
+        resumed = self._load_position(training)
         if resumed is None:
             state = training.first_state(_load_first_snapshot(claim.db, row))
             effort = mathematics.measure_effort(
-                training, state, sweeps, max(1.0, about.tokens / max(1, about.documents))
+                training, state, sweeps, max(1.0, corpus_row.tokens / max(1, corpus_row.documents))
             )
         else:
             effort = Effort(**resumed[0].meta["effort"])
-        plan = mathematics.plan_run(training, self.order, effort)
+        plan = mathematics.plan_run(training, self.options, effort)
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
-            self._restructure(training, position)
+            self._record_structure(training, position)
             return training, plan, position, meta
         checkpoint, position = resumed
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
@@ -188,92 +195,91 @@ class Trainer:
         claim.curve = points.read_curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.read_curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
-        self._restructure(training, position)
+        self._record_structure(training, position)
         return training, plan, position, meta
 
-    def _resumed(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
+    def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
         """Return the last whole checkpoint and its position; damaged ones are given up with a message."""
         claim = self.claim
         while True:
             try:
-                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.elsewhere)
+                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.choose_unread)
                 if found is not None:
                     _check_meta(found)
                 return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
-                said = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
-                logs.write_line(said)
+                sentence = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
+                logs.write_line(sentence)
                 claim.row = runs.get_run(claim.db, claim.row.number)
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
-                claim.say(said)
+                claim.show(sentence)
 
-    def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
-        """Training in this process, or spread over those that the run was ordered on."""
+    def _make_training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
+        """Return the training in this process, or spread over the place of the run."""
         from app.jobs import training as mathematics
 
-        if not self.order.on or self.order.whole:
+        if not self.options.on or self.options.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
         from app.jobs.cluster.spread import RunCluster
 
-        self.claim.say(f"waiting for the workers of {self.order.on}")
-        self._cluster = RunCluster(self.order.on, self.claim)
+        self.claim.show(f"waiting for the workers of {self.options.on}")
+        self._cluster = RunCluster(self.options.on, self.claim)
         row = self.claim.row
         events.append_event(
-            self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
+            self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.description
         )
-        return self._cluster.training(corpus, kernel, state_type)
+        return self._cluster.make_training(corpus, kernel, state_type)
 
-    def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
-        """Write the widths there are now, and how they came about."""
+    def _record_structure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
+        """Write the present widths, and the changes that led to them."""
         from app.jobs.records import convert_event, describe_event
 
-        claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = (
-            [(event.kind, describe_event(event), convert_event(event)) for event in info.events]
-            if info is not None
-            else []
-        )
-        widths = [layer.shape[1] for layer in phi]
-        runs.record_layers(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
+        happened = info.events if info is not None else ()
+        changes = [(event.kind, describe_event(event), convert_event(event)) for event in happened]
+        self._record_layers(training, position, changes)
 
     def _begin_sweeps(self, training: "Training", position: "Position") -> None:
-        """Say that from the next step on all documents are swept, which has no step sizes."""
+        """Record that all documents are swept from the next step on, without step sizes."""
         after = f"after {position.minibatch:,} mini-batches"
         text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
-        widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
-        happened = [("sweeps begin", text, None)]
-        runs.record_layers(
-            self.claim.db, self.claim.row.number, self.claim.row.attempt, position.minibatch, widths, happened
-        )
+        self._record_layers(training, position, [("sweeps begin", text, None)])
 
-    def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
-        """Whether the run has made its steps, or further ones bring nothing more and it was to end then."""
+    def _record_layers(
+        self, training: "Training", position: "Position", happened: Sequence[tuple[str, str, StructureChange | None]]
+    ) -> None:
+        row, widths = self.claim.row, [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
+        runs.record_layers(self.claim.db, row.number, row.attempt, position.minibatch, widths, happened)
+
+    def _is_done(self, training: "Training", plan: Plan, position: "Position") -> bool:
+        """Return whether the run has made its steps, or was to end at a plateau that it has reached."""
         if position.minibatch >= plan.minibatches:
             return True
-        if not self.order.until_plateau:
+        if not self.options.until_plateau:
             return False
         if training.kernel.converged is not None:
             return training.kernel.converged(position.state)
         if position.minibatch not in plan.evaluations:
             return False
         if training.kernel.sweeps_after is None:
-            return position.minibatch >= self.order.plateau_from and find_plateau(self.claim.falling) is not None
-        return has_settled(self.claim.falling, training.swept(position))
+            return (
+                position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
+            )
+        return has_settled(self.claim.falling_curve, training.count_sweeps(position))
 
-    def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
-        """Write what the plan wants after this mini-batch; placing examples moves the position on."""
+    def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
+        """Write what the plan wants after this mini-batch; return the position with the examples placed meanwhile."""
         from app.jobs.records import check_topics
 
         t = position.minibatch
-        if plan.due(t) or info.events:
+        if plan.is_due(t) or info.events:
             check_topics(training.kernel.topics(position.state), t)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
-        last = self._done(training, plan, position)
+        last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
         if t in plan.snapshots or info.events or last:
-            position = self._snapshot(training, position, info, plan, last=last)
+            position = self._write_snapshot(training, position, info, plan, last=last)
         if last and plan.paper_documents:
             self._judge_as_paper(training, plan, position)
         if t in plan.predictions or (last and plan.predictions):
@@ -281,7 +287,7 @@ class Trainer:
             self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
         return position
 
-    def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
+    def _report(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> None:
         from app.jobs.records import list_step_points
 
         claim, t = self.claim, position.minibatch
@@ -296,21 +302,21 @@ class Trainer:
         if averaged is not None:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)
 
-    def _snapshot(
-        self, training: "Training", position: "Position", info: "Info", plan: "Plan", *, last: bool
+    def _write_snapshot(
+        self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
         from app.jobs.records import pack_snapshot
 
         claim = self.claim
         position = training.place(position, plan, every=last)
-        arrays = pack_snapshot(training.kernel, position.state, info, training.examples(position))
-        arrays |= training.facts(position, arrays)
+        arrays = pack_snapshot(training.kernel, position.state, info, training.list_examples(position))
+        arrays |= training.measure_facts(position, arrays)
         claim.beat()
         of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append_snapshot(claim.db, *of_run, arrays, self.order.keep)
+        snapshots.append_snapshot(claim.db, *of_run, arrays, self.options.keep)
         return position
 
-    def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
+    def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
@@ -320,18 +326,18 @@ class Trainer:
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
-    def _judge_test(self, training: "Training", plan: "Plan", position: "Position") -> None:
-        """Judge the topics that are shown once on test documents, which nothing was chosen by."""
+    def _judge_test(self, training: "Training", plan: Plan, position: "Position") -> None:
+        """Evaluate the topics that pages show once on test documents, which no choice depends on."""
         claim, kernel = self.claim, training.kernel
-        claim.say(f"judging {plan.test_documents:,} test documents")
+        claim.show(f"judging {plan.test_documents:,} test documents")
         kind = "test point" if kernel.averaged is None else "test mean"
         value = training.test_point(kernel.shown(position.state), plan, claim.beat_if_due)
         claim.score(kind, kernel.measure, position.minibatch, position.documents, value)
         claim.beat()
 
-    def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
+    def _judge_as_paper(self, training: "Training", plan: Plan, position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
-        claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
+        claim.show(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
         value = training.paper_point(position, plan, claim.beat_if_due)
         claim.score("paper", measure, t, position.documents, value)
 
@@ -340,22 +346,18 @@ class Trainer:
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _last_words(self, training: "Training", plan: "Plan", position: "Position", *, done: bool) -> str:
-        from app.jobs.plan import PAPER_WORDS
-
+    def _write_last_words(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
-        paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
+        paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        about = self._headline("" if converged else describe_trend(self.claim.curve))
-        return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
+        headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
+        return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"
 
-    def _headline(self, how: str) -> str:
-        """Return the figure that stands for the run, by the name that pages and lists give it."""
-        from app.jobs.estimates import choose_headline, summarize_estimate
-
+    def _describe_headline(self, how: str) -> str:
+        """Return the headline of the run by the name that pages and lists give it."""
         claim = self.claim
         now = replace(
             claim.row,
@@ -365,18 +367,16 @@ class Trainer:
             averaged_perplexity=claim.averaged_perplexity,
         )
         best = choose_headline(now, claim.latest)
-        return f"judged with {self.order.protocol}" if best is None else summarize_estimate(now, best, how)
+        return f"judged with {self.options.protocol}" if best is None else summarize_estimate(now, best, how)
 
-    def _paper_score(self, training: "Training") -> float:
-        """Return what the store has of it: an earlier attempt may have made it."""
+    def _read_paper_score(self, training: "Training") -> float:
+        """Return the score from the store, because an earlier attempt may have written it."""
         made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
 
 
 def _check_meta(checkpoint: Checkpoint) -> None:
     """Refuse a checkpoint without the costs that its plan was made from, or the last scores."""
-    from app.jobs.plan import Effort
-
     try:
         Effort(**checkpoint.meta["effort"])
         whole = len(checkpoint.meta["scores"]) == 2
@@ -397,8 +397,8 @@ def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
         ) from error
 
 
-def _describe_training(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
-    """Return what is done, and of a run that chose it itself why."""
+def _describe_training(training: "Training", plan: Plan, *, until_plateau: bool) -> str:
+    """Describe the training, and the reason where the run chose its end or its sweeps itself."""
     doing = "training"
     if until_plateau and training.kernel.sweeps_after is None:
         doing = "training until the curve is level"

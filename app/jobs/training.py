@@ -1,7 +1,7 @@
-"""The mathematics of one run: a position goes in, the next one comes out; no store, no clock.
+"""The mathematics of a run: steps from one position to the next, without store or clock.
 
-A :class:`Position` is all that the next mini-batch needs.  It becomes named arrays and back bit for
-bit, which is what makes a resumed run equal to one that never stopped.
+A :class:`Position` is all that the next mini-batch needs.  It is packed as named arrays and unpacked bit for bit, so
+that a resumed run equals one that never stopped.
 """
 
 import math
@@ -36,7 +36,7 @@ BLOCK = 2000  # documents evaluated or placed at a time, so that memory stays sm
 
 
 class Position(NamedTuple):
-    """Where a run stands.
+    """The position of a run: what its next mini-batch needs.
 
     Attributes
     ----------
@@ -113,12 +113,12 @@ class Training:
         return min(self.kernel.batch_size, len(self.train))
 
     @property
-    def judged(self) -> bool:
-        """Whether the documents of the curve have tokens to hold out: one of a single token has none."""
+    def has_held_out(self) -> bool:
+        """Whether the documents of the curve have tokens to hold out; a document of one token has none."""
         return self._holds_out(self.watched)
 
     @property
-    def judged_at_end(self) -> bool:
+    def has_held_out_test(self) -> bool:
         """Whether test documents have tokens to hold out."""
         return self._holds_out(self.test)
 
@@ -132,7 +132,7 @@ class Training:
         return self._whole
 
     def warm_up(self, *, averaged: bool) -> float:
-        """Run every kernel once on a few documents, so that it is compiled; give the sweeps of a step.
+        """Run every kernel once on a few documents, so that it is compiled; return the sweeps of a step.
 
         Kernels are pure, so nothing of this is left behind.
         """
@@ -141,8 +141,8 @@ class Training:
         return sweeps
 
     def warm_step(self) -> float:
-        """Compile what a step needs; give its sweeps (token draws for every token)."""
-        state, batch = self._first_documents()
+        """Compile the kernels of a step; return its sweeps (token draws for every token)."""
+        state, batch = self._read_first_documents()
         if self.kernel.begin is not None:
             self.kernel.begin(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
@@ -152,8 +152,8 @@ class Training:
         return info.token_draws / info.tokens if info.tokens else 1.0
 
     def warm_rest(self, *, averaged: bool) -> None:
-        """Compile what placing and evaluating documents needs."""
-        state, batch = self._first_documents()
+        """Compile the kernels that place and evaluate documents."""
+        state, batch = self._read_first_documents()
         self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         if self.kernel.predict is not None:
             self.kernel.predict(self.seed, state, batch)
@@ -164,8 +164,8 @@ class Training:
                 chain = self.kernel.start_chain(self.seed, state, observed)
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
 
-    def _first_documents(self) -> tuple[Any, Batch]:
-        """Return a state for, and as a batch, the first two training documents."""
+    def _read_first_documents(self) -> tuple[Any, Batch]:
+        """Return the first two training documents as a batch, and a state for them."""
         batch = self.corpus.batch(self.train[:2])
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
@@ -177,21 +177,21 @@ class Training:
             state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sample_documents(self.train)))
         else:
             state = self.kernel.init(self.seed)
-        return self.prepared(state) if self.kernel.sweeps(state) else state
+        return self.prepare_state(state) if self.kernel.sweeps(state) else state
 
-    def prepared(self, state: Any) -> Any:
+    def prepare_state(self, state: Any) -> Any:
         """Return a state whose first step reads all training documents, with their local variables."""
         return self.kernel.prepare(self.seed, state, self.batch(1, state))
 
-    def kept(self, state: Any) -> int:
-        """How many numbers a checkpoint of a state has."""
+    def count_numbers(self, state: Any) -> int:
+        """Return how many numbers a checkpoint of a state has."""
         return sum(array.size for array in flatten(state).values())
 
     def start(self, state: Any, plan: Plan) -> Position:
         """Return the position before the first mini-batch, around the model's first state."""
         chain, rates = None, None
         if plan.averaging:
-            observed, scored = self._all_held_out()
+            observed, scored = self._hold_out_all()
             chain = self.kernel.start_chain(self.seed, state, observed)
             rates = Rates(np.zeros(len(scored.words)), np.zeros(len(self.test)))
         topics = self.kernel.topics(state)
@@ -199,30 +199,30 @@ class Training:
         return Position(0, 0, state, chain, rates, places)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """One mini-batch of training; where the structure changed, the chains of test documents start again."""
+        """Train on one mini-batch; after a change of the structure the chains of test documents start again."""
         t = position.minibatch + 1
         batch = self.batch(t, position.state)
         state, info = self.kernel.step(self.seed, position.state, batch)
-        return self.moved(position, state, info, len(batch.documents)), info
+        return self.advance(position, state, info, len(batch.documents)), info
 
-    def moved(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
+    def advance(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
         """Return the position after a step that read so many documents and led to this state."""
         chain = position.chain
         if info.events and chain is not None:
-            chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
+            chain = self.kernel.start_chain(self.seed, state, self._hold_out_all()[0])
         documents = position.documents + n_documents
         return position._replace(minibatch=position.minibatch + 1, documents=documents, state=state, chain=chain)
 
-    def swept(self, position: Position) -> int:
-        """Sweeps of all documents that a position has behind it, in this run and in those it was forked from."""
+    def count_sweeps(self, position: Position) -> int:
+        """Return the sweeps of all documents before a position, in this run and in those it was forked from."""
         after = self.kernel.sweeps_after
         return 0 if after is None else max(0, int(position.state.t) - after)
 
     def follow(self, position: Position, plan: Plan) -> Position:
-        """One sweep of all test documents under the topics of now (averaged protocol, models.md 1.4)."""
+        """Sweep all test documents under the current topics (averaged protocol, models.md 1.4)."""
         if plan.averaging is None:
             return position
-        observed, scored = self._all_held_out()
+        observed, scored = self._hold_out_all()
         counted = plan.averaging.first <= position.minibatch <= plan.averaging.last
         sweeps = Sweeps(0, 1) if counted else Sweeps(1, 0)
         chain, rates = self.kernel.advance_chain(self.seed, position.state, position.chain, observed, scored, sweeps)
@@ -235,32 +235,32 @@ class Training:
         """Return the averaged perplexity (or log-likelihood) so far, None while no rates were added."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
-        return evaluate.score_held_out(self.kernel, position.rates, self._all_held_out()[1])
+        return evaluate.score_held_out(self.kernel, position.rates, self._hold_out_all()[1])
 
     def curve_point(self, state: Any, plan: Plan) -> float:
-        """Point perplexity (or log-likelihood) of the fixed documents of the live curve under a state's topics."""
+        """Return the point perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
         if self._curve is None:
             documents = self._choose_first(self.watched, max(1, plan.curve_documents))
             self._curve = [self.corpus.held_out(block) for block in _cut_blocks(documents)]
-        return self._score(state, iter(self._curve), plan.curve_sweeps)
+        return self._measure_score(state, iter(self._curve), plan.curve_sweeps)
 
     def test_point(self, state: Any, plan: Plan, between: Callable[[], None] = lambda: None) -> float:
-        """Score of the test documents that a run is judged on when it ends, as in a point of the curve."""
+        """Return the score of the test documents that a run is judged on when it ends, as in a point of the curve."""
         documents = self._choose_first(self.test, max(1, plan.test_documents))
-        return self._score(state, map(self.corpus.held_out, _cut_blocks(documents)), plan.test_sweeps, between)
+        return self._measure_score(state, map(self.corpus.held_out, _cut_blocks(documents)), plan.test_sweeps, between)
 
     def _choose_first(self, documents: Array, n_documents: int) -> Array:
-        """Return the first so many documents, or the next as many where none of those has a token to hold out."""
+        """Return the first ``n_documents`` documents, or the next ones where none of those can be held out."""
         firsts = range(0, max(1, len(documents)), n_documents)
         parts = (documents[first : first + n_documents] for first in firsts)
         return next((part for part in parts if self._holds_out(part)), documents[:1])
 
     def _holds_out(self, documents: Array) -> bool:
-        """Whether any of these documents has a token to hold out."""
+        """Return whether any of these documents has a token to hold out."""
         return any(len(self.corpus.held_out(block)[1].words) for block in _cut_blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
-        """Percent of the fixed labelled documents that get a wrong label; nan where none is predicted."""
+        """Return the percentage of labelled documents with a wrong prediction; nan where none is predicted."""
         if self.kernel.predict is None or not plan.predicted_documents:
             return math.nan
         batch = self.corpus.batch(self.labelled[: plan.predicted_documents])
@@ -268,18 +268,18 @@ class Training:
         return 100.0 * class_scores.score_predictions(chances, batch.labels).error
 
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
-        """Score of the documents that the paper's sweeps judge; ``between`` is called after each block of them."""
+        """Return the score of test documents by the paper's sweeps; ``between`` is called after each block of them."""
         blocks = _cut_blocks(self.test[: plan.paper_documents])
-        return self._score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
+        return self._measure_score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
 
-    def _score(
+    def _measure_score(
         self,
         state: Any,
         splits: Iterator[tuple[Batch, Batch]],
         sweeps: Sweeps,
         between: Callable[[], None] = lambda: None,
     ) -> float:
-        """Score of documents in blocks, the tokens (or cells) of all weighing the same."""
+        """Return the score of documents in blocks, each token (or cell) with the same weight."""
         total = weight = 0.0
         perplexity = self.kernel.measure == "perplexity"
         for observed, scored in splits:
@@ -292,7 +292,7 @@ class Training:
         return math.exp(mean) if perplexity else mean
 
     def place(self, position: Position, plan: Plan, *, every: bool) -> Position:
-        """Place the next few example documents in the hierarchy; ``every`` one, and in another structure, all."""
+        """Place the next few example documents in the hierarchy; all with ``every`` or after a change of widths."""
         n = plan.placed_documents
         widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
         if every or widths != tuple(old.shape[1] for old in position.places):
@@ -311,8 +311,8 @@ class Training:
                 table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)
         return position._replace(places=places)
 
-    def examples(self, position: Position) -> dict[str, Array]:
-        """For every topic the placed documents with its largest share: ``top_documents.l``, ``top_weights.l``."""
+    def list_examples(self, position: Position) -> dict[str, Array]:
+        """Return the documents with the largest share of every topic: ``top_documents.l``, ``top_weights.l``."""
         arrays: dict[str, Array] = {}
         for layer, shares in enumerate(position.places):
             documents, weights = find_best_documents(shares, self._examples[: len(shares)])
@@ -320,16 +320,16 @@ class Training:
         return arrays
 
     @cached_property
-    def everywhere(self) -> Array:
-        """Numbers of the words that the corpus puts everywhere."""
+    def common_words(self) -> Array:
+        """The numbers of the words that are common everywhere in the corpus."""
         return find_common_words(self.corpus)
 
-    def facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Return what is known of the topics of a snapshot with these arrays."""
-        return collect_topic_facts(self.corpus, self.everywhere, arrays, position.places)
+    def measure_facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return facts about the topics of a snapshot with these arrays."""
+        return collect_topic_facts(self.corpus, self.common_words, arrays, position.places)
 
-    def elsewhere(self, _layouts: Mapping[str, Any]) -> set[str]:
-        """Which arrays of a checkpoint, known by their layouts, this process does not read."""
+    def choose_unread(self, _layouts: Mapping[str, Any]) -> set[str]:
+        """Return the arrays of a checkpoint, by their layouts, that this process does not read."""
         return set()
 
     def pack(self, position: Position) -> dict[str, Any]:
@@ -352,21 +352,21 @@ class Training:
             chain = unflatten(kind, _select_arrays("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _select_arrays("places", arrays)
-        documents = int(arrays["documents"]) if "documents" in arrays else self._documents_by(minibatches, state)
+        documents = int(arrays["documents"]) if "documents" in arrays else self._estimate_documents(minibatches, state)
         return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
 
-    def _documents_by(self, minibatches: int, state: Any) -> int:
-        """Documents read so far, where a checkpoint was written before these were counted."""
+    def _estimate_documents(self, minibatches: int, state: Any) -> int:
+        """Return the documents read so far, for checkpoints of versions that did not count them."""
         return minibatches * (len(self.train) if self.kernel.sweeps(state) else self.batch_documents)
 
-    def _all_held_out(self) -> tuple[Batch, Batch]:
+    def _hold_out_all(self) -> tuple[Batch, Batch]:
         if self._averaged is None:
             self._averaged = self.corpus.held_out(np.sort(self.test))
         return self._averaged
 
 
 def collect_facts(corpus: Corpus) -> Facts:
-    """Return what a model must know of a corpus."""
+    """Return the facts about a corpus that a model needs."""
     documents, classes = len(corpus.documents(TRAIN)), len(corpus.label_names)
     return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.tokens(TRAIN))
 
@@ -379,10 +379,10 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     shown += sum(array.size for array in training.kernel.keep(state).values())
     if training.kernel.averaged is not None:
         shown += sum(phi.size for phi in topics.phi)
-    kept = training.kept(state)
+    kept = training.count_numbers(state)
     kernel, swept = training.kernel, len(training.train)
     first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
-    if first:  # what sweeps keep of every document comes later
+    if first:  # what sweeps keep of every document is added
         kept += int(swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled) if training.kernel.predict is not None else 0
@@ -390,14 +390,14 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     return Effort(*sizes, others, labelled, kernel.asking, first, swept)
 
 
-def plan_run(training: Training, order: RunOptions, effort: Effort) -> Plan:
+def plan_run(training: Training, options: RunOptions, effort: Effort) -> Plan:
     """Return the plan of a run on the corpus of a training."""
-    judged = len(training.watched) if training.judged else 0
+    judged = len(training.watched) if training.has_held_out else 0
     return make_plan(
-        order,
+        options,
         effort,
         train_documents=len(training.train),
-        test_documents=len(training.test) if training.judged_at_end else 0,
+        test_documents=len(training.test) if training.has_held_out_test else 0,
         validation_documents=judged if training.validates else None,
     )
 
@@ -433,13 +433,13 @@ def find_best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
 
 
 def _shuffle_documents(corpus: Corpus, part: int) -> Array:
-    """Documents of one part in an order fixed by the corpus, so that all its runs look at the same ones."""
+    """Return the documents of one part in an order fixed by the corpus, so that all its runs use the same ones."""
     documents = corpus.documents(part)
     return documents[streams.make_generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
 
 
 def _read_documents(corpus: Corpus, documents: Array) -> Batch:
-    """Many documents as one Batch; a view of the corpus where they follow each other, else a copy."""
+    """Return many documents as one batch, a view of the corpus where they are neighbours, else a copy."""
     first, end = int(documents[0]), int(documents[-1]) + 1
     if end - first != len(documents):
         return corpus.batch(documents)

@@ -1,6 +1,5 @@
-"""Files on their way from a browser to a corpus: each form has a folder of its own, which nobody else can guess."""
+"""Files on their way from a browser to a corpus: each form has a folder with a secret token."""
 
-import re
 import secrets
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -10,25 +9,21 @@ from typing import NamedTuple
 from app.jobs import process
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
-SEVERAL = "documents"  # what several files are called together
+SEVERAL = "documents"  # the name of several files together
 _HALVES = "halves"  # next to it: files that are still being uploaded
 LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server has another limit
 MOST_FILES = 1_000_000  # of one form
-_CLOSED = "This form is closed; open it again"
-_SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
-_NAMED = 60  # characters of a name in a sentence
-_NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 class SentFiles(NamedTuple):
-    """What came: the one file or folder, or the folder of several; and the folder to remove in the end."""
+    """An uploaded file or folder, or the folder of several; and the folder to remove in the end."""
 
     path: Path
     folder: Path
 
 
 class IncomingFile(NamedTuple):
-    """A file on its way: where its bytes go meanwhile, where it belongs once all of them are there, and its form."""
+    """A file on its way: the path of its bytes meanwhile, its path when it is complete, and the token of its form."""
 
     half: Path
     whole: Path
@@ -36,7 +31,7 @@ class IncomingFile(NamedTuple):
 
 
 class UploadLimitError(Exception):
-    """A form has sent all it may; the message says how much that is."""
+    """A form has sent more than it may; the message says how much that is."""
 
 
 class Uploads:
@@ -67,7 +62,7 @@ class Uploads:
 
         Raises
         ------
-        TooMuch
+        UploadLimitError
             When it has sent more than it may.
         """
         with self._lock:
@@ -81,7 +76,7 @@ class Uploads:
 
         Raises
         ------
-        TooMuch
+        UploadLimitError
             Says how much that is.
         """
         if size > self._largest or files > MOST_FILES:
@@ -91,7 +86,7 @@ class Uploads:
             )
 
     def place(self, token: str, name: str) -> IncomingFile | None:
-        """Where a file goes; None for a token not known and for a name that leads elsewhere.
+        """Return the paths of a new file; None for an unknown token and for a name that leads out of the folder.
 
         Raises
         ------
@@ -107,7 +102,7 @@ class Uploads:
             folder = self._folders[token] = self._folders[token] or process.make_folder()
             whole = folder.joinpath(SEVERAL, *inside.parts)
             with suppress(FileNotFoundError):
-                whole.lstat()  # says now, not after all its bytes, that a name is too long or that a folder is a file
+                whole.lstat()  # fails now, not after all bytes, where a name is too long or a folder is a file
             halves = folder / _HALVES
             halves.mkdir(exist_ok=True)
         return IncomingFile(halves / secrets.token_hex(8), whole, token)
@@ -128,13 +123,13 @@ class Uploads:
         return True
 
     def look(self, token: str) -> Path | None:
-        """Where what was sent with a token lies, which stays there; None where no file has come whole."""
+        """Return the path of the files sent with a token, which stay there; None where no file is complete."""
         with self._lock:
             folder = self._folders.get(token)
         return None if folder is None else _find_sent(folder)
 
     def hand_over(self, token: str) -> SentFiles | None:
-        """Give up what was sent; None where no file has come whole.  The caller removes the folder."""
+        """Give up the files sent with a token; None where no file is complete.  The caller removes the folder."""
         with self._lock:
             folder = self._folders.get(token)
             path = None if folder is None else _find_sent(folder)
@@ -145,25 +140,21 @@ class Uploads:
         return SentFiles(path, folder)
 
     def forget(self, token: str) -> None:
-        """Remove what was sent with a token."""
+        """Remove the files sent with a token."""
         with self._lock:
             folder = self._folders.pop(token, None)
             self._came.pop(token, None)
-        self._remove(folder)
+        if folder is not None:
+            process.remove_folder(folder)
 
     def close(self) -> None:
         """Remove every folder that was not handed over."""
         for token in list(self._folders):
             self.forget(token)
 
-    @staticmethod
-    def _remove(folder: Path | None) -> None:
-        if folder is not None:
-            process.remove_folder(folder)
-
 
 def _find_sent(folder: Path) -> Path | None:
-    """Return the one file or folder that came, or the folder of several; None where no file has come whole."""
+    """Return the uploaded file or folder, or the folder of several; None where no file is complete."""
     every = folder / SEVERAL
     if not any(path.is_file() for path in every.rglob("*")):
         return None

@@ -1,4 +1,4 @@
-"""Wait for a run: its row again and again until it ends, and how its progress is shown meanwhile."""
+"""Waiting for a run: its rows until it ends, its progress as a line, and its end as a sentence."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ WATCHING = 0.1  # evaluation and snapshots take about this part of training time
 
 
 def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
-    """Give the row of a run and its state every now and then; the last ones when it has ended.
+    """Yield the row of a run and its state every now and then, the last time when it has ended.
 
     A queued run is started as soon as there is room for it.
 
@@ -44,7 +44,7 @@ def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
 
 
 def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) -> None:
-    """Show how far a run is, with the figure that stands for it and the time left.
+    """Show how far a run is, with its headline and the time left.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) 
 
 
 def describe_end(row: RunRow, state: str) -> str:
-    """Say in one sentence how a run has ended."""
+    """Describe in one sentence how a run has ended."""
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"
     return f"run {row.number} {row.message if row.message.startswith(state) else f'{state}: {row.message}'}"

@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")
     arguments = parser.parse_args(argv)
-    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")  # as run_log writes
+    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")  # as `logs.write_line` writes
     interrupt = Interrupt()
     interrupt.listen()
     try:
@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         logs.write_line(str(error))
         status = 1
     finally:
-        if works:  # where nothing can be written, workers that start others would never end
+        if works:  # else workers that start others without a usable store would never end
             _start_next(db)
         db.close()
     logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _start_next(db: Database) -> None:
-    """Start the run that waits; an error here is not the one that ended this run."""
+    """Start the next queued run; an error here is only logged."""
     try:
         launcher.start_queued_runs(db)
     except StoreError as error:

@@ -7,7 +7,7 @@
         run = store.train(corpus, layers=(64, 32), wait=True)
         run.topics(layer=2)
 
-What is heavy (numba, pandas, scikit-learn, the plots) is loaded when it is first used.
+Heavy parts (numba, pandas, scikit-learn, the plots) are loaded at their first use.
 """
 
 import sys
@@ -120,9 +120,8 @@ def refuse_shadows() -> None:
     ShadowedError
         Naming the file or folder that is in the way.
     """
-    complaint = next(filter(None, map(_describe_shadow, PACKAGES)), "")
-    if complaint:
-        raise ShadowedError(complaint)
+    if sentence := next(filter(None, map(_describe_shadow, PACKAGES)), ""):
+        raise ShadowedError(sentence)
 
 
 def _describe_shadow(name: str) -> str:

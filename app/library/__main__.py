@@ -10,7 +10,7 @@ SERVERS = ("serve", "demo")
 
 
 def main() -> int:
-    """Run the command that the command line names, once nothing stands in its way."""
+    """Run the command of the command line, unless a file or folder hides a package of ours."""
     try:
         refuse_shadows()
     except ShadowedError as error:
@@ -28,8 +28,8 @@ def main() -> int:
 def leave(status: int) -> None:
     """End this process at once.
 
-    A server has closed all it opened by then.  What else Python would do, wait for threads that compute something
-    for a page and take a million objects apart, takes seconds, and on a busy machine a quarter of a minute.
+    A server has closed everything by then.  Python would still wait for threads that compute something for a page and
+    delete a million objects, which takes seconds, and a quarter of a minute on a busy machine.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

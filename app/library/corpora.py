@@ -1,4 +1,4 @@
-"""A corpus of a store, the corpora of a store, and texts as programs hold them."""
+"""A corpus of a store, the corpora of a store, and the texts that programs pass."""
 
 import io
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """An open store behind its corpora and runs.
+    """An open store with its caches, which corpora and runs share.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class OpenStore:
 
     @cached_property
     def places(self) -> "InferenceCache":
-        """Snapshots made ready to place documents; brings the compiler with it."""
+        """Snapshots ready to place documents; loads the compiler."""
         from app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
@@ -79,7 +79,7 @@ class Listing(Mapping[Key, Entry]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row for each, with what is known of it."""
+        """A row of facts for each entry."""
         return pd.DataFrame(list(self._facts()), columns=self._columns)
 
     def __contains__(self, key: object) -> bool:
@@ -108,9 +108,9 @@ PARTS = {TRAIN: "training", VALIDATION: "validation", TEST: "test"}
 
 
 class Corpus:
-    """A corpus of a store: what is known of it, its documents and its counts.
+    """A corpus of a store: its facts, documents and counts.
 
-    Got from :attr:`Store.corpora` or :meth:`Store.import_corpus`.
+    Returned by :attr:`Store.corpora` or :meth:`Store.import_corpus`.
 
     Attributes
     ----------
@@ -123,9 +123,9 @@ class Corpus:
     labels : tuple of str
         Names of the classes.
     notes : tuple of str
-        What was noticed when it was imported.
+        Notes of the import.
     record : dict or None
-        What its files were understood as and what was chosen, as ``topiary corpora NAME --json`` says it; None of a
+        How its files were read and which options were chosen, as ``topiary corpora NAME --json`` prints it; None for a
         corpus that an earlier version imported.
     """
 
@@ -143,7 +143,7 @@ class Corpus:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Its words, in the order of the columns of :meth:`counts`."""
+        """The words, in the order of the columns of :meth:`counts`."""
         return corpora.read_vocabulary(self._opened.db, self.number)
 
     def texts(self, documents: Iterable[int] | None = None) -> pd.DataFrame:
@@ -159,8 +159,8 @@ class Corpus:
         pandas.DataFrame
             By number of the document: title, text, label and part ("training", "validation" or "test").
         """
-        request = range(self.documents) if documents is None else list(documents)
-        return _build_documents(corpora.read_documents(self._opened.db, self.number, request))
+        numbers = range(self.documents) if documents is None else list(documents)
+        return _build_documents(corpora.read_documents(self._opened.db, self.number, numbers))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
         """Find the first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
@@ -189,7 +189,7 @@ class Corpus:
         on : str
             Cut texts into words in other processes, as :meth:`Store.import_corpus` does.
         progress : callable, optional
-            Gets what is being done and the share that is.
+            Called with what is being done and how much of it.
         **options
             How the file is read: ``format``, ``text_column``, ``encoding`` and so on, as of ``topiary append``.
 
@@ -201,25 +201,25 @@ class Corpus:
         Raises
         ------
         IngestError, OptionError
-            When it cannot be appended, or an option cannot be.
+            When it cannot be appended, or an option is not valid.
         PlaceError
             When no scheduler answers at ``on``.
         Conflict
             When another process appends at the same time.
         """
-        from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
+        from app.ingest.appending import append_path  # loads readers of files, which other methods do not need
         from app.ingest.importing import ignore_progress
         from app.jobs.cluster.reading import open_map
 
-        strange = next((name for name in options if name not in APPENDED), None)
-        if strange is not None:
-            raise OptionError(f"append has no option {strange!r}; the options are {', '.join(APPENDED)}")
+        unknown = next((name for name in options if name not in APPENDED), None)
+        if unknown is not None:
+            raise OptionError(f"append has no option {unknown!r}; the options are {', '.join(APPENDED)}")
         refuse_table(source, "paths")
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
-        how, shown = ImportOptions(**options), progress or ignore_progress
+        how, show = ImportOptions(**options), progress or ignore_progress
         with open_map(on) as mapped:
-            added = append_path(self._opened.db, self.number, paths, how, shown, mapped=mapped)
+            added = append_path(self._opened.db, self.number, paths, how, show, mapped=mapped)
         self._take(added.corpus)
         return added
 
@@ -279,7 +279,7 @@ _FILES = 3  # strings that are tried as names of files
 
 
 def list_texts(source: Any) -> list[Any]:
-    """Return the texts that a program gives, one for each document; each of them may yet turn out to be none.
+    """Return the texts that a program passes, one for each document; single values are not checked here.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def refuse_one_text(source: str) -> None:
 
 
 def list_column(what: str, values: Any) -> list[Any] | None:
-    """Return labels or titles that a program gives, one for each document; None where it gives none.
+    """Return labels or titles that a program passes, one for each document; None where there are none.
 
     Raises
     ------
@@ -342,7 +342,7 @@ def list_column(what: str, values: Any) -> list[Any] | None:
 
 
 def refuse_table(source: Any, what: str = "texts") -> None:
-    """Refuse tables and dictionaries, whose names would be taken for what is in them.
+    """Refuse tables and dictionaries: iterating over them would give their names instead of their values.
 
     Raises
     ------
@@ -363,12 +363,12 @@ def refuse_table(source: Any, what: str = "texts") -> None:
 
 
 def refuse_other_order(texts: Any, values: Any, what: str) -> None:
-    """Refuse two columns of pandas with the same index in another order, which would be put together wrongly.
+    """Refuse two columns of pandas with the same index in another order, which would be paired wrongly.
 
     Raises
     ------
     TypeError
-        The sentence says how to bring them together.
+        The sentence says how to align them.
     """
     if not (isinstance(texts, pd.Series) and isinstance(values, pd.Series)) or len(texts) != len(values):
         return
@@ -377,17 +377,17 @@ def refuse_other_order(texts: Any, values: Any, what: str) -> None:
 
 
 def find_index(texts: Any) -> pd.Index | None:
-    """Return the index of a column of pandas, by which its documents are known; None of anything else."""
+    """Return the index of a column of pandas, which identifies its documents; None of anything else."""
     return texts.index if isinstance(texts, pd.Series) else None
 
 
 def refuse_missing(texts: Iterable[Any]) -> None:
-    """Refuse what is no text among texts that are to be placed.
+    """Refuse values that are no texts among those that are to be placed.
 
     Raises
     ------
     TypeError
-        With its place and what to do.
+        Names the document and what to do.
     """
     for number, text in enumerate(texts):
         if not isinstance(text, str):
@@ -427,7 +427,7 @@ def _find_text_column(table: Any, columns: list[Any]) -> Any:
 
 
 def _measure_length(column: Any) -> float:
-    """Return how many letters the first values of a column have on average, of those that are texts."""
+    """Return the mean length of the texts among the first values of a column."""
     try:
         values = _make_list(column[:_LOOKED_AT])
     except (TypeError, KeyError, IndexError):

@@ -13,7 +13,7 @@ import holoviews as hv
 import holoviews.plotting.bokeh  # so that elements have the options of both backends
 
 from app.plots.read import Source
-from app.plots.request import COLUMN, Axis, FigureRequest, inches, plot_figure
+from app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_width
 from app.plots.style import save
 from store.database import Database, open_existing
 
@@ -93,7 +93,7 @@ def comparison(
 
 def _draw_figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -> Any:
     _show_in_notebooks()
-    return plot_figure(kind, [_find_source(run) for run in runs], FigureRequest(width=inches(width), **chosen))
+    return plot_figure(kind, [_find_source(run) for run in runs], FigureRequest(width=read_width(width), **chosen))
 
 
 def _find_source(run: Any) -> Source:

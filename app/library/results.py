@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from app.analysis import comparison as pairs_of
-from app.analysis.comparison import edge_changes
+from app.analysis.comparison import find_edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
-from app.analysis.partners import decisions
+from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
-from app.export.comparison import list_edges, list_pairs, summary
+from app.export.comparison import list_edges, list_pairs, summarize_comparison
 from app.facts.comparisons import ComparisonView, write_comparison, write_summary
 from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
@@ -38,7 +38,7 @@ class Inference:
     """Documents in the topics of a snapshot; made by :meth:`Run.infer`.
 
     Documents are numbered from 0 in the order in which they were given; those of a column of pandas keep its index.
-    One without a word that the corpus knows is placed nowhere: its row holds NaN, and it has no paths and neighbours.
+    A document without a word that the corpus knows is not placed: its row holds NaN, and it has no paths or neighbours.
     """
 
     _db: Database
@@ -51,7 +51,7 @@ class Inference:
 
     @cached_property
     def documents(self) -> pd.DataFrame:
-        """By document: title, tokens, how many of them the corpus knows, and the unknown words."""
+        """A table by document: title, tokens, how many of them the corpus knows, and the unknown words."""
         rows = [
             {
                 "title": each.title,
@@ -94,8 +94,8 @@ class Inference:
                 "path": [identity(self._hierarchy.node(*node)) for node in path.nodes],
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
-            for number, placed in self._report
-            for path in self._document_inference.paths_of(placed.theta, n)
+            for number, placed in self._known_documents
+            for path in self._document_inference.find_paths(placed.theta, n)
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
@@ -106,7 +106,7 @@ class Inference:
         """
         while not self._near.ready:
             self._near.advance()
-        rows = [row for number, placed in self._report for row in self._neighbours(number, placed, n)]
+        rows = [row for number, placed in self._known_documents for row in self._neighbours(number, placed, n)]
         return pd.DataFrame(rows, columns=["document", "distance", "neighbour", "title", "label"])
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class Inference:
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
     def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
-        found = self._near.nearest(placed.theta[0], n)
+        found = self._near.find_nearest(placed.theta[0], n)
         known = corpora.read_documents(
             self._db, self._document_inference.corpus.number, [each.document for each in found]
         )
@@ -148,14 +148,14 @@ class Inference:
         ]
 
     def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table whose rows are known by their documents."""
+        """Return a table with the documents as its index."""
         if self._index is None:
             return frame.rename_axis("document")
         found = frame.set_axis(self._index)
         return found if any(name is not None for name in self._index.names) else found.rename_axis("document")
 
     def _key(self, number: int) -> Any:
-        """Return by what a document is known."""
+        """Return the index of a document."""
         return number if self._index is None else self._index[number]
 
     @cached_property
@@ -163,7 +163,7 @@ class Inference:
         return [each.counted.blank for each in self._given]
 
     @cached_property
-    def _report(self) -> list[tuple[int, DocumentTopics]]:
+    def _known_documents(self) -> list[tuple[int, DocumentTopics]]:
         return [(number, placed) for number, placed in enumerate(self._placed) if not self._blank[number]]
 
 
@@ -178,7 +178,7 @@ def infer(
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
     given = _read_given(texts, inference, options)
-    placed = inference.texts([each.counted for each in given])
+    placed = inference.place_texts([each.counted for each in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
 
@@ -187,9 +187,9 @@ def _read_given(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
-    strange = next((name for name in options if not is_file or name not in PLACED), None)
-    if strange is not None:
-        raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
+    unknown = next((name for name in options if not is_file or name not in PLACED), None)
+    if unknown is not None:
+        raise OptionError(f"{unknown} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
         return read_new_documents(str(Path(texts)), inference.rules, ImportOptions(**options))
     found = [texts] if isinstance(texts, str) else list_texts(texts)
@@ -206,7 +206,7 @@ class Classification:
     error : float
         Part of the documents predicted wrongly.
     majority_error : float or None
-        Error of one who knows only which class is the commonest for training.
+        Error of always predicting the commonest class of training.
     macro_f1, log_loss, calibration_error : float
     layers : tuple of float
         Part of the predictions that each layer carries; empty when topics have no weights of their own.
@@ -272,21 +272,21 @@ CHANGED = 12  # topics that the text lists
 
 
 class Comparison:
-    """Which topic of A (what is compared with) is which of B (what is looked at); made by :meth:`Run.compare`."""
+    """A matching of the topics of A, the reference, with those of B; made by :meth:`Run.compare`."""
 
     def __init__(self, db: Database, found: pairs_of.Comparison, threshold: float) -> None:
         self._db, self._found, self._threshold = db, found, threshold
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """How far the two agree: by layer, and how many edges were kept, gained and lost."""
-        return summary(self._found, self._threshold)
+        """The agreement of the two by layer, and how many edges were kept, gained and lost."""
+        return summarize_comparison(self._found, self._threshold)
 
     @cached_property
     def topics(self) -> pd.DataFrame:
         """One row a pair: layer, topic and title of a and b (missing without a partner), score, margin and words.
 
-        ``by_hand`` marks what a person has decided; ``entered`` and ``left`` are the words that b has and has lost.
+        ``by_hand`` marks decisions of a person; ``entered`` and ``left`` are the words that b has gained and lost.
         """
         rows = [row | _name_side(row, "a") | _name_side(row, "b") for row in list_pairs(self._found)]
         changes = ["share_change", "score", "margin", "by_hand", "absence", "entered", "left"]
@@ -295,10 +295,10 @@ class Comparison:
     @cached_property
     def edges(self) -> pd.DataFrame:
         """One row for every edge above the threshold in a or b: its kind, ends, weights and their ratio."""
-        return pd.DataFrame(list_edges(edge_changes(self._found, self._threshold)))
+        return pd.DataFrame(list_edges(find_edge_changes(self._found, self._threshold)))
 
     def decide(self, a: str | None, b: str | None) -> "Comparison":
-        """Say that topic ``a`` (such as "L2:5") is topic ``b``, or that one has no partner (None); the store keeps it.
+        """Decide that topic ``a`` (such as "L2:5") is topic ``b``, or has no partner (None); the store keeps it.
 
         Returns
         -------
@@ -352,7 +352,7 @@ class Comparison:
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
-    found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
+    found = pairs_of.compare(*hierarchies, list_decisions(db, hierarchies[0].run, hierarchies[1].run))
     return Comparison(db, found, choose_threshold(threshold, *hierarchies))
 
 

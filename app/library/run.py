@@ -1,4 +1,4 @@
-"""A run of a store: its state, its record, and how it is steered."""
+"""A run of a store: its state, its records, and its control."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def collect_options(**given: Any) -> dict[str, Any]:
     Raises
     ------
     NewRunError
-        When a length of the averaged protocol is given where that is not asked for.
+        When a length of the averaged protocol is given without ``averaged``.
     """
     alone = [name for name in ("burn_in", "samples") if given[name] is not None]
     if alone and not given["averaged"]:
@@ -72,7 +72,7 @@ Layers: TypeAlias = Sequence[int] | int | str
 Watcher: TypeAlias = Callable[["Run"], None]
 
 
-class RunFailed(Exception):  # noqa: N818 - called after the fact that it tells
+class RunFailed(Exception):  # noqa: N818 - named after the fact that it reports
     """A run that was waited for has failed, or its worker is gone; the message is one sentence."""
 
 
@@ -83,7 +83,7 @@ class Run(RunTopics):
     for its whole life, such as ``"L2:17"``: topic 17 of layer 2.  Where a method takes ``minibatch``, it looks at the
     snapshot at or before that mini-batch, and at the latest one when it is not given.
 
-    Got from :attr:`Store.runs`, :meth:`Store.train` or :meth:`fork`.
+    Returned by :attr:`Store.runs`, :meth:`Store.train` or :meth:`fork`.
 
     Attributes
     ----------
@@ -102,17 +102,17 @@ class Run(RunTopics):
 
     @property
     def corpus(self) -> str:
-        """The name of its corpus."""
+        """The name of the corpus."""
         return self._row.corpus_name
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Every setting of its model."""
+        """Every setting of the model."""
         return dict(self._row.settings)
 
     @property
     def info(self) -> dict[str, Any]:
-        """All that ``topiary show`` tells: state, sizes, perplexities, times, settings, plan and parent."""
+        """The facts of ``topiary show``: state, sizes, perplexities, times, settings, plan and parent."""
         return list_all_facts(self._opened.db, self._row)
 
     @property
@@ -122,17 +122,15 @@ class Run(RunTopics):
 
     @property
     def snapshots(self) -> pd.DataFrame:
-        """Its snapshots: number, minibatch, seconds, size in bytes and when it was written."""
+        """The snapshots: number, minibatch, seconds, size in bytes and time of writing."""
         rows = snapshots.list_snapshots(self._opened.db, self._row.number)
         return pd.DataFrame(rows, columns=["number", "minibatch", "seconds", "size", "created"])
 
     @property
     def events(self) -> pd.DataFrame:
-        """What happened to it: minibatch, kind, text and when."""
-        found, cursor = events.read_new_events(self._opened.db, self._row.number)
-        while found and (more := events.read_new_events(self._opened.db, self.number, cursor))[0]:
-            found, cursor = found + more[0], more[1]
-        return pd.DataFrame(found, columns=list(events.RunEvent._fields))[["minibatch", "kind", "text", "created"]]
+        """The events of the run: minibatch, kind, text and time."""
+        rows = logs.list_events(self._opened.db, self._row.number)
+        return pd.DataFrame(rows, columns=list(events.RunEvent._fields))[["minibatch", "kind", "text", "created"]]
 
     def __eq__(self, other: object) -> bool:
         same_store = isinstance(other, Run) and other._opened.db.url == self._opened.db.url
@@ -267,7 +265,7 @@ class Run(RunTopics):
         self._record("stopped")
 
     def resume(self) -> None:
-        """Go on where it was paused, stopped or killed, or failed."""
+        """Go on from the checkpoint after it was paused, stopped or killed, or failed."""
         launcher.resume_run(self._opened.db, self.number)
         self._record("resumed")
 
@@ -294,5 +292,5 @@ class Run(RunTopics):
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
 
     def _record(self, done: str, more: str = "") -> None:
-        """Write into the audit log what was done to the run."""
+        """Write an action on the run into the audit log."""
         logs.record_action(self._opened.db.place, f"{done} run {self.number}{more}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export.topics import list_column_topics, list_topics
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Direction, Node
@@ -28,7 +28,7 @@ Roots: TypeAlias = int | str | Iterable[int | str]
 
 
 def find_nodes(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
-    """Return the topics that ranks and names mean."""
+    """Return topics by rank or name."""
     where = hierarchy.n_layers if layer is None else layer
     if roots is None:
         hierarchy.at_rank(where, 1)
@@ -47,7 +47,7 @@ def _find_node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
 
 
 class RunTopics:
-    """Topics of a run; the methods of :class:`Run` that read a snapshot of it."""
+    """The topics of a run: methods of :class:`Run` that read one of its snapshots."""
 
     def __init__(self, opened: OpenStore, number: int) -> None:
         self._opened = opened
@@ -128,7 +128,7 @@ class RunTopics:
         Parameters
         ----------
         labels : bool, default=True
-            Also say how well topics tell the labels of the corpus, for which up to 1,000 documents are placed.
+            Also measure how well topics separate the labels of the corpus, for which up to 1,000 documents are placed.
 
         Returns
         -------
@@ -137,19 +137,19 @@ class RunTopics:
             npmi_all (of all topics), worst_tenth, diversity, umass, npmi_test (in test documents), specialization,
             affinity_child, affinity_other, affinity_weighted and cross_npmi with the layer below, label_nmi and
             label_purity, then how many documents were read: training_documents, test_documents and
-            labelled_documents (test documents where these have labels).  NaN is what is not known.
+            labelled_documents (test documents where these have labels).  NaN where a figure is not known.
 
         Raises
         ------
         NotFound
             When there is no snapshot yet.
         """
-        from app.analysis.quality import figures, read_quality
+        from app.analysis.quality import list_figures, read_quality
 
         found = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
         rows = [
             {"layer": each.layer}
-            | figures(each)
+            | list_figures(each)
             | {"training_documents": each.train.documents, "test_documents": each.test.documents}
             | {"labelled_documents": each.clusters.documents if each.clusters else 0}
             for each in found
@@ -157,7 +157,7 @@ class RunTopics:
         return pd.DataFrame(rows).set_index("layer")
 
     def weights(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
-        """Weights of all words in the topics of a layer, (words, topics); every column sums to 1.
+        """Return the weights of all words in the topics of a layer, (words, topics); every column sums to 1.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class RunTopics:
         IngestError, OptionError
             When a file cannot be read.
         TypeError
-            When it is a whole table or a dictionary, or holds what is no text.
+            When it is a whole table or a dictionary, or holds values that are no texts.
         """
         from .results import infer
 
@@ -309,7 +309,7 @@ class RunTopics:
         Parameters
         ----------
         other : Run or int
-            What this run (B) is compared with (A); may be this run, at another mini-batch.
+            The run (A) that this run (B) is compared with; may be this run, at another mini-batch.
         threshold : float, optional
             Of the edges that are compared, as in :meth:`tree`.
         minibatch, other_minibatch : int, optional
@@ -377,7 +377,7 @@ class RunTopics:
         )
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:
-        """Everything of one snapshot as the pages read it: topics, weights, shares, edges.
+        """Return a snapshot as the pages read it: topics, weights, shares, edges.
 
         Parameters
         ----------
@@ -392,16 +392,16 @@ class RunTopics:
             When there is no such snapshot.
         """
         row = self._row
-        found = read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        found = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
         if not npmi:
             return found
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        return with_npmi(self._opened.db, row, found)
+        return add_npmi(self._opened.db, row, found)
 
     @property
     def _row(self) -> RunRow:
         return runs.get_run(self._opened.db, self.number)
 
     def _snapshot(self, minibatch: int | None) -> int:
-        return snapshot_at(self._opened.db, self._row, minibatch).number
+        return find_snapshot_at(self._opened.db, self._row, minibatch).number

@@ -63,12 +63,12 @@ class Runs(Listing[int | Literal["last"], Run]):
 
 def _list_runs(db: Database) -> list[dict[str, Any]]:
     rows = runs.list_runs(db)
-    judgements = find_headlines(db, rows)
-    return [list_run_facts(row, judgements[row.number]) for row in rows]
+    headlines = find_headlines(db, rows)
+    return [list_run_facts(row, headlines[row.number]) for row in rows]
 
 
 class Store:
-    """A store: corpora, runs and everything they wrote.  A context manager, which closes it.
+    """A store: corpora, runs and everything they wrote.  As a context manager it is closed at the end.
 
     Runs train in processes of their own and go on when the store is closed or Python ends.
 
@@ -114,10 +114,10 @@ class Store:
             Of texts, one for each; a label is None or NaN where there is none.
         on : str
             Cut texts into words in other processes: ``"local:2"``, or the address of a Dask scheduler.  The corpus is
-            the same.  A script that names ``local:`` does so under ``if __name__ == "__main__":``, for every process
-            reads it.
+            the same.  A script that uses ``local:`` needs ``if __name__ == "__main__":``, because every process
+            imports it.
         progress : bool or callable, default=False
-            True writes to standard error; a function gets what is being done and the share that is.
+            True writes to standard error; a function is called with what is being done and how much of it.
         **options
             As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``validation_share``, ``text_column``
             and so on.
@@ -125,7 +125,7 @@ class Store:
         Raises
         ------
         IngestError, OptionError
-            When it cannot become a corpus, or an option cannot be.
+            When it cannot become a corpus, or an option is not valid.
         PlaceError
             When no scheduler answers at ``on``.
         TypeError
@@ -133,20 +133,20 @@ class Store:
         Conflict
             When the name is taken.
         """
-        chosen = ImportOptions(name=name, **_check_options(options))
+        how = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
         with _watch_import(progress) as notify, open_map(on) as mapped:
             paths = _list_paths(source)
             if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, paths, chosen, notify, mapped=mapped)
+                row = import_path(db, paths, how, notify, mapped=mapped)
             else:
                 texts = list_texts(source)
                 for what, values in (("labels", labels), ("titles", titles)):
                     refuse_other_order(source, values, what)
                 classes, named = list_column("labels", labels), list_column("titles", titles)
-                row = import_texts(db, texts, classes, named, chosen, notify, mapped=mapped)
+                row = import_texts(db, texts, classes, named, how, notify, mapped=mapped)
         return Corpus(self._opened, row)
 
     def train(
@@ -207,7 +207,7 @@ class Store:
         Raises
         ------
         NewRunError
-            When the model, a setting or a number cannot be.
+            When the model, a setting or a number is not valid.
         NotFound
             When there is no such corpus.
         RunFailed
@@ -254,7 +254,7 @@ class Store:
         corpus, model, wait, progress
             As in :meth:`train`.
         seeds : iterable of int
-            Each once; none where ``seed`` is that of all.
+            Each once; empty where all have ``seed``.
         grid : mapping of str to iterable, optional
             Settings by name with the values that they take in turn, as in ``{"eta": [0.01, 0.05]}``.
         **more
@@ -268,13 +268,13 @@ class Store:
         Raises
         ------
         NewRunError
-            When such a run cannot be; then there is none.
+            When one of the runs is not possible; then none is created.
         NotFound
             When there is no such corpus.
         RunFailed
             When one was waited for and failed.
         """
-        texts, ordered = split_arguments(more)
+        texts, options = split_arguments(more)
         rows = create_group(
             self._opened.db,
             corpus.number if isinstance(corpus, Corpus) else corpus,
@@ -282,7 +282,7 @@ class Store:
             model=model,
             texts=texts,
             grid={name: [write_settings({name: value})[name] for value in each] for name, each in (grid or {}).items()},
-            **ordered,
+            **options,
         )
         self._record(rows)
         launcher.start_queued_runs(self._opened.db)
@@ -296,11 +296,11 @@ class Store:
 
     @property
     def url(self) -> str:
-        """Its address; may hold a password."""
+        """The address; may hold a password."""
         return self._opened.db.url
 
     def close(self) -> None:
-        """Give the connections to the database back; runs go on."""
+        """Close the connections to the database; runs go on."""
         self._opened.db.close()
 
     def __enter__(self) -> Self:
@@ -349,9 +349,9 @@ def _list_paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.Pat
 def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of an import, and refuse unknown ones."""
     known = [field.name for field in fields(ImportOptions)]
-    strange = next((name for name in options if name not in known), None)
-    if strange is not None:
-        raise OptionError(f"there is no option {strange!r} of an import; the options are {', '.join(known)}")
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        raise OptionError(f"there is no option {unknown!r} of an import; the options are {', '.join(known)}")
     plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
     for name in ("stop_words", "vocabulary"):
         if not isinstance(plain.get(name), str | None):
@@ -368,9 +368,9 @@ def _watch_import(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  #
     if not isinstance(progress, bool):
         yield progress
         return
-    shown = Progress()
+    line = Progress()
     try:
-        yield shown.show if progress else ignore_progress
+        yield line.show if progress else ignore_progress
     finally:
         if progress:
-            shown.end()
+            line.end()

@@ -1,1 +1,1 @@
-"""What a server process keeps and passes on to all sessions: the feed, its ticks, caches and actions."""
+"""The parts of a server process that all sessions share: the feed, its ticks, caches and actions."""

@@ -31,20 +31,20 @@ from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.run_rows import RunRow
 
-INDEX_PAUSE = 30.0  # seconds between two looks for corpora without an index
+INDEX_PAUSE = 30.0  # seconds between two searches for corpora without an index
 
 index_log = logging.getLogger("topiary.indexing")
 
 
 class Indexing:
-    """One thread that makes indexes while there are some to make; pages show how far it is.
+    """A thread that builds missing search indexes; pages show its progress.
 
     Parameters
     ----------
     url : str
         The store.
     look : () -> None
-        Notifies the sessions that something is new.
+        Notifies the sessions that something has changed.
     """
 
     def __init__(self, url: str, look: Callable[[], None]) -> None:
@@ -76,7 +76,7 @@ class Indexing:
             index_log.warning("an index for searching could not be made: %s", error)
 
     def close(self) -> None:
-        """Stop after the documents in hand, if that is soon; what is left of an index is made another time."""
+        """Stop after the current documents, waiting for a moment only; the rest of an index is built another time."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join(timeout=LEAVING)
@@ -86,8 +86,8 @@ class Indexing:
         number = -corpus  # no import has it
 
         def report(done: int, total: int) -> bool:
-            said = f"preparing the search, {done:,} of {total:,} documents"
-            progress.post_import(ImportNotice(number, name, Notice(said, done / total)))
+            sentence = f"preparing the search, {done:,} of {total:,} documents"
+            progress.post_import(ImportNotice(number, name, Notice(sentence, done / total)))
             return not self._closing.is_set()
 
         try:
@@ -105,7 +105,7 @@ NO_LOGIN = "Your login has ended, so nothing was changed; log in again"
 
 @dataclass
 class _SharedActions:
-    """What the actions of all visitors have together."""
+    """The state that the actions of all visitors share."""
 
     db: Database | None = None
     demo: "Popen[str] | None" = None
@@ -117,18 +117,18 @@ class _SharedActions:
 
 @dataclass
 class Actions:
-    """Start, stop, pause, resume, delete and rename; all of it is refused to a visitor who only looks.
+    """The changes of one visitor: start, stop, pause, resume, delete, rename; all are refused to a viewer.
 
     Attributes
     ----------
     url : str
         The store; opened for writing on the first action.
     feed : Feed
-        Looks again after each action.
+        Looks at the store after each action.
     uploads : Uploads
-        Files that browsers send, to become corpora.
+        Files that browsers send, from which corpora are made.
     visitor : Visitor
-        On whose behalf; the server itself is an analyst.
+        The visitor who acts; the server itself is an analyst.
     """
 
     url: str
@@ -142,7 +142,7 @@ class Actions:
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
-        if self.feed.on_damage is None:  # the first are those of the server itself, which may write
+        if self.feed.on_damage is None:  # the first actions are those of the server itself, which may write
             self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
@@ -153,7 +153,7 @@ class Actions:
             log.warning("what is damaged could not be written down: %s", error)
 
     def create(self, request: RunRequest) -> list[RunRow]:
-        """Queue a run, or one for each seed, and start what there is room for.
+        """Queue a run, or one for each seed, and start as many as the limit allows.
 
         Raises
         ------
@@ -182,24 +182,24 @@ class Actions:
         return rows
 
     def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> RunningImport:
-        """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.
+        """Begin to make a corpus of the files sent with a token, or to append them to corpus number ``into``.
 
         Raises
         ------
         OptionError
-            When nothing was sent.
+            When no file was sent.
         """
         url = self._writing().url
-        sent = self.uploads.hand_over(token)
-        if sent is None:
+        folder = self.uploads.hand_over(token)
+        if folder is None:
             raise OptionError("no file has come yet; choose the files again")
         self._record(
             f"began to add documents to corpus {into}" if into else f"began to make a corpus {options.name or ''}"
         )
-        return RunningImport(url, sent, options, self.feed.look, into)
+        return RunningImport(url, folder, options, self.feed.look, into)
 
     def demo(self) -> None:
-        """Begin to prepare the demo, once; the feed's notice says how far it is."""
+        """Begin to prepare the demo, once; the feed's notice shows the progress."""
         from app.jobs.demo import begin_demo
 
         url = self._writing().url
@@ -235,13 +235,13 @@ class Actions:
         self._record(f"resumed run {run}")
         self.feed.look()
 
-    def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
-        """Let a queued run start first, before another one, or last."""
-        queue.move_run(self._writing(), run, before=before, last=last)
+    def move(self, run: int) -> None:
+        """Let a queued run start first."""
+        queue.move_run(self._writing(), run)
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
-        """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
+        """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`retry_run`."""
         row = retry_run(self._writing(), run, batch_size)
         self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
@@ -268,7 +268,7 @@ class Actions:
         self.feed.look()
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
-        """Give a topic (identity number from 1) a name; an empty text takes it away."""
+        """Give a topic (identity number from 1) a name; an empty text removes the name."""
         annotations.set_label(self._writing(), run, layer, topic, text)
         self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
@@ -283,11 +283,11 @@ class Actions:
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
-    def keep_predictions(self, found: Classified) -> None:
+    def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store; called in the thread that computed them."""
-        store_predictions(self._writing(), found)
+        store_predictions(self._writing(), predictions)
 
-    def keep_house(self, rows: Sequence[RunRow]) -> None:
+    def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
         launcher.reap_children()
         if any(row.state == "queued" for row in rows):
@@ -299,7 +299,7 @@ class Actions:
     def fill(self, *, now: bool = False) -> None:
         """Start queued runs up to the limit, at most every few seconds, and one thread at a time."""
         shared = self._shared
-        if not shared.filling.acquire(blocking=now):  # a thread waits for the store already; others have work to do
+        if not shared.filling.acquire(blocking=now):  # another thread is waiting for the store already
             return
         try:
             if now or monotonic() - shared.filled >= FILL_PAUSE:
@@ -309,9 +309,9 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection, remove uploads that were not used, and end a demo in preparation.
+        """Close the writing connection, remove unused uploads, and stop the preparation of a demo.
 
-        A thread that waits for the store is left to itself.
+        A thread that is waiting for the store is not waited for.
         """
         self.uploads.close()
         shared = self._shared
@@ -332,7 +332,7 @@ class Actions:
         logs.record_action(db.place if db is not None else "", what, str(self.visitor))
 
     def _writing(self) -> Database:
-        """Return the store, open for writing; every action asks here, and the role is checked each time."""
+        """Return the store, open for writing; every action calls this, and the role is checked each time."""
         if self.visitor.only_looks:
             raise NotAllowed(NO_LOGIN if self.visitor.role_now is None else ONLY_LOOKS)
         with self._shared.lock:

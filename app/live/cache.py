@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from threading import Lock
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
@@ -29,7 +29,7 @@ class _CountedLock:
 
 
 class Cache(Generic[CacheKey, CacheValue]):
-    """A bounded, thread-safe cache: two callers that want the same value, which is never None, make it once.
+    """A bounded, thread-safe cache: when two callers request the same value, which is never None, it is made once.
 
     Parameters
     ----------
@@ -50,24 +50,24 @@ class Cache(Generic[CacheKey, CacheValue]):
         self._turns: dict[CacheKey, _CountedLock] = {}
 
     def get(self, key: CacheKey) -> CacheValue | None:
-        """Return the value if it is here; it counts as used."""
+        """Return the cached value, which counts as used; None if there is none."""
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
             return self._known.get(key)
 
     def peek(self, key: CacheKey) -> CacheValue | None:
-        """Return the value if it is here, without counting it as used."""
+        """Return the cached value without counting it as used; None if there is none."""
         with self._lock:
             return self._known.get(key)
 
     def keys(self) -> set[CacheKey]:
-        """Return the keys of all values that are here."""
+        """Return the keys of all cached values."""
         with self._lock:
             return set(self._known)
 
     def put(self, key: CacheKey, value: CacheValue) -> CacheValue:
-        """Keep a value and return it; the least used are dropped where all together are too large."""
+        """Cache a value and return it; the least used values are dropped when all together are too large."""
         with self._lock:
             self._known[key] = value
             self._known.move_to_end(key)
@@ -75,12 +75,12 @@ class Cache(Generic[CacheKey, CacheValue]):
         return value
 
     def drop(self, key: CacheKey) -> None:
-        """Drop a value if it is here."""
+        """Drop a value if it is cached."""
         with self._lock:
             self._known.pop(key, None)
 
     def trim(self) -> None:
-        """Drop the least used while all together are too large; values may have grown."""
+        """Drop the least used values while all together are too large; values may have grown."""
         with self._lock:
             sizes = {key: self._size(value) for key, value in self._known.items()}
             total = sum(sizes.values())
@@ -89,12 +89,12 @@ class Cache(Generic[CacheKey, CacheValue]):
                 total -= sizes[dropped]
 
     def fetch(self, key: CacheKey, make: Callable[[], CacheValue]) -> CacheValue:
-        """Return the value, made if it is not here; where that fails, the next caller tries again."""
+        """Return the cached value, or make and cache it; where that fails, the next caller tries again."""
         turn = self._enter(key)
         try:
             with turn.lock:
-                known = self.get(key)
-                return self.put(key, make()) if known is None else known
+                value = self.get(key)
+                return self.put(key, make()) if value is None else value
         finally:
             self._leave(key, turn)
 
@@ -128,15 +128,10 @@ MOST_COMPARISONS = 24  # comparisons kept
 ComparisonKey: TypeAlias = tuple[int, int, int, int, frozenset[TopicPair]]
 
 
-class _KnownComparison(NamedTuple):
-    """What is kept of a comparison: all but its hierarchies, which are large and have a cache of their own."""
-
-    alignment: Alignment
-    shared_words: int
-
-
 class ComparisonCache:
-    """A bounded cache; two sessions that want the same comparison work it out once.
+    """A bounded cache of comparisons: when two sessions request the same one, it is computed once.
+
+    Hierarchies are large and have a cache of their own, so only what was computed of a comparison is kept.
 
     Parameters
     ----------
@@ -145,7 +140,7 @@ class ComparisonCache:
     """
 
     def __init__(self, most: int = MOST_COMPARISONS) -> None:
-        self._known: Cache[ComparisonKey, _KnownComparison] = Cache(most)
+        self._known: Cache[ComparisonKey, tuple[Alignment, int]] = Cache(most)
 
     def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
         """Return the comparison of two hierarchies, computed on the first call (seconds for large ones).
@@ -157,9 +152,9 @@ class ComparisonCache:
         """
         key = (a.run, a.snapshot, b.run, b.snapshot, frozenset(decisions))
 
-        def work() -> _KnownComparison:
-            found = compare(a, b, decisions)
-            return _KnownComparison(found.alignment, found.shared_words)
+        def work() -> tuple[Alignment, int]:
+            comparison = compare(a, b, decisions)
+            return comparison.alignment, comparison.shared_words
 
         return Comparison(a, b, *self._known.fetch(key, work))
 
@@ -168,7 +163,7 @@ MOST_INFERENCES = 4  # snapshots kept ready
 
 
 class InferenceCache:
-    """What placing needs of the last few snapshots, shared by all sessions of a server.
+    """The last few snapshots that are ready to place documents, shared by all sessions of a server.
 
     Parameters
     ----------
@@ -195,12 +190,12 @@ class InferenceCache:
         return self._open(run, snapshot)[1]
 
     def _open(self, run: int, snapshot: int) -> tuple[DocumentInference, Neighbourhood]:
-        request = find_snapshot(self._db, run, snapshot)
+        row = find_snapshot(self._db, run, snapshot)
 
         def opened() -> tuple[DocumentInference, Neighbourhood]:
-            inference = open_inference(self._db, runs.get_run(self._db, run), request)
+            inference = open_inference(self._db, runs.get_run(self._db, run), row)
             return inference, Neighbourhood(self._db, inference)
 
-        found = self._known.fetch((run, request.number), opened)
+        pair = self._known.fetch((run, row.number), opened)
         self.opened = True
-        return found
+        return pair

@@ -1,8 +1,8 @@
-"""What is new in the store: one poller and one cache for all sessions of a server.
+"""Changes of the store: one poller and one cache for all sessions of a server.
 
-A single thread asks the store every 0.4 s what changed, keeps the answer, and wakes the sessions
-through their documents.  Nothing here runs in a session's callback except reading what is already in
-memory; a slow session is not asked again before it has answered, it gets what it missed in one piece.
+A single thread asks the store every 0.4 s for changes, keeps the answer, and notifies the sessions through their
+documents.  A session's callback only reads what is already in memory; a slow session is not called again before it
+has answered, and then gets all changes since in one call.
 """
 
 import logging
@@ -32,17 +32,17 @@ from store.errors import DamagedSnapshot, StoreError
 from store.run_rows import RunRow, RunWatch
 from store.snapshots import SnapshotRow
 
-INTERVAL = 0.4  # seconds between two looks at the store
-LEAVING = 1.0  # seconds that what is on the way has when the server ends
+INTERVAL = 0.4  # seconds between two queries of the store
+LEAVING = 1.0  # seconds that work in progress is waited for when the server ends
 CHUNK = 20_000  # points read at a time
-PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
+PULSE = 1.0  # seconds between two ticks while a run trains, so that ages on screen stay correct
 SPARK_POINTS = 48
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
 MOST_POINTS = 4_000_000  # of all histories in memory; a point takes 32 bytes
-LEAST_HISTORIES = 24  # kept whatever their size
+LEAST_HISTORIES = 24  # cached whatever their size
 MOST_BYTES = 400_000_000  # of all hierarchies in memory
-LEAST_HIERARCHIES = 3  # kept whatever their size
-VOCABULARIES = 8  # corpora whose words are kept
+LEAST_HIERARCHIES = 3  # cached whatever their size
+VOCABULARIES = 8  # corpora whose words are cached
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
 
@@ -50,33 +50,33 @@ log = logging.getLogger("topiary.feed")
 
 
 class Feed:
-    """The store as sessions see it.  Thread-safe; start it once, stop it at the end.
+    """The store as sessions read it.  Thread-safe; start it once, stop it at the end.
 
     Parameters
     ----------
     db : Database
         Read-only.
     interval : float
-        Seconds between two looks.
+        Seconds between two queries of the store.
 
     Attributes
     ----------
     after_look : callable or None
-        Called in the poller's thread with every run after each look.
+        Called in the poller's thread with every run after each query.
     on_damage : callable or None
         Called in a thread with a run, a mini-batch and a sentence when the snapshot there turned out damaged.
     trouble : str
         A sentence while the store cannot be read.
     notice : Notice
         What this program is preparing before there is a run, for pages with nothing else to show.
-    imports : tuple of Adding
-        The imports that go on or have failed.
+    imports : tuple of ImportNotice
+        The imports that are running or have failed.
     places : InferenceCache
         Snapshots ready to place documents in.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     ready : Event
-        Set when the store has been looked at once.
+        Set when the store has been queried once.
     """
 
     def __init__(self, db: Database, interval: float = INTERVAL) -> None:
@@ -119,7 +119,7 @@ class Feed:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop polling; what is on the way is waited for a moment, and does not keep the program from ending."""
+        """Stop polling; work in progress is waited for a moment, and does not keep the program from ending."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LEAVING)
@@ -153,7 +153,7 @@ class Feed:
         return self._aside.submit(work)
 
     def submit_in_turn(self, work: Callable[[], Any]) -> "Future[Any]":
-        """Run ``work`` when everything given here before is done: what takes every processor, and minutes."""
+        """Run ``work``, which takes every processor and minutes, after all work submitted here before."""
         return self._turns.submit(work)
 
     # ------------------------------------------------- what is in memory now
@@ -179,31 +179,31 @@ class Feed:
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
-    def judged(self, number: int) -> dict[str, float]:
-        """Return the newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
+    def get_latest_values(self, number: int) -> dict[str, float]:
+        """Return the newest values of the curves that `app.jobs.estimates` reads, read together with the sparkline."""
         with self._lock:
             return self._judged.get(number, {})
 
-    def without_spark(self, numbers: Iterable[int]) -> list[int]:
-        """Return those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
+    def list_missing_sparks(self, numbers: Iterable[int]) -> list[int]:
+        """Return the runs among some whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
 
     def damage(self, number: int) -> str:
-        """Return the sentence about the last snapshot of a run that turned out damaged, or an empty text."""
+        """Return the sentence about the last snapshot of a run that was found damaged, or an empty text."""
         with self._lock:
             return self._damage.get(number, "")
 
     def latest(self, number: int) -> SnapshotRow | None:
-        """Return the newest snapshot of a run that the poller has seen."""
+        """Return the newest snapshot of a run that the poller has found."""
         with self._lock:
             return self._latest.get(number)
 
-    def known_history(self, number: int) -> History | None:
+    def get_cached_history(self, number: int) -> History | None:
         """Return the history of a run if it is in memory; see :meth:`history`."""
         return self._histories.get(number)
 
-    def known_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
+    def get_cached_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
         """Return the hierarchy of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
         if not snapshot:
             self._live.add(run)
@@ -228,7 +228,7 @@ class Feed:
         run : int
         snapshot : int or None
             Number of the snapshot; None or 0 is the newest, and the one after it is then prepared before
-            sessions hear of it.
+            sessions are notified of it.
 
         Returns
         -------
@@ -250,8 +250,8 @@ class Feed:
         """Return every snapshot kept of a run, oldest first."""
         return snapshots.list_snapshots(self.db, run)
 
-    def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
-        """Return a hierarchy that was read before, with the names that its topics have now."""
+    def update_names(self, hierarchy: Hierarchy) -> Hierarchy:
+        """Return a hierarchy that was read before with the present names of its topics."""
         return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 
     def relabel(self, run: int) -> None:
@@ -262,7 +262,7 @@ class Feed:
         self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
-        """Look at the store now instead of at the next interval (after an action of a visitor)."""
+        """Query the store now instead of at the next interval (after an action of a visitor)."""
         self._pool.submit(self.look_now)
 
     # -------------------------------------------------------------- the poller
@@ -273,7 +273,7 @@ class Feed:
             self._stop.wait(self._interval)
 
     def look_now(self) -> None:
-        """Look at the store in this thread and notify the sessions of what is new."""
+        """Query the store in this thread and notify the sessions of changes."""
         with self._polling:
             try:
                 self._poll()
@@ -293,15 +293,15 @@ class Feed:
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
         self._histories.trim()
         newer = self._newer_snapshots(busy)
-        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when they are looked at
+        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others are read when a page shows them
         self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
         prepared = newer & self._live
-        self._live -= prepared  # until the new one is looked at
+        self._live -= prepared  # until a page shows the new one
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        report = progress.read_notice(), progress.list_imports()
-        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or report != (self.notice, self.imports)
-        self.notice, self.imports = report
+        notices = progress.read_notice(), progress.list_imports()
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or notices != (self.notice, self.imports)
+        self.notice, self.imports = notices
         if tick != Tick() or due:
             self._pulse = monotonic()
             self._listeners.wake(tick)
@@ -311,20 +311,20 @@ class Feed:
             self.after_look(tuple(rows.values()))
 
     def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
-        """Keep the new rows; return the runs that look different now."""
+        """Keep the new rows; return the runs that have changed."""
         states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
-            for gone in old.keys() - rows.keys():
-                self._histories.drop(gone)
+            for number in old.keys() - rows.keys():
+                self._histories.drop(number)
                 for cache in (self._latest, self._sparks, self._judged):
-                    cache.pop(gone, None)
+                    cache.pop(number, None)
         changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
 
     def _grow(self, row: RunRow) -> bool:
-        """Bring the history of a run up to date, if it has been asked for."""
+        """Bring the history of a run up to date, if it is in memory."""
         known = self._histories.peek(row.number)
         if known is None:
             return False
@@ -347,31 +347,31 @@ class Feed:
                 history.put(name, layer, columns)
             added = history.points
         while True:
-            found, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
-            added += history.add(point for _, point in found)
+            batch, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
+            added += history.add(point for _, point in batch)
             history.cursor = cursor
-            if len(found) < CHUNK:
+            if len(batch) < CHUNK:
                 return added
 
     def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
-        found = snapshots.find_newest(self.db, numbers)
+        newest = snapshots.find_newest(self.db, numbers)
         with self._lock:
-            newer = {n for n, row in found.items() if n not in self._latest or self._latest[n].number != row.number}
-            self._latest |= found
+            newer = {n for n, row in newest.items() if n not in self._latest or self._latest[n].number != row.number}
+            self._latest |= newest
         return newer
 
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
         now = monotonic()
         for row in rows:
-            read, seen, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
-            stands = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
-            if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
+            last_read, last_position, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
+            position = row.minibatch, row.state  # after a run has ended, its last points are read once more
+            if last_position == position or (row.state == "running" and now - last_read < SPARK_PAUSE):
                 continue
             value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
             judged = read_latest(self.db, row.number)
             with self._lock:
                 self._judged[row.number] = judged
-                self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
+                self._sparks[row.number] = (now, position, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
         """Build the newest hierarchy, then notify the sessions, which find it in the cache."""
@@ -413,5 +413,5 @@ class Feed:
 
 
 def _differ(old: RunRow, new: RunRow) -> bool:
-    """Return whether two rows differ by more than what changes by itself."""
+    """Return whether two rows differ by more than the age of the heartbeat."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

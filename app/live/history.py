@@ -1,8 +1,8 @@
-"""The points of one run, kept in memory once for all sessions and only ever appended to.
+"""The points of one run, in memory once for all sessions, and only ever appended to.
 
-A session keeps the number of points of a series that it has shown and asks for the rest.  When the run is
-rewound (a resume deletes what came after the checkpoint) a new history with another ``epoch`` takes
-its place, and sessions draw again.
+A session keeps the number of points of a series that it has shown and requests the rest.  When a resume deletes the
+points after the checkpoint, a new history with another ``epoch`` takes the place of the old one, and sessions draw
+everything again.
 """
 
 from array import array
@@ -43,11 +43,11 @@ class History:
     ----------
     run, attempt : int
     epoch : int
-        Another number for every history of this process; when it changes, draw again.
+        A number that no other history of this process has; when it changes, draw everything again.
     cursor : int
-        The newest row of the store that is in here.
+        The newest row of the store that has been read.
     points : int
-        How many points are in here.
+        The number of points.
     """
 
     def __init__(self, run: int, attempt: int) -> None:
@@ -76,11 +76,11 @@ class History:
         return added
 
     def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
-        """Add a whole series that is not in here yet."""
-        kept = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
+        """Add a whole series that is not there yet."""
+        values = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
         with self._lock:
-            self.points += len(kept[0])
-            self._series[name, layer] = kept
+            self.points += len(values[0])
+            self._series[name, layer] = values
 
     def length(self, name: str, layer: int = 0) -> int:
         """Return the number of points of a series."""
@@ -98,7 +98,7 @@ class History:
     def layers(self, name: str) -> list[int]:
         """Return the layers a series exists for, ascending."""
         with self._lock:
-            return sorted(layer for known, layer in self._series if known == name)
+            return sorted(layer for other, layer in self._series if other == name)
 
     def last(self, name: str, layer: int = 0) -> float | None:
         """Return the newest value of a series, None where there is none."""

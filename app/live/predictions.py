@@ -31,17 +31,17 @@ class PredictionCache:
     db : Database
         Only read.
     work : (db, run row, snapshot, report) -> Classified, optional
-        What computes, telling how far it is; by default
-        :func:`app.analysis.predict.classify_run`, which brings the engine with it.
+        Computes predictions and reports its progress; by default
+        :func:`app.analysis.predict.classify_run`, which loads the engine.
     keep : (Classified) -> None, optional
-        Stores what was computed.
+        Stores predictions that were computed.
     report : () -> None, optional
         Called in the computing thread whenever :attr:`doing` has changed.
 
     Attributes
     ----------
     doing : Doing or None
-        What is being computed at the moment.
+        The prediction that is being computed.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class PredictionCache:
         self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
         self._predicts: dict[int, bool] = {}
 
-    def known(self, run: int, snapshot: int) -> Classified | None:
+    def find_in_memory(self, run: int, snapshot: int) -> Classified | None:
         """Return the predictions of a snapshot (its number, not 0) that are in memory."""
         with self._lock:
-            found = self._known.get((run, snapshot))
-            if found is not None:
+            predictions = self._known.get((run, snapshot))
+            if predictions is not None:
                 self._known.move_to_end((run, snapshot))
-            return found
+            return predictions
 
-    def known_to_predict(self, run: int) -> bool | None:
+    def is_known_to_predict(self, run: int) -> bool | None:
         """Return whether the run's model predicts classes; None before the first call of :meth:`predicts`."""
         return self._predicts.get(run)
 
@@ -99,21 +99,21 @@ class PredictionCache:
             found = self._find_predictions(row, number)  # while this one waited for its turn
             if found is not None:
                 return found
-            made = self._add(self._compute(row, number))
-        self._remember(made)
-        return made
+            predictions = self._add(self._compute(row, number))
+        self._remember(predictions)
+        return predictions
 
     def _find_predictions(self, run: RunRow, snapshot: int) -> Classified | None:
         """Return predictions from memory, else from the store."""
-        known = self.known(run.number, snapshot)
-        if known is not None:
-            return known
+        predictions = self.find_in_memory(run.number, snapshot)
+        if predictions is not None:
+            return predictions
         try:
-            recalled = load_predictions(self._db, run, snapshot)
+            stored = load_predictions(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
             log.warning("stored predictions of run %d cannot be read: %s", run.number, error)
             return None
-        return None if recalled is None else self._add(recalled)
+        return None if stored is None else self._add(stored)
 
     def _compute(self, run: RunRow, snapshot: int) -> Classified:
         def report(done: int, total: int) -> None:
@@ -134,21 +134,21 @@ class PredictionCache:
         if self._report is not None:
             self._report()
 
-    def _add(self, found: Classified) -> Classified:
+    def _add(self, predictions: Classified) -> Classified:
         with self._lock:
-            self._known[found.run, found.snapshot] = found
+            self._known[predictions.run, predictions.snapshot] = predictions
             while len(self._known) > MOST_PREDICTIONS:
                 self._known.popitem(last=False)
-        return found
+        return predictions
 
-    def _remember(self, found: Classified) -> None:
-        """Save predictions in the store; those that cannot be written are computed again another time."""
+    def _remember(self, predictions: Classified) -> None:
+        """Save predictions in the store; predictions that cannot be written are computed again another time."""
         if self.keep is None:
             return
         try:
-            self.keep(found)
+            self.keep(predictions)
         except (StoreError, SQLAlchemyError, OSError) as error:
-            log.warning("the predictions of run %d could not be stored: %s", found.run, error)
+            log.warning("the predictions of run %d could not be stored: %s", predictions.run, error)
 
     def _newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)

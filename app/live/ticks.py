@@ -1,4 +1,4 @@
-"""Notifications to sessions about what is new: at most one call per session is under way, later ones are joined."""
+"""Notifications of sessions about changes: at most one call per session is under way, later ones are joined."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ Ring: TypeAlias = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True)
 class Tick:
-    """What changed since the last tick: numbers of runs.
+    """The changes since the last tick, as numbers of runs.
 
     Attributes
     ----------
     rows : runs whose row changed, or that came or went
     points : runs whose history has more points, or a new epoch
-    snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session looks at it live)
+    snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session shows the newest one)
     labels : runs some topic of which was renamed
     """
 
@@ -38,7 +38,7 @@ class Tick:
 
 
 class _SessionListener:
-    """One session: at most one call of it is on the way, ticks in between are joined."""
+    """One session: at most one call is under way, ticks in between are joined."""
 
     def __init__(self, ring: Ring, callback: Callable[[Tick], None]) -> None:
         self._ring = ring
@@ -49,9 +49,9 @@ class _SessionListener:
 
     def wake(self, tick: Tick) -> None:
         with self._lock:
-            asked = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
+            is_called = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
             self._waiting = tick if self._waiting is None else self._waiting | tick
-            if asked:
+            if is_called:
                 return
             self._rung = monotonic()
         self._ring(self._run)

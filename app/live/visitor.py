@@ -9,7 +9,7 @@ SHOWN = 6  # letters of a login's name that logs show
 
 
 class NotAllowed(ValueError):  # noqa: N818 - a sentence for the visitor, no fault of the program
-    """A viewer asked for a change; the message is one sentence for the visitor."""
+    """The error that a viewer requested a change; the message is one sentence for the visitor."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Visitor:
 
     @property
     def only_looks(self) -> bool:
-        """True where changes are refused."""
+        """True if changes are refused."""
         return self.role_now != "analyst"
 
     def __str__(self) -> str:

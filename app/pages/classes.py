@@ -1,4 +1,4 @@
-"""Classes: how good a run's predictions are, of which classes, by which topics, and what misled them."""
+"""The page Classes: the quality of a run's predictions, the topics behind them, and misled documents."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,11 +33,11 @@ _SHOWN = ["page", "run", "snapshot", "label", "threshold"]
 
 
 class _ReadPredictions(NamedTuple):
-    """A request and its answer: predictions with what goes with them, or a sentence."""
+    """A request and its answer: predictions with hierarchy and titles, or a sentence."""
 
     run: int
     snapshot: int
-    found: Classified | None = None
+    result: Classified | None = None
     hierarchy: Hierarchy | None = None
     titles: dict[int, str] = {}  # noqa: RUF012 - never changed
     sentence: str = ""
@@ -54,8 +54,8 @@ class ClassesPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._read: _ReadPredictions | None = None
-        self._asked: tuple[int, int] | None = None
+        self._answer: _ReadPredictions | None = None
+        self._pending: tuple[int, int] | None = None
         self.board = Board(on_message=self._on_message, sheets=["explore", "classes"])
         context.view.param.watch(self._on_view, _SHOWN)
         context.on_tick(self._on_tick)
@@ -65,19 +65,19 @@ class ClassesPage:
         view = self._context.view
         if view.page != "classes":
             return
-        if self._read is None or {event.name for event in events} & {"run", "snapshot", "page"}:
+        if self._answer is None or {event.name for event in events} & {"run", "snapshot", "page"}:
             self._fetch()
         else:
             self._draw()
 
     def _on_tick(self, tick: Tick) -> None:
         view = self._context.view
-        if view.page == "classes" and self._asked is not None:
+        if view.page == "classes" and self._pending is not None:
             self._wait()
             return
         if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
             return
-        if self._read is None or self._read.found is None:
+        if self._answer is None or self._answer.result is None:
             self._fetch()
         else:
             self._draw()
@@ -87,38 +87,38 @@ class ClassesPage:
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
             self.board.html = draw_waiting(explain_missing_run(view.run), over=True)
-        elif not again and self._read is not None and self._read[:2] == key and self._read.found is not None:
+        elif not again and self._answer is not None and self._answer[:2] == key and self._answer.result is not None:
             self._draw()
-        elif self._asked != key:
-            self._asked = key
+        elif self._pending != key:
+            self._pending = key
             self._wait()
-            known = partial(self._work, self._context.feed.classes.recall, *key)
-            self._context.later(known, partial(self._take_known, key), partial(self._failed, key))
+            work = partial(self._read, self._context.feed.classes.recall, *key)
+            self._context.later(work, partial(self._receive_stored, key), partial(self._fail, key))
 
     def _wait(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
         mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
         self.board.html = draw_prediction_progress(doing, mine=mine)
 
-    def _work(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _ReadPredictions | None:
+    def _read(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _ReadPredictions | None:
         feed = self._context.feed
         row = feed.run(run)
         try:
-            found = get(run, snapshot)
+            result = get(run, snapshot)
         except (ClassError, NotFound, SettingError) as error:
-            lacking = self._lacking(row, snapshot) if row is not None else None
-            if lacking is not None:  # which no snapshot will change
+            lacking = self._find_lack(row, snapshot) if row is not None else None
+            if lacking is not None:  # no other snapshot will change that
                 return lacking
             text = str(error)
             return _ReadPredictions(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
-        if found is None:
-            return self._lacking(row, snapshot) if row is not None else None
-        numbers = [each.document for each in found.misled]
+        if result is None:
+            return self._find_lack(row, snapshot) if row is not None else None
+        numbers = [each.document for each in result.misled]
         documents = corpora.read_documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
-        return _ReadPredictions(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
+        return _ReadPredictions(run, snapshot, result, feed.hierarchy(run, result.snapshot), titles)
 
-    def _lacking(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
+    def _find_lack(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
         """Return what a run lacks to predict classes, before anything is compiled; None where it lacks nothing."""
         if self._context.feed.classes.predicts(run.number):
             return None
@@ -126,43 +126,43 @@ class ClassesPage:
         sentence = LACKS[lack].format(run=run.number, corpus=run.corpus_name)
         return _ReadPredictions(run.number, snapshot, sentence=sentence, lack=lack)
 
-    def _take_known(self, key: tuple[int, int], read: _ReadPredictions | None) -> None:
-        """Show what was known already, else let it be computed when it is its turn."""
+    def _receive_stored(self, key: tuple[int, int], read: _ReadPredictions | None) -> None:
+        """Show predictions that were computed before, else have them computed when it is their turn."""
         if read is not None:
-            self._take(read)
-        elif key == self._asked:
-            work = partial(self._work, self._context.feed.classes.fetch, *key)
-            self._context.in_turn(work, self._take, partial(self._failed, key))
+            self._receive(read)
+        elif key == self._pending:
+            work = partial(self._read, self._context.feed.classes.fetch, *key)
+            self._context.in_turn(work, self._receive, partial(self._fail, key))
 
-    def _failed(self, key: tuple[int, int]) -> None:
-        """Ask again for what could not be read."""
-        if self._asked == key:
-            self._asked = None
+    def _fail(self, key: tuple[int, int]) -> None:
+        """Request again what could not be read."""
+        if self._pending == key:
+            self._pending = None
             if self._context.view.page == "classes":
                 self._fetch()
 
-    def _take(self, read: _ReadPredictions) -> None:
-        self._asked = None
+    def _receive(self, read: _ReadPredictions) -> None:
+        self._pending = None
         if read[:2] == (self._context.view.run, self._context.view.snapshot):
-            self._read = read
+            self._answer = read
             self._draw()
         else:
             self._fetch()
 
     def _draw(self) -> None:
-        read, view = self._read, self._context.view
-        if read is None or read.found is None or read.hierarchy is None:
-            bare = self._context.feed.latest(view.run) is None
+        read, view = self._answer, self._context.view
+        if read is None or read.result is None or read.hierarchy is None:
+            has_no_topics = self._context.feed.latest(view.run) is None
             self.board.html = (
-                draw_no_classes(read.sentence, read.lack, bare=bare) if read else draw_waiting("", over=True)
+                draw_no_classes(read.sentence, read.lack, bare=has_no_topics) if read else draw_waiting("", over=True)
             )
             return
         latest = self._context.feed.latest(view.run)
-        hierarchy = self._context.feed.as_named_now(read.hierarchy)
-        newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
-        label = view.label if view.label <= len(read.found.names) else 0
+        hierarchy = self._context.feed.update_names(read.hierarchy)
+        newer = latest is not None and not view.snapshot and latest.number != read.result.snapshot
+        label = view.label if view.label <= len(read.result.names) else 0
         report = ClassReport(
-            read.found,
+            read.result,
             hierarchy,
             read.titles,
             label,
@@ -187,8 +187,8 @@ class ClassesPage:
             case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
                 view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
-                view.param.update(page="explore", tab="", **chosen)
+                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                view.param.update(page="explore", tab="", **selection)
 
 
 def build_classes_page(context: Context) -> Viewable:

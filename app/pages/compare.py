@@ -1,4 +1,4 @@
-"""The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
+"""The page that compares two runs, or two snapshots: their changes, and how large these are."""
 
 from functools import partial
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.comparison import Comparison, EdgeChange, Pair, Side, agreement, edge_changes
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.seeds import SeedSpread, at, below, spread_of
+from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
+from app.analysis.hierarchy import identity, parse_identities
+from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
-from app.pages.compare_requests import SIDES, CompareCallbacks, CompareRequests
-from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.compare_requests import SIDE_OF, CompareCallbacks, CompareRequests
+from app.pages.components import Board, Message, TreeView
 from app.pages.curves import CompareCurves
-from app.pages.requests import LatestRequest
+from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.compare import head, pair, summary, table
 from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
@@ -47,8 +47,8 @@ def build_compare_page(context: Context) -> Viewable:
     return ComparePage(context).page
 
 
-class ComparePage:
-    """The page of one session: turns the view and the newest comparison into text, and clicks into the view.
+class ComparePage(TreePage):
+    """The compare page of one session: it draws the view and the newest comparison, and turns clicks into the view.
 
     Parameters
     ----------
@@ -56,45 +56,44 @@ class ComparePage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._view = context.view
-        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest()  # what is being fetched
-        self._fetched: compare_requests.FetchedComparison | None = None
-        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
-        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
-        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
-        self._order: dict[int, tuple[Node, ...]] | None = None
-        self._drawn: frozenset[Pair] = frozenset()
-        self._aspect = WIDE / 2
         sheets = ["explore", "compare"]
         board = partial(Board, on_message=self._on_message, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._numbers = board(css_classes=["cm-numbers"])
+        self._legend = board(css_classes=["cm-key"])
+        self._offer = board(css_classes=["ex-offer"])
         self._table = board(css_classes=["cm-list"])
         self._pair = board(css_classes=["cm-side"])
-        self._legend = board(css_classes=["cm-key"])
-        self._trees: dict[Side, TreeView] = {
+        self._edges = board(css_classes=["cm-foot"])
+        self._settings = board(css_classes=["cm-set"])
+        trees: dict[str, TreeView] = {
             side: TreeView(
                 on_message=partial(self._on_tree_message, side),
                 group="compare",
                 css_classes=["ex-tree", f"cm-tree-{side}"],
                 sheets=sheets,
             )
-            for side in ("a", "b")
+            for side in SIDES
         }
+        boards = (self._head, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges)
+        super().__init__(context, trees, (*boards, self._settings), self._draw_again, aspect=WIDE / 2)
+        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
+        self._fetched: compare_requests.FetchedComparison | None = None
+        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
+        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
+        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
+        self._order: dict[int, tuple[Node, ...]] | None = None
+        self._drawn_pairs: frozenset[Pair] = frozenset()
         callbacks = CompareCallbacks(
             lambda: self._comparison,
             self._fetch,
             self._resize,
-            self._cut,
-            self._picture,
+            self._choose_cut,
+            self._draw_picture,
             self._trees["b"],
-            lambda: self._known_seeds(self._comparison),
+            lambda: self._find_seeds(self._comparison),
         )
         self._requests = CompareRequests(context, callbacks)
-        self._offer = board(css_classes=["ex-offer"])
-        self._edges = board(css_classes=["cm-foot"])
-        self._settings = board(css_classes=["cm-set"])
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
@@ -113,7 +112,7 @@ class ComparePage:
         self._curve_place[:] = [self._curves.page]
         self._draw_curves()
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_view(self, *events: Any) -> None:
         if self._view.page != "compare":
@@ -137,7 +136,7 @@ class ComparePage:
         if both & tick.points:
             self._draw_curves()
         if self._comparison is None and "cm-empty" not in self.page.css_classes:
-            self._draw()  # one of the two was deleted: nothing of it stays on screen
+            self._draw()  # one of the two was deleted, so nothing of it may stay on screen
         elif both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
@@ -146,76 +145,74 @@ class ComparePage:
         request = compare_requests.read_request(self._context)
         feed = self._context.feed
         if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
-            return  # nothing to wait for in a thread: the next tick tells
-        if self._latest.begin(request):
-            self._context.later(partial(self._read, request), self._arrived, partial(self._failed, request))
+            return  # nothing can be read yet: the next tick will tell
+        self._latest.send(request, partial(self._read, request), self._receive)
 
-    def _failed(self, request: compare_requests.ComparisonRequest) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end(request) and self._view.page == "compare":
+    def _repeat(self) -> None:
+        if self._view.page == "compare":
             self._fetch()
 
     def _read(self, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
         self._context.feed.read_sparks((request.run_a, request.run_b))
         return compare_requests.fetch_comparison(self._context, request)
 
-    def _arrived(self, fetched: compare_requests.FetchedComparison) -> None:
-        if self._latest.end(fetched.request) and self._latest.repeated:
-            self._fetch()
+    def _receive(self, fetched: compare_requests.FetchedComparison) -> None:
         if fetched.request != compare_requests.read_request(self._context):
             return
         before, self._fetched = self._comparison, fetched
         now = fetched.comparison
         if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
-            self._context.later(partial(compare_requests.find_baseline, self._context, now), partial(self._based, now))
+            work = partial(compare_requests.find_baseline, self._context, now)
+            self._context.later(work, partial(self._receive_baseline, now))
         self._draw()
 
-    def _based(self, shown: Comparison, found: compare_requests.SeedBaseline) -> None:
-        self._baseline = (shown, found)
+    def _receive_baseline(self, compared: Comparison, baseline: compare_requests.SeedBaseline) -> None:
+        self._baseline = (compared, baseline)
         self._draw_numbers()
         if (comparison := self._comparison) is not None:
-            self._draw_table(comparison, self._selected(comparison))
+            self._draw_table(comparison, self._find_selected(comparison))
 
-    # --------------------------------------------------------- what is shown
+    # ------------------------------------------------------------ choices
 
     @property
     def _comparison(self) -> Comparison | None:
-        """The comparison of the two chosen runs, of an older snapshot while the next is computed."""
+        """The comparison of the two chosen runs; of older snapshots while the next one is computed."""
         request = compare_requests.read_request(self._context)
-        known, both = self._fetched, (request.run_a, request.run_b)
-        if known is None or (known.request.run_a, known.request.run_b) != both:
+        fetched, both = self._fetched, (request.run_a, request.run_b)
+        if fetched is None or (fetched.request.run_a, fetched.request.run_b) != both:
             return None
-        return None if any(self._context.feed.run(run) is None for run in both) else known.comparison
+        return None if any(self._context.feed.run(run) is None for run in both) else fetched.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
-        known, threshold = self._changes, self._threshold(comparison)
-        if known is None or known[0] is not comparison or known[1] != threshold:
-            known = self._changes = (comparison, threshold, edge_changes(comparison, threshold))
-        return known[2]
+        changes, threshold = self._changes, self._choose_threshold(comparison)
+        if changes is None or changes[0] is not comparison or changes[1] != threshold:
+            changes = self._changes = (comparison, threshold, find_edge_changes(comparison, threshold))
+        return changes[2]
 
-    def _threshold(self, comparison: Comparison | None) -> float:
+    def _choose_threshold(self, comparison: Comparison | None) -> float:
         hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
         return choose_threshold(self._view.threshold, *hierarchies)
 
-    def _selected(self, comparison: Comparison) -> Pair | None:
+    def _find_selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
-        return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
+        return comparison.pair(SIDE_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
-    def _cut(self, comparison: Comparison) -> CompareCut:
-        view, threshold = self._view, self._threshold(comparison)
-        roots = _read_nodes(comparison.a, view.partner_roots), _read_nodes(comparison.b, view.roots)
-        if not any(roots):
+    def _choose_cut(self, comparison: Comparison) -> CompareCut:
+        view, threshold = self._view, self._choose_threshold(comparison)
+        roots_a = tuple(filter(comparison.a.has, parse_identities(view.partner_roots)))
+        roots_b = tuple(filter(comparison.b.has, parse_identities(view.roots)))
+        if not roots_a and not roots_b:
             return choose_first_cut(comparison, threshold, view.most)._replace(label=view.label)
-        return CompareCut(*roots, threshold, view.most, view.label)
+        return CompareCut(roots_a, roots_b, threshold, view.most, view.label)
 
-    def _picture(self) -> ComparePicture | None:
+    def _draw_picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in the colours of paper."""
         comparison = self._comparison
         if comparison is None:
             return None
         changes = self._edge_changes(comparison)
-        cut = self._cut(comparison)
+        cut = self._choose_cut(comparison)
         return draw_compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
 
     # ------------------------------------------------------------- drawing
@@ -233,7 +230,7 @@ class ComparePage:
                 tree.param.update(svg="", note="", selected="")
             self.page.css_classes = ["cm-page", "cm-empty"]
             return
-        selected = self._selected(comparison)
+        selected = self._find_selected(comparison)
         self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
         self._draw_table(comparison, selected)
         if trees:
@@ -259,52 +256,52 @@ class ComparePage:
             )
         ]
         self._head.html = draw_head(
-            ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
-        ) + self._status(request)
+            ends[0], ends[1], feed.runs(), self._choose_threshold(self._comparison), ready=here is not None
+        ) + self._draw_status(request)
 
-    def _status(self, request: compare_requests.ComparisonRequest) -> str:
-        known = self._fetched
-        report = known is not None and known.request == request and (known.sentence or self._comparison is not None)
+    def _draw_status(self, request: compare_requests.ComparisonRequest) -> str:
+        fetched = self._fetched
         busy = self._latest.pending is not None
-        if known is None or busy or not report:
+        is_over = fetched is not None and (fetched.sentence or self._comparison is not None)
+        if fetched is None or fetched.request != request or busy or not is_over:
             return draw_status(compare_requests.explain_waiting(self._context, request), busy=busy)
-        return draw_status(known.sentence, busy=False)
+        return draw_status(fetched.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
         comparison = self._comparison
         if comparison is None:
             self._numbers.html = ""
             return
-        spread, sentence = self._seeds(comparison)
+        spread, sentence = self._measure_seeds(comparison)
         changes = self._edge_changes(comparison)
-        now = agreement(comparison, changes)
-        first = at(spread.scores, 0) if spread is not None else None
-        short = summarise_changes(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
+        now = measure_agreement(comparison, changes)
+        first = pick_layer(spread.scores, 0) if spread is not None else None
+        by_chance = first is not None and not is_below(now.scores[0], first)
         self._numbers.html = (
             draw_verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
-            + short
+            + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(now, spread)
             + draw_coherence(comparison, spread)
         )
 
-    def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
-        """Return how far seeds of one model differ, as far as that is known, and the sentence about them."""
-        found, threshold = self._known_seeds(comparison), self._threshold(comparison)
-        if found is None:
+    def _measure_seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
+        """Return the differences between seeds of one model, if they are known, and the sentence about them."""
+        baseline, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
+        if baseline is None:
             return None, ""
-        if self._spread is None or self._spread[:2] != (found, threshold):
-            self._spread = (found, threshold, spread_of(found.comparisons, threshold))
-        return self._spread[2], found.sentence
+        if self._spread is None or self._spread[:2] != (baseline, threshold):
+            self._spread = (baseline, threshold, measure_seeds(baseline.comparisons, threshold))
+        return self._spread[2], baseline.sentence
 
-    def _known_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
-        """Return the seeds of two runs, once they have been looked for."""
+    def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
+        """Return the seeds to compare two runs with, once they have been searched."""
         if comparison is None or self._baseline is None:
             return None
-        of, found = self._baseline
-        return found if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
+        of, baseline = self._baseline
+        return baseline if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
-        spread, _ = self._seeds(comparison)
+        spread, _ = self._measure_seeds(comparison)
         floors = spread.floors if spread is not None else ()
         listing = table.PairListing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
         self._table.html = table.draw_pair_table(comparison, listing)
@@ -312,18 +309,18 @@ class ComparePage:
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
+            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn_pairs)
             if selected
             else pair.NOTHING
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
-        changes, request = self._edge_changes(comparison), self._cut(comparison)
+        changes, request = self._edge_changes(comparison), self._choose_cut(comparison)
         drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
-        self._order, self._drawn = drawn.order, drawn.pairs
+        self._order, self._drawn_pairs = drawn.order, drawn.pairs
         self._offer.html = draw_more_offer(None if drawn.changes else _find_threshold(comparison, request))
-        pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
-        for side, svg in pictures.items():
+        svgs: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
+        for side, svg in svgs.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
         classes = list_shared_classes(comparison)
@@ -340,14 +337,14 @@ class ComparePage:
     def _draw_settings(self) -> None:
         request = compare_requests.read_request(self._context)
         one, two = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
-        self._settings.visible = one is not None and two is not None  # an empty card is a thin line
+        self._settings.visible = one is not None and two is not None  # an empty card would be a thin line
         if one is None or two is None:
             self._settings.html = ""
         else:
             self._settings.html = head.draw_settings(
                 one,
                 two,
-                (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
+                (self._context.feed.get_latest_values(one.number), self._context.feed.get_latest_values(two.number)),
                 identical=self._view.identical == "shown",
             )
 
@@ -356,37 +353,13 @@ class ComparePage:
     def _on_tree_message(self, side: Side, message: Message) -> None:
         self._on_message(message | {"side": side})
 
-    def _on_message(self, message: Message) -> None:
-        self._requests.handle(message)
-
-    def _resize(self, message: Message) -> None:
-        aspect = read_aspect(message, self._aspect)
-        if aspect is None:
-            return
-        side = message.get("side")
-        if side in ("a", "b") and message.get("here") != len(self._trees[side].svg):
-            self._send_again()
-        if aspect != self._aspect:
-            self._aspect = aspect
-            if self._comparison is not None:
-                self._draw_trees(self._comparison, self._selected(self._comparison))
-
-    def _send_again(self) -> None:
-        """Send everything once more, changed by a blank so that it counts as new."""
-        for tree in self._trees.values():
-            tree.svg += " "
-        boards = (self._head, self._numbers, self._table, self._pair, self._legend, self._offer, self._edges)
-        for board in (*boards, self._settings):
-            board.html += " "
+    def _draw_again(self) -> None:
+        if self._comparison is not None:
+            self._draw_trees(self._comparison, self._find_selected(self._comparison))
 
 
 def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:
     """Return the highest threshold at which edges of either side are shown."""
     sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
-    found = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
-    return max((each for each in found if each is not None), default=None)
-
-
-def _read_nodes(hierarchy: Hierarchy, identities: tuple[str, ...]) -> tuple[Node, ...]:
-    nodes = (parse_identity(text) for text in identities)
-    return tuple(node for node in nodes if node is not None and hierarchy.has(node))
+    thresholds = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
+    return max((each for each in thresholds if each is not None), default=None)

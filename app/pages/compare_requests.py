@@ -1,16 +1,22 @@
-"""The requests of the compare page: reading outside the session's thread, and the effects of messages."""
+"""The requests of the compare page: reading in other threads, and the effects of messages."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from app.analysis.comparison import Comparison, Side, other
+from app.analysis.comparison import Comparison, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
-from app.analysis.seeds import JudgedPair, judged_pair
+from app.analysis.partners import (
+    are_equally_trained,
+    choose_partner,
+    differ_only_in_seed,
+    list_decisions,
+    list_seed_pairs,
+)
+from app.analysis.seeds import JudgedPair, judge_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.requests import PageRequests, list_moments
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
@@ -26,7 +32,7 @@ from store.run_rows import RunRow
 
 
 class ComparisonRequest(NamedTuple):
-    """Two snapshots: of the run that is compared with (``a``) and of the run looked at (``b``); 0 is live."""
+    """Two snapshots: of the reference run (``a``) and of the run on screen (``b``); snapshot 0 is the newest."""
 
     run_a: int
     snapshot_a: int
@@ -35,7 +41,7 @@ class ComparisonRequest(NamedTuple):
 
 
 class FetchedComparison(NamedTuple):
-    """A comparison, None with a sentence when there is none, and the moments one may choose on either side."""
+    """A comparison, or None with a sentence why, and the snapshots that can be chosen on either side."""
 
     request: ComparisonRequest
     comparison: Comparison | None
@@ -45,9 +51,9 @@ class FetchedComparison(NamedTuple):
 
 
 class SeedBaseline(NamedTuple):
-    """Pairs of runs that differ in their seed only, which show what chance does; none with a sentence why.
+    """Pairs of runs that differ only in their seed, which show the effect of chance; a sentence if there are none.
 
-    ``judged`` is how well the two runs on screen predict held-out words, compared with those pairs.
+    ``judged`` compares how well the two runs on screen predict held-out words with these pairs.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -56,36 +62,33 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """Return what the view asks for; run 0 where there is nothing to compare with."""
+    """Return the request of the view; run 0 where there is nothing to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
     if not partner and row is not None:
-        usual = usual_partner(row, context.feed.runs())
+        usual = choose_partner(row, context.feed.runs())
         partner = usual.number if usual else 0
     return ComparisonRequest(partner, view.partner_snapshot, view.run, view.snapshot)
 
 
-def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedComparison:
+def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedComparison:
     """Fetch both hierarchies and match them; waits for the store, and for the matching."""
-    a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
-    b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
-    found = partial(
-        FetchedComparison, moments_a=list_moments(context, asked.run_a), moments_b=list_moments(context, asked.run_b)
-    )
+    a = context.feed.hierarchy(request.run_a, request.snapshot_a or None)
+    b = context.feed.hierarchy(request.run_b, request.snapshot_b or None)
+    moments = list_moments(context, request.run_a), list_moments(context, request.run_b)
     if a is None or b is None:
-        return found(
-            asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot; choose another one."
-        )
+        missing = request.run_a if a is None else request.run_b
+        return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *moments)
     try:
-        return found(asked, compare_hierarchies(context, a, b), "")
+        return FetchedComparison(request, compare_hierarchies(context, a, b), "", *moments)
     except ValueError as error:
-        return found(asked, None, str(error))
+        return FetchedComparison(request, None, str(error), *moments)
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two hierarchies, respecting the decisions of analysts; from memory when it was done before."""
-    return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
+    """Match two hierarchies, respecting the decisions of analysts; the result is cached."""
+    return context.feed.comparisons.get(a, b, list_decisions(context.db, a.run, b.run))
 
 
 def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
@@ -94,36 +97,36 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
     one, two = rows.get(shown.a.run), rows.get(shown.b.run)
     if one is None or two is None:
         return SeedBaseline((), "")
-    found, named, seeds = [], [], []
-    for own, twin in seed_pairs(one, two, rows.values()):
+    comparisons, named, seeds = [], [], []
+    for own, twin in list_seed_pairs(one, two, rows.values()):
         here = shown.a if own is one else shown.b if own is two else _find_nearest(context, own, shown.b.minibatch)
         there = _find_nearest(context, twin, here.minibatch) if here is not None else None
         if here is not None and there is not None:
-            found.append(compare_hierarchies(context, here, there))
+            comparisons.append(compare_hierarchies(context, here, there))
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
-    alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
+    alone = differ_only_in_seed(one, two) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(named, two.number, alone=alone)
-    context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
-    return SeedBaseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
+    context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seeds for row in pair}))
+    return SeedBaseline(tuple(comparisons), sentence, judge_pair(one, two, seeds, context.feed.get_latest_values))
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.list_snapshots(context.db, run.number)
-    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
-    if row is None or not as_far(row.minibatch, minibatch):
+    rows = snapshots.list_snapshots(context.db, run.number)
+    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    if row is None or not are_equally_trained(row.minibatch, minibatch):
         return None
     return context.feed.hierarchy(run.number, row.number)
 
 
-def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
+def explain_waiting(context: Context, request: ComparisonRequest) -> str:
     """Explain what is being read, or why there is nothing to compare."""
-    row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
+    row, partner = context.feed.run(request.run_b), context.feed.run(request.run_a)
     if row is None:
-        return explain_missing_run(asked.run_b)
-    if partner is None and asked.run_a:
-        return f"There is no run {asked.run_a} in this store; choose another one as A."
+        return explain_missing_run(request.run_b)
+    if partner is None and request.run_a:
+        return f"There is no run {request.run_a} in this store; choose another one as A."
     if partner is None:
         return (
             "There is only one run yet. Train another one (another seed, other widths, another model), "
@@ -133,11 +136,11 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
         if context.feed.latest(run.number) is None:
             return explain_no_topics(run.number, context.feed.state(run.number), run.message)
     size = "{:,} topics of run {}"
-    report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
-    return f"Reading two snapshots and matching {report} …"
+    sizes = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
+    return f"Reading two snapshots and matching {sizes} …"
 
 
-SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
+SIDE_OF: dict[str, Side] = {"run": "b", "partner": "a"}
 SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
@@ -153,13 +156,13 @@ class CompareCallbacks(NamedTuple):
     resize : (message) -> None
         The window of a tree has another size.
     cut : (comparison) -> CompareCut
-        What of it the trees show.
+        The part of it that the trees show.
     picture : () -> ComparePicture or None
         Both trees as they are on screen, in the colours of paper.
     window : TreeView
         Hands files to the visitor.
     seeds : () -> SeedBaseline or None
-        How far two seeds lie apart, as far as that is known of the comparison on screen.
+        The differences between two seeds, if they are known for the comparison on screen.
     """
 
     comparison: Callable[[], Comparison | None]
@@ -174,23 +177,44 @@ class CompareCallbacks(NamedTuple):
 class CompareRequests(PageRequests[CompareCallbacks]):
     """The requests of the compare page."""
 
+    text_fields: ClassVar = {
+        "snapshot-a": "partner_snapshot",
+        "snapshot-b": "snapshot",
+        "sort": "sort",
+        "listed": "listed",
+        "label": "label",
+    }
+
+    def __init__(self, context: Context, callbacks: CompareCallbacks) -> None:
+        super().__init__(context, callbacks)
+        self._actions = {
+            "run-a": lambda _, value: self._choose(value, partner=True),
+            "run-b": lambda _, value: self._choose(value, partner=False),
+            "swap": lambda *_: self._swap(),
+            "identical": lambda *_: self._switch("identical"),
+            "popular": lambda *_: self._put(roots=(), partner_roots=()),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
+            "more": lambda *_: self._put(most=2 * self._view.most),
+            "save": lambda _, value: self._save(value),
+        }
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
-        action, value = message["do"], str(message.get("value", ""))
+        action = message["do"]
+        if action not in self._topic_actions:
+            super().handle(message)
+            return
         comparison, side = self._callbacks.comparison(), message.get("side")
-        if action in self._on_topic:
-            node = parse_identity(str(message.get("id", "")))
-            if comparison is None or side not in ("a", "b"):
-                return
-            if node is not None and comparison.hierarchy(side).has(node):
-                self._on_topic[action](comparison, side, node, value)
-            elif action == "select":
-                self._view.topic = 0
-        elif action in self._on_anything:
-            self._on_anything[action](message, value)
+        if comparison is None or side not in ("a", "b"):
+            return
+        node = parse_identity(str(message.get("id", "")))
+        if node is not None and comparison.hierarchy(side).has(node):
+            self._topic_actions[action](comparison, side, node, str(message.get("value", "")))
+        elif action == "select":
+            self._view.topic = 0
 
     @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
+    def _topic_actions(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
         return {
             "select": lambda _, side, node, __: self._select(side, node),
             "root": self._root,
@@ -198,26 +222,6 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             "rename": self._rename,
             "match": self._match,
             "unmatch": self._unmatch,
-        }
-
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
-        return {
-            "run-a": lambda _, value: self._choose(value, partner=True),
-            "run-b": lambda _, value: self._choose(value, partner=False),
-            "snapshot-a": lambda _, value: self._put_text("partner_snapshot", value),
-            "snapshot-b": lambda _, value: self._put_text("snapshot", value),
-            "swap": lambda *_: self._swap(),
-            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "sort": lambda _, value: self._put_text("sort", value),
-            "listed": lambda _, value: self._put_text("listed", value),
-            "identical": lambda *_: self._switch("identical"),
-            "popular": lambda *_: self._put(roots=(), partner_roots=()),
-            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
-            "more": lambda *_: self._put(most=2 * self._view.most),
-            "size": lambda message, _: self._callbacks.resize(message),
-            "label": lambda _, value: self._put_text("label", value),
-            "save": lambda _, value: self._save(value),
         }
 
     def _select(self, side: Side, node: Node) -> None:
@@ -229,17 +233,17 @@ class CompareRequests(PageRequests[CompareCallbacks]):
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # at which the roots are visible
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         cut = self._callbacks.cut(comparison)
         before = pair_roots(comparison, cut)[side]
-        shown = reveal_topic(
+        choice = reveal_topic(
             comparison.hierarchy(side), TreeChoice(before, cut.threshold, cap=cut.cap, light=True), node
         )
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
-        roots[side] += shown.roots[len(before) :]
+        roots[side] += choice.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
         self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
 
@@ -248,27 +252,23 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             return
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
-        else:  # what it is compared with stays, also when it was the usual one
-            asked = read_request(self._context)
-            stays = asked.run_a if asked.run_a != int(value) else 0
-            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
+        else:  # the reference run stays, even if it was the default one
+            request = read_request(self._context)
+            partner_run = request.run_a if request.run_a != int(value) else 0
+            self._put(run=int(value), partner=partner_run, **ANOTHER_RUN)
 
     def _swap(self) -> None:
-        view, asked = self._view, read_request(self._context)
-        if not asked.run_a:
+        view, request = self._view, read_request(self._context)
+        if not request.run_a:
             return
         self._put(
-            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
-            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
-            side=SIDE_NAMES[other(SIDES[view.side])], closed=(), overlay=(),
+            run=request.run_a, snapshot=request.snapshot_a, roots=view.partner_roots,
+            partner=request.run_b, partner_snapshot=request.snapshot_b, partner_roots=view.roots,
+            side=SIDE_NAMES[get_other_side(SIDE_OF[view.side])], closed=(), overlay=(),
         )  # fmt: skip
 
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._put(threshold=threshold)
-
     def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        there = comparison.hierarchy(other(side))
+        there = comparison.hierarchy(get_other_side(side))
         partner = None if value == "none" else parse_identity(value)
         if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
             return

@@ -28,7 +28,7 @@ _visitors: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
 
 def ask_before_changes(document: Any, only_looks: Callable[[], bool]) -> None:
-    """Have the components of a document ask ``only_looks()`` before they pass on a request for a change."""
+    """Have the components of a document call ``only_looks()`` before they pass on a request for a change."""
     _visitors[document] = only_looks
 
 
@@ -38,7 +38,7 @@ def list_refused() -> list[str]:
 
 
 def find_visitor() -> Callable[[], bool]:
-    """Return the function that says whether the visitor of the current document only looks."""
+    """Return the function that returns True if the visitor of the current document is a viewer."""
     document = pn.state.curdoc
     return _visitors.get(document, _allow_changes) if document is not None else _allow_changes
 
@@ -52,7 +52,7 @@ Message = dict[str, Any]
 
 
 class Component(JSComponent):
-    """Browser code from ``assets/js``, and the way of its messages into Python.
+    """Browser code from ``assets/js``, whose messages are passed on to Python.
 
     A subclass names its file in ``_bundle``.
 
@@ -76,7 +76,7 @@ class Component(JSComponent):
         self._handler = on_message
 
     def _handle_msg(self, data: Any) -> None:
-        """Hear a message, as soon as the page is open: what is changed on the server before that gets lost.
+        """Pass a message on, as soon as the page is open: changes on the server before that would get lost.
 
         The check of the role uses nothing that the browser can set.
         """
@@ -108,9 +108,9 @@ class Board(Component):
     Parameters
     ----------
     html : str
-        What to show.  Words of users must have gone through :func:`html.escape`.
+        The content.  Texts of users must be escaped by :func:`html.escape`.
     refused : list of str
-        Requests whose buttons are shown disabled, with the reason ``why``; the server does not hear them either.
+        Requests whose buttons are shown disabled, with the reason ``why``; the server ignores them too.
     on_message : (message) -> None
         Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
     """
@@ -130,23 +130,23 @@ class Board(Component):
             super()._handle_msg(data)
 
 
-_LEAST_PIXELS = 50  # pixels; a smaller window is one that is about to come or go
+_LEAST_PIXELS = 50  # a smaller window is about to appear or disappear
 _ASPECTS = (0.6, 2.6)
 _ALIKE = 0.12  # share by which a window may change before its tree is drawn again
 _TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
 class TreeView(Component):
-    """Pan, zoom, hover, fold and walk through a tree.
+    """The window of a tree: pan, zoom, hover, fold and walk through it.
 
     Parameters
     ----------
     svg : str
-        What `draw` wrote with the live theme; empty while there is nothing to show.
+        The picture in the live theme; empty while there is nothing to show.
     selected : str
         Identity of the chosen topic, or "".
     group : str
-        Trees of one page with the same group move, zoom and light up together; "" is alone.
+        Trees of one page with the same group move, zoom and light up together; "" for a tree that is alone.
     note : str
         The sentence shown instead of an empty picture.
     on_message : (message) -> None
@@ -179,9 +179,9 @@ class TreeView(Component):
 
 
 def read_aspect(message: Message, before: float) -> float | None:
-    """Width over height to draw a tree for, of a message that tells the size of its window.
+    """Read the ratio of width to height of a tree's window from a message with its size.
 
-    That of ``before`` while the window is nearly the same; None of a message that makes no sense.
+    Return ``before`` while the window has nearly the same shape; None for a message that makes no sense.
     """
     width, height = message.get("width"), message.get("height")
     if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < _LEAST_PIXELS:

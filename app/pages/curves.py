@@ -1,4 +1,4 @@
-"""The curves of the pages Watch and Compare: figures made once per session and streamed into."""
+"""The curves of the pages Watch and Compare: figures made once per session, whose sources get new points."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -28,21 +28,49 @@ CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self"
 
 
 class CurveStreams:
-    """The points that the sources of figures hold, brought up to date with histories."""
+    """The histories of runs, fetched where they are not in memory, and the points that sources of figures hold of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    context : Context
+    stream, retry : () -> None
+        Called when a history has come, to bring the sources up to date, and when one could not be read.
+    """
+
+    def __init__(self, context: Context, stream: Callable[[], None], retry: Callable[[], None]) -> None:
+        self._context = context
+        self._stream = stream
+        self._retry = retry
+        self._pending: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
 
-    def bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
-        """Stream what a source lacks, or replace its data when it holds something else or too much."""
+    def fetch(self, runs: Iterable[int]) -> None:
+        """Fetch the histories of runs that are not, or no longer, in memory."""
+        feed = self._context.feed
+        for number in runs:
+            if feed.get_cached_history(number) is None and feed.run(number) is not None and number not in self._pending:
+                self._pending.add(number)
+                receive, fail = partial(self._receive, number), partial(self._fail, number)
+                self._context.later(partial(feed.history, number), receive, fail)
+
+    def _receive(self, number: int, _: History | None) -> None:
+        self._pending.discard(number)
+        self._stream()
+
+    def _fail(self, number: int) -> None:
+        self._pending.discard(number)
+        self._retry()
+
+    def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
+        """Add the points that a source lacks, or replace its data when it holds another series or too many points."""
         epoch, shown = self._shown.get(key, (0, 0))
         if history is None:
             if epoch:
                 source.data = {column: [] for column in source.data}
                 self._shown[key] = (0, 0)
             return
-        known = history.length(name, layer)
-        if epoch == history.epoch and known == shown:
+        length = history.length(name, layer)
+        if epoch == history.epoch and length == shown:
             return
         fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
         part = history.after(name, layer, 0 if fresh else shown)
@@ -56,7 +84,7 @@ class CurveStreams:
 
 
 class WatchCurves:
-    """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
+    """The charts of point perplexity of the chosen runs, and of step sizes, speed and rarer measures of the run itself.
 
     Parameters
     ----------
@@ -76,10 +104,9 @@ class WatchCurves:
         shared = self._steps.figure.x_range
         self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
-        self._streams = CurveStreams()
+        self._streams = CurveStreams(context, self._receive, self._receive)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
-        self._asked: set[int] = set()
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
         self._phases: tuple[int, ...] = ()
@@ -109,25 +136,17 @@ class WatchCurves:
             chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes, self._phases = (), ()
-        request = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
-        self._runs = tuple(number for number in request if feed.run(number) is not None)
+        numbers = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in numbers if feed.run(number) is not None)
         self.draw_head()
         self.stream()
 
-    def _take(self, number: int) -> None:
-        self._asked.discard(number)
+    def _receive(self) -> None:
         self.stream()
         self._arrived()
 
-    def _ask(self, number: int) -> None:
-        """Fetch the history of a run that is not, or no longer, in memory."""
-        if number not in self._asked:
-            self._asked.add(number)
-            take = partial(self._take, number)
-            self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
-
     def draw_head(self) -> None:
-        """Draw which runs are shown, and which could be."""
+        """Draw the list of runs that are shown, and of those that can be added."""
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
@@ -144,23 +163,23 @@ class WatchCurves:
         )
         title = find_estimate_name(run, POINT).capitalize()
         self._head.html = kpis.draw_card_head(title, axis) + chooser + note
-        self._wait()
+        self._draw_waiting()
 
-    def _wait(self) -> None:
-        """Show in every chart without a curve what it is waiting for."""
+    def _draw_waiting(self) -> None:
+        """Show a sentence in every chart that has no curve yet."""
         number = self._runs[0] if self._runs else 0
-        if self._context.feed.known_history(number) is None:
+        if self._context.feed.get_cached_history(number) is None:
             sentence = "Reading the points of this run …"
         elif self._context.feed.state(number) in ("queued", "running"):
             sentence = "The curve begins with the second evaluation."
         else:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
-            card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
+            card.wait(_SWEPT if card is self._cards[1] and self._has_only_sweeps() else sentence)
 
-    def _swept(self) -> bool:
-        """Return whether the run has made steps of which none had a size: sweeps of all documents."""
-        history = self._own_history()
+    def _has_only_sweeps(self) -> bool:
+        """Return whether all steps of the run so far are sweeps over all documents, which have no step sizes."""
+        history = self._get_history()
         stepped = history is not None and history.length("active_topics", 1) > 1
         return stepped and history is not None and not history.layers("step_size_mean")
 
@@ -170,73 +189,71 @@ class WatchCurves:
         if has and name not in self._rare:
             own = self._context
             chart = curves.make_rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
-            part = f" on {find_part(run)} documents" if name == "label_error" and (run := self._own_run()) else ""
+            part = f" on {find_part(run)} documents" if name == "label_error" and (run := self._get_run()) else ""
             self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title + part), chart)
             self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
         if name in self._rare:
             card = self._rare[name]
             card.page.visible = has
-            self._streams.bring((name,), card.chart.sources[0], history, name)
+            self._streams.update((name,), card.chart.sources[0], history, name)
 
     def report_heldout(self, documents: int) -> None:
-        """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
+        """Set the number of held-out documents of the corpus, for the label until the run reports its own number."""
         self._heldout = documents
-        self._label(self._own_history())
+        self._set_label(self._get_history())
 
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
         """Draw the changes of the run's structure as vertical lines on the curves over time."""
         events = list(happened)
         self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
-        self._mark()
+        self._mark_changes()
 
-    def _mark(self) -> None:
-        history = self._own_history()
+    def _mark_changes(self) -> None:
+        history = self._get_history()
         known = history.after("tokens_per_second") if history else None
         for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
             changes = [*self._changes, *((at, words) for at in self._phases)]
-            found = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+            marks = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark_changes(chart, [self._label_mark(mark, known, words) for mark in marks] if known else [])
 
-    def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
+    def _label_mark(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
         """Return the mark with its words next to it, where the curve extends far enough for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
-        return mark._replace(label=_break_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
+        return mark._replace(label=_break_lines(words)) if mark.words == words and here <= LEFT_OF_WORDS * end else mark
 
     def _shade_burn_in(self, history: History | None) -> None:
-        """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
-        known = history.after("point_perplexity") if history else None
-        until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
-        if known is None or until is None or until == known.minibatches[0]:
+        """Shade the curve of the run itself from its start to the first point near the lowest so far."""
+        points = history.after("point_perplexity") if history else None
+        until = find_burn_in(points.curve()) if points and len(points.value) >= LEAST_SHADED else None
+        if points is None or until is None or until == points.minibatches[0]:
             curves.shade_burn_in(self._perplexity, None)
             return
-        moments = curves.locate_changes([(until, "")], known.minibatches, known.documents, known.seconds)
+        moments = curves.locate_changes([(until, "")], points.minibatches, points.documents, points.seconds)
         curves.shade_burn_in(self._perplexity, moments[0])
 
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
         feed = self._context.feed
-        for number in self._runs:
-            if feed.known_history(number) is None and feed.run(number) is not None:
-                self._ask(number)
+        self._streams.fetch(self._runs)
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
-            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
-        history = self._own_history()
-        self._streams.bring(("rate",), self._rate.sources[0], history, "tokens_per_second")
+            history = feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
+            self._streams.update(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
+        history = self._get_history()
+        self._streams.update(("rate",), self._rate.sources[0], history, "tokens_per_second")
         for name in curves.RARE:
             self._show_rare(name, history)
         self._stream_steps(history)
-        self._mark()
+        self._mark_changes()
         self._shade_burn_in(history)
-        self._label(history)
-        self._wait()
+        self._set_label(history)
+        self._draw_waiting()
 
     def _stream_steps(self, history: History | None) -> None:
-        found = history.layers("step_size_mean") if history else []
-        run = self._own_run()
+        known = history.layers("step_size_mean") if history else []
+        run = self._get_run()
         n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
         if n_layers != self._layers:
             self._layers = n_layers
@@ -246,10 +263,10 @@ class WatchCurves:
             )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
-            self._streams.bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+            self._streams.update(("step", place), source, history if layer in known else None, "step_size_mean", layer)
 
-    def _label(self, history: History | None) -> None:
-        run = self._own_run()
+    def _set_label(self, history: History | None) -> None:
+        run = self._get_run()
         if run is None:
             return
         measured = history.last("evaluation_documents") if history else None
@@ -259,11 +276,11 @@ class WatchCurves:
         if self._perplexity.figure.yaxis[0].axis_label != label:
             self._perplexity.figure.yaxis[0].axis_label = label
 
-    def _own_run(self) -> RunRow | None:
+    def _get_run(self) -> RunRow | None:
         return self._context.feed.run(self._runs[0]) if self._runs else None
 
-    def _own_history(self) -> History | None:
-        return self._context.feed.known_history(self._runs[0]) if self._runs else None
+    def _get_history(self) -> History | None:
+        return self._context.feed.get_cached_history(self._runs[0]) if self._runs else None
 
     def _on_head(self, message: Message) -> None:
         view = self._context.view
@@ -309,13 +326,13 @@ def _make_title(text: str) -> Board:
 
 
 class _CurveCard:
-    """A chart under its head; in place of the chart stands a sentence until there is a curve."""
+    """A chart under its head; a sentence takes the place of the chart until there is a curve."""
 
     def __init__(self, head: Viewable, chart: curves.Chart) -> None:
         self.chart = chart
-        self._wait = Board()
+        self._notice = Board()
         self.page = pn.Column(
-            head, self._wait, css_classes=["tp-card"], stylesheets=[CARD], styles=CARD_STYLE, margin=0
+            head, self._notice, css_classes=["tp-card"], stylesheets=[CARD], styles=CARD_STYLE, margin=0
         )
 
     def add_figure(self) -> None:
@@ -324,13 +341,13 @@ class _CurveCard:
 
     def wait(self, sentence: str) -> None:
         """Show the chart if it has a curve, or else the sentence."""
-        drawn = self.chart.figure.visible = self.chart.drawn
+        has_curve = self.chart.figure.visible = self.chart.has_curve
         look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
-        self._wait.html = "" if drawn else f"<p {look}>{sentence}</p>"
+        self._notice.html = "" if has_curve else f"<p {look}>{sentence}</p>"
 
 
 class CompareCurves:
-    """A figure made once; its two sources are streamed into.
+    """A figure made once, whose two sources get the new points of two runs.
 
     Parameters
     ----------
@@ -342,8 +359,7 @@ class CompareCurves:
         self._head = Board(on_message=self._on_message)
         self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
-        self._asked: set[int] = set()  # runs whose history is being fetched
-        self._streams = CurveStreams()
+        self._streams = CurveStreams(context, self._stream, lambda: self._streams.fetch(self._runs))
         self.page = pn.Column(
             self._head,
             pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
@@ -360,52 +376,38 @@ class CompareCurves:
         self._chart.use_axis(self._context.view.axis)
         self._chart.grow(max(1, len(self._runs)))
         self._stream()
-        for number in self._runs:
-            if feed.known_history(number) is None and number not in self._asked:
-                self._asked.add(number)
-                again = partial(self._failed, number, run_a, run_b)
-                self._context.later(partial(feed.history, number), partial(self._take, number), again)
-
-    def _take(self, number: int, _: History | None) -> None:
-        self._asked.discard(number)
-        self._stream()
-
-    def _failed(self, number: int, run_a: int, run_b: int) -> None:
-        """Ask again for what could not be read, as long as the same two are shown."""
-        self._asked.discard(number)
-        if {run_a, run_b} >= {*self._runs}:
-            self.choose(run_a, run_b)
+        self._streams.fetch(self._runs)
 
     def _stream(self) -> None:
-        """Bring both curves up to date with what is in memory."""
+        """Bring both curves up to date with the histories in memory."""
         for place, source in enumerate(self._chart.sources):
-            known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.bring((place,), source, known, "point_perplexity")
-        self._chart.dot_singles()
+            history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
+            self._streams.update((place,), source, history, "point_perplexity")
+        self._chart.show_single_points()
         self._draw_head()
 
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag}{row.number} · {name_run(row)}{self._lack(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {name_run(row)}{self._note_missing(row.number)}", colour, dash)
             for tag, row, colour, dash in looks
         ]
         axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
-        said = dict.fromkeys(describe_protocol(row) for row in rows)
+        protocols = dict.fromkeys(describe_protocol(row) for row in rows)
         tip = (
             "; ".join(f"run {row.number}: {describe_protocol(row)}" for row in rows)
-            if len(said) > 1
-            else next(iter(said), "")
+            if len(protocols) > 1
+            else next(iter(protocols), "")
         )
         titles = {find_estimate_name(row, POINT) for row in rows}
         title = titles.pop() if len(titles) == 1 else ESTIMATE_NAMES[POINT]
         self._head.html = kpis.draw_card_head(title.capitalize(), axis, tip) + kpis.draw_legend(entries)
 
-    def _lack(self, number: int) -> str:
+    def _note_missing(self, number: int) -> str:
         """Return a note for a run without a curve."""
-        known = self._context.feed.known_history(number)
-        return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
+        history = self._context.feed.get_cached_history(number)
+        return ", no point yet" if history is not None and not history.length("point_perplexity") else ""
 
     def _on_message(self, message: Message) -> None:
         match message:

@@ -7,12 +7,25 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import parse_identity
+from app.analysis.hierarchy import parse_identities, parse_identity
 from app.analysis.inference import MOST
 from app.live.ticks import Tick
-from app.pages import documents_requests
 from app.pages.components import Board, Message
-from app.pages.documents_requests import DocumentSearch
+from app.pages.documents_requests import (
+    DocumentKind,
+    DocumentSearch,
+    Failure,
+    Placement,
+    PlacementRequest,
+    Surroundings,
+    choose_documents,
+    find_kind,
+    find_neighbours,
+    must_compile_kernels,
+    place_document,
+    read_text,
+    try_work,
+)
 from app.pages.interpolation import Interpolation
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
@@ -38,7 +51,7 @@ def build_documents_page(context: Context) -> Viewable:
 
 
 class DocumentsPage:
-    """The page of one session; the pasted text lives here and nowhere else.
+    """The documents page of one session; a pasted text is kept here and nowhere else.
 
     Parameters
     ----------
@@ -49,14 +62,14 @@ class DocumentsPage:
         self._context = context
         self._view = context.view
         self._text = self._draft = self._title = ""
-        self._refused = ""  # why the file that was chosen last is not shown
-        self._kind = documents_requests.DocumentKind()
-        self._kind_of = 0  # the run of which that is known
-        self._inferred: documents_requests.Placement | None = None
-        self._asked: documents_requests.PlacementRequest | None = None
-        self._around: documents_requests.Surroundings | None = None
-        self._looking: documents_requests.Placement | None = None  # whose neighbours are being looked for
-        self._head, self._ask, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
+        self._refusal = ""  # why the file that was chosen last is not shown
+        self._kind = DocumentKind()
+        self._kind_run = 0  # the run whose kind that is
+        self._placement: Placement | None = None
+        self._request: PlacementRequest | None = None
+        self._surroundings: Surroundings | None = None
+        self._neighbours_of: Placement | None = None  # whose neighbours are being fetched
+        self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
@@ -67,7 +80,7 @@ class DocumentsPage:
         context.on_tick(self._on_tick)
         self._choose()
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_view(self, *events: Any) -> None:
         if self._view.page != "documents":
@@ -82,54 +95,52 @@ class DocumentsPage:
         if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
             return
         self._draw_head()
-        if self._asked is None or view.run in tick.labels:
+        if self._request is None or view.run in tick.labels:
             self._choose()
 
     def _choose(self) -> None:
-        """Show the chosen half of the page and begin what is missing in it."""
+        """Show the chosen half of the page and request what it lacks."""
         between = self._view.tab == BETWEEN
-        parts = [self._head, *(self._between.boards if between else (self._ask, self._answer))]
+        parts = [self._head, *(self._between.boards if between else (self._form, self._answer))]
         if list(self.page) != parts:
             self.page[:] = parts
         self._draw_head()
         if between:
             self._between.choose()
             return
-        self._look_at_kind()
+        self._fetch_kind()
         self._search.follow()
         self._draw_form()
-        request = self._requested()
+        request = self._make_request()
         if request is None:
-            self._inferred = self._asked = None
-            self._answer.html = self._nothing()
-        elif request != self._asked:
+            self._placement = self._request = None
+            self._answer.html = self._explain_nothing()
+        elif request != self._request:
             self._place(request)
         else:
             self._draw_answer()
-            self._look_around()
+            self._fetch_neighbours()
 
-    def _look_at_kind(self) -> None:
-        """Find out what the documents of the run are."""
+    def _fetch_kind(self) -> None:
+        """Fetch the kind of the run's documents."""
         run = self._view.run
-        if self._context.feed.run(run) is not None and run != self._kind_of:
-            self._kind_of, self._kind = run, self._kind._replace(some=())
-            self._context.later(
-                partial(documents_requests.find_kind, self._context, run), partial(self._take_kind, run)
-            )
+        if self._context.feed.run(run) is not None and run != self._kind_run:
+            self._kind_run, self._kind = run, self._kind._replace(some=())
+            self._context.later(partial(find_kind, self._context, run), partial(self._take_kind, run))
 
-    def _take_kind(self, run: int, kind: documents_requests.DocumentKind) -> None:
-        if run == self._kind_of:
+    def _take_kind(self, run: int, kind: DocumentKind) -> None:
+        if run == self._kind_run:
             self._kind = kind
             self._draw_form()
 
-    def _requested(self) -> documents_requests.PlacementRequest | None:
+    def _make_request(self) -> PlacementRequest | None:
         view = self._view
         if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
             return None
         if view.documents:
-            return documents_requests.PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
+            return PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
         if self._text.strip():
-            return documents_requests.PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
+            return PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
         return None
 
     def _has_snapshot(self) -> bool:
@@ -137,88 +148,75 @@ class DocumentsPage:
 
     # --------------------------------------------------------------- placing
 
-    def _place(self, request: documents_requests.PlacementRequest) -> None:
-        self._asked = request
-        self._say("Placing the document …")
+    def _place(self, request: PlacementRequest) -> None:
+        self._request = request
+        self._show_sentence("Placing the document …")
         self._context.later(
-            partial(documents_requests.try_work, documents_requests.must_compile_kernels, self._context, request.run),
-            partial(self._begin, request),
+            partial(try_work, must_compile_kernels, self._context, request.run), partial(self._begin_placing, request)
         )
 
-    def _begin(self, request: documents_requests.PlacementRequest, waits: bool | documents_requests.Failure) -> None:  # noqa: FBT001 - as computed
-        if request != self._asked:
+    def _begin_placing(self, request: PlacementRequest, waits: bool | Failure) -> None:  # noqa: FBT001 - as computed
+        if request != self._request:
             return
         if waits is True:
-            self._say(COMPILING)
+            self._show_sentence(COMPILING)
         elif not self._context.feed.places.opened:
-            self._say(LOADING)
-        start = self._context.in_turn if waits is True else self._context.later  # waiting blocks no other thread
-        start(
-            partial(documents_requests.try_work, documents_requests.place_document, self._context, request),
-            partial(self._placed, request),
-        )
+            self._show_sentence(LOADING)
+        start = self._context.in_turn if waits is True else self._context.later  # waiting must block no other thread
+        start(partial(try_work, place_document, self._context, request), partial(self._receive_placement, request))
 
-    def _placed(
-        self,
-        request: documents_requests.PlacementRequest,
-        inferred: documents_requests.Placement | documents_requests.Failure,
-    ) -> None:
-        if request != self._asked:
+    def _receive_placement(self, request: PlacementRequest, inferred: Placement | Failure) -> None:
+        if request != self._request:
             return
-        if isinstance(inferred, documents_requests.Failure):
-            self._say(escape(inferred.sentence))
+        if isinstance(inferred, Failure):
+            self._show_sentence(escape(inferred.sentence))
             return
-        self._inferred, self._around = inferred, None
+        self._placement, self._surroundings = inferred, None
         self._draw_head()
         self._draw_answer()
-        self._look_around()
+        self._fetch_neighbours()
 
-    def _look_around(self) -> None:
-        """Place the documents to compare with, a block at a time, while the page is shown."""
-        inferred = self._inferred
-        known = self._around is not None and self._around.nearest is not None
-        if inferred is None or inferred.answer.blank or known or self._looking is not None:
+    def _fetch_neighbours(self) -> None:
+        """Place documents to compare with, a block at a time, while the page is shown."""
+        inferred = self._placement
+        is_complete = self._surroundings is not None and self._surroundings.nearest is not None
+        if inferred is None or inferred.answer.blank or is_complete or self._neighbours_of is not None:
             return
-        self._looking = inferred
+        self._neighbours_of = inferred
         self._context.later(
-            partial(documents_requests.try_work, documents_requests.find_neighbours, self._context, inferred),
-            partial(self._looked, inferred),
+            partial(try_work, find_neighbours, self._context, inferred), partial(self._receive_neighbours, inferred)
         )
 
-    def _looked(
-        self,
-        inferred: documents_requests.Placement,
-        around: documents_requests.Surroundings | documents_requests.Failure,
-    ) -> None:
-        self._looking = None
-        if isinstance(around, documents_requests.Failure):
+    def _receive_neighbours(self, inferred: Placement, around: Surroundings | Failure) -> None:
+        self._neighbours_of = None
+        if isinstance(around, Failure):
             return
-        if inferred is not self._inferred:
-            self._look_around()
+        if inferred is not self._placement:
+            self._fetch_neighbours()
             return
-        self._around = around
+        self._surroundings = around
         self._draw_answer()
         if self._view.page == "documents" and self._view.tab != BETWEEN:
-            self._look_around()
+            self._fetch_neighbours()
 
     # --------------------------------------------------------------- drawing
 
-    def _say(self, sentence: str) -> None:
+    def _show_sentence(self, sentence: str) -> None:
         self._answer.html = _draw_card(sentence)
 
-    def _nothing(self) -> str:
+    def _explain_nothing(self) -> str:
         if self._context.feed.run(self._view.run) is None:
             return f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
         if not self._view.snapshot and not self._has_snapshot():
             return (
                 '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
             )
-        return _draw_card(self._refused) if self._refused else ""
+        return _draw_card(self._refusal) if self._refusal else ""
 
     def _draw_head(self) -> None:
         view, feed = self._view, self._context.feed
         between = view.tab == BETWEEN
-        hierarchy = self._between.hierarchy if between else self._inferred.hierarchy if self._inferred else None
+        hierarchy = self._between.hierarchy if between else self._placement.hierarchy if self._placement else None
         note = newer = ""
         if hierarchy is not None and hierarchy.run == view.run:
             note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
@@ -228,34 +226,31 @@ class DocumentsPage:
         self._head.html = form.draw_head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_form(self) -> None:
-        some = self._kind.some if self._requested() is None else ()
-        self._ask.html = form.draw_placing_form(self._draft, self._search.search, images=self._kind.images, some=some)
+        some = self._kind.some if self._make_request() is None else ()
+        self._form.html = form.draw_placing_form(self._draft, self._search.search, images=self._kind.images, some=some)
 
     def _draw_answer(self) -> None:
-        inferred = self._inferred
-        if inferred is None or inferred.request != self._asked:
+        inferred = self._placement
+        if inferred is None or inferred.request != self._request:
             return
-        found = inferred.answer
+        answer = inferred.answer
         trail = self._trail(inferred)
         columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
         phi = inferred.inference.mixtures
-        part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
-        parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
+        part = paths.compute_responsibilities(phi, answer.theta[: len(phi)], answer.words, columns)
+        parts = dict(zip(answer.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = draw_placed_document(
-            self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
+            self._context.feed.update_names(inferred.hierarchy), answer, trail, parts, self._draw_near(inferred)
         )
 
-    def _trail(self, inferred: documents_requests.Placement) -> tuple[Node, ...]:
+    def _trail(self, inferred: Placement) -> tuple[Node, ...]:
         """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
-        chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
-        deepest = len(inferred.inference.mixtures)
-        known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
-        return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
+        deepest, nodes = len(inferred.inference.mixtures), parse_identities(self._view.trail)
+        trail = tuple(node for node in nodes if inferred.hierarchy.has(node) and node.layer <= deepest)
+        return trail or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
-    def _near(self, inferred: documents_requests.Placement) -> str:
-        around = self._around or documents_requests.Surroundings(
-            0, min(inferred.inference.corpus.documents, MOST), None
-        )
+    def _draw_near(self, inferred: Placement) -> str:
+        around = self._surroundings or Surroundings(0, min(inferred.inference.corpus.documents, MOST), None)
         acts = [DocumentAction("document", "Place")]
         if inferred.answer.document >= 0:
             acts.append(DocumentAction("line", "Go between"))
@@ -273,13 +268,13 @@ class DocumentsPage:
             case {"do": "typed", "value": str(text)}:
                 self._draft = text
             case {"do": "place", "form": {"text": str(text)}}:
-                self._take(text, "")
+                self._take_text(text, "")
             case {"do": "file", "value": str(packed), "file": str(name)}:
                 self._take_file(packed, name, message.get("size"))
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._show(int(number))
             case {"do": "any"}:
-                work = partial(documents_requests.choose_documents, self._context, self._view.run, 1)
+                work = partial(choose_documents, self._context, self._view.run, 1)
                 self._context.later(work, lambda numbers: self._show(numbers[0]))
             case {"do": "find", "value": str(text)}:
                 self._search.find(text)
@@ -295,14 +290,14 @@ class DocumentsPage:
             case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
                 self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
             case {"do": "again"}:
-                self._asked = None
+                self._request = None
                 self._between.forget()
                 self._choose()
 
     def _show(self, document: int) -> None:
         self._view.param.update(documents=(document,), trail=())
 
-    def _take(self, text: str, title: str) -> None:
+    def _take_text(self, text: str, title: str) -> None:
         if not text.strip():
             self._context.notify("Paste a text first, or choose a file or a document of the corpus.", "info")
             return
@@ -311,7 +306,7 @@ class DocumentsPage:
 
     def _put(self, text: str, title: str, refused: str = "") -> None:
         """Show a text under its title, or why there is none, in place of what was there."""
-        self._text, self._title, self._refused = text, title, refused
+        self._text, self._title, self._refusal = text, title, refused
         if self._view.documents or self._view.trail:
             self._view.param.update(documents=(), trail=())
         else:
@@ -321,17 +316,17 @@ class DocumentsPage:
         if not packed and isinstance(size, int) and size > 0:
             self._refuse(f"{cut_excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
             return
-        work = partial(documents_requests.try_work, documents_requests.read_text, packed, name)
-        self._context.later(work, partial(self._take_read, name))
+        work = partial(try_work, read_text, packed, name)
+        self._context.later(work, partial(self._receive_text, name))
 
-    def _take_read(self, name: str, text: str | documents_requests.Failure) -> None:
-        if isinstance(text, documents_requests.Failure):
+    def _receive_text(self, name: str, text: str | Failure) -> None:
+        if isinstance(text, Failure):
             self._refuse(text.sentence)
         else:
-            self._take(text, name)
+            self._take_text(text, name)
 
     def _refuse(self, sentence: str) -> None:
-        """Say why a file is not placed, and show nothing of another document meanwhile."""
+        """Show why a file is not placed, and nothing of another document."""
         self._put("", "", escape(sentence))
         self._context.notify(sentence, "warning")
 

@@ -1,4 +1,4 @@
-"""The requests of the documents page: placing, searching and comparing outside the session's thread."""
+"""The requests of the documents page: placing, searching and comparing in other threads."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -11,11 +11,12 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
-from app.analysis.interpolation import telling_layer
-from app.analysis.topic_images import has_pictures, picture_uri
+from app.analysis.interpolation import find_telling_layer
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
-from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.readers.documents import read_contents
+from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context
@@ -30,7 +31,7 @@ PATHS = 8  # shown of a document
 FOUND = 8  # documents of a search
 NEAREST = 8
 SOME = 3  # documents to begin with
-DRAWN = 24  # documents among which two of different classes are looked for
+DRAWN = 24  # documents among which two of different classes are searched
 
 
 def read_text(packed: str, name: str) -> str:
@@ -39,7 +40,7 @@ def read_text(packed: str, name: str) -> str:
     Raises
     ------
     ValueError
-        When it is no text, there is none in it, or it cannot be read.
+        When it is not a text, is empty, or cannot be read.
     """
     text = _decode_text(base64.b64decode(packed), PurePath(name))
     if not text.strip():
@@ -70,7 +71,7 @@ class PlacementRequest(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """A placed document, and what it was placed with."""
+    """A placed document, with the hierarchy and the inference that placed it."""
 
     request: PlacementRequest
     hierarchy: Hierarchy
@@ -92,7 +93,7 @@ class LineEnds(NamedTuple):
     inference: DocumentInference
     placed: tuple[DocumentTopics, DocumentTopics]
     documents: tuple[Document, Document]
-    telling: int  # the highest layer that tells them apart
+    telling: int  # the highest layer that distinguishes them
 
 
 class DocumentKind(NamedTuple):
@@ -146,9 +147,9 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     """Place the two ends of a line."""
     run, snapshot, *numbers = request
     hierarchy, inference = _open_snapshot(context, run, snapshot)
-    one, other = inference.documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
+    one, other = inference.place_documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
     first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
-    telling = telling_layer(inference.mixtures, (one.theta, other.theta))
+    telling = find_telling_layer(inference.mixtures, (one.theta, other.theta))
     return LineEnds(request, hierarchy, inference, (one, other), (first, last), telling)
 
 
@@ -157,8 +158,8 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
     near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
-    found = _find_nearest(context, inferred, near) if near.ready else None
-    return Surroundings(near.done, len(near.numbers), found)
+    nearest = _find_nearest(context, inferred, near) if near.ready else None
+    return Surroundings(near.done, len(near.numbers), nearest)
 
 
 def search_documents(
@@ -166,58 +167,58 @@ def search_documents(
 ) -> tuple[int, list[ListedDocument]]:
     """Find documents of the corpus of a run by their words; return their number and the first of them.
 
-    The search ends where it is no longer ``request``.
+    The search ends when ``request()`` returns False.
     """
     row = runs.get_run(context.db, run)
-    total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
-    return total, _list_documents(context, row.corpus, found)
+    total, documents = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
+    return total, _list_documents(context, row.corpus, documents)
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
-    """Choose ``n`` documents (or all) of the corpus of a run by chance."""
+    """Choose ``n`` documents (or all) of the corpus of a run at random."""
     row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
 
 
 def choose_pair(context: Context, run: int) -> tuple[int, ...]:
-    """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
-    drawn = choose_documents(context, run, DRAWN)
-    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, drawn)
+    """Choose two documents of the corpus of a run at random, of different classes if possible."""
+    numbers = choose_documents(context, run, DRAWN)
+    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, numbers)
     different = (
         (one.number, other.number)
         for one, other in combinations(documents, 2)
         if one.label and other.label and one.label != other.label
     )
-    return next(different, drawn[:2])
+    return next(different, numbers[:2])
 
 
 def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
-    chosen = find_snapshot(context.db, run, snapshot)
-    inference = context.feed.places.inference(run, chosen.number)
-    hierarchy = context.feed.hierarchy(run, chosen.number)
+    row = find_snapshot(context.db, run, snapshot)
+    inference = context.feed.places.inference(run, row.number)
+    hierarchy = context.feed.hierarchy(run, row.number)
     if hierarchy is None:
-        raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
+        raise LookupError(f"snapshot {row.number} of run {run} is no longer there; choose another moment")
     return hierarchy, inference
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
-    given = read_new_text(request.text, inference.rules, request.title)
-    (placed,) = inference.texts([given.counted])
-    counted = given.counted
-    reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
-    spots = [WordSpan(*span) for span in counted.spans]
-    found = _make_answer(hierarchy, inference, placed, given.title, given.text, spots)
-    return found._replace(reading=reading)
+    document = read_new_text(request.text, inference.rules, request.title)
+    (topics,) = inference.place_texts([document.counted])
+    recount = document.counted
+    reading = TextReading(recount.tokens, recount.known, recount.stopped, recount.unknown, inference.rules.own)
+    spots = [WordSpan(*span) for span in recount.spans]
+    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spots)
+    return answer._replace(reading=reading)
 
 
 def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
-    (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
-    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
+    text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the marks fit
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
-    found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
-    return found._replace(document=number, label=document.label or "")
+    answer = _make_answer(hierarchy, inference, topics, document.title, text, spots)
+    return answer._replace(document=number, label=document.label or "")
 
 
 def _make_answer(
@@ -246,7 +247,7 @@ def _make_answer(
         rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
         paths=[
             paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
-            for path in inference.paths_of(placed.theta, PATHS)
+            for path in inference.find_paths(placed.theta, PATHS)
         ],
         classes=classes,
         above=placed.above,
@@ -254,11 +255,11 @@ def _make_answer(
 
 
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    neighbours = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
-    documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
-    listed = _list_documents(context, corpus, documents)
-    return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
+    documents = corpora.read_documents(context.db, corpus, [each.document for each in neighbours])
+    rows = _list_documents(context, corpus, documents)
+    return [row._replace(distance=each.distance) for row, each in zip(rows, neighbours, strict=True)]
 
 
 def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
@@ -277,19 +278,19 @@ def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[st
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
     counts = corpora.read_counts(context.db, corpus, numbers)
-    found = []
+    pictures = []
     for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)
         pixels[counts.words[begin:end]] = counts.values[begin:end]
-        found.append(picture_uri(row.image_shape, pixels))
-    return found
+        pictures.append(draw_picture_uri(row.image_shape, pixels))
+    return pictures
 
 
 _LONGEST = 200  # characters that are searched for
 
 
 class DocumentSearch:
-    """The search of one field in the corpus of the run looked at.
+    """The search field for documents in the corpus of the run on screen.
 
     Parameters
     ----------
@@ -307,25 +308,25 @@ class DocumentSearch:
         self.search = SearchState()
         self._context = context
         self._changed = changed
-        self._asked = (0, "")  # the run whose corpus was searched last, and for what
+        self._request = (0, "")  # the run whose corpus was searched last, and the text
 
     def find(self, text: str) -> None:
-        """Search for a text as it is typed; a search under way is given up."""
+        """Search for a text while it is typed; an earlier search is given up."""
         text = text[:_LONGEST]
-        asked = self._asked = (self._context.view.run, text)
+        request = self._request = (self._context.view.run, text)
         self.search = SearchState(text)
         self._changed()
         if text.strip():
-            work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
-            self._context.aside(work, partial(self._receive_results, asked))
+            work = partial(search_documents, self._context, *request, lambda: request == self._request)
+            self._context.aside(work, partial(self._receive_results, request))
 
     def follow(self) -> None:
-        """Search again where another run is looked at, whose corpus may be another with other numbers."""
+        """Search again when another run is on screen, because its corpus may be another one."""
         run, text = self._context.view.run, self.search.text
-        if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
+        if text.strip() and run != self._request[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _receive_results(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
-        if asked == self._asked:
-            self.search = SearchState(asked[1], *found)
+    def _receive_results(self, request: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
+        if request == self._request:
+            self.search = SearchState(request[1], *found)
             self._changed()

@@ -1,4 +1,4 @@
-"""The page where a run's topics are explored: list, tree, topic, all three one selection."""
+"""The page that explores a run's topics: list, tree and details with one selection."""
 
 from functools import partial
 from typing import Any
@@ -6,20 +6,26 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identities
 from app.export import trees
-from app.pages import explore_requests
-from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.components import Board, TreeView
 from app.pages.explore_requests import (
     ONLY_TREE,
     OWN_LAYER,
     ExploreCallbacks,
     ExploreRequests,
+    FetchedHierarchy,
     KeptTopic,
+    TopicDocuments,
+    explain_lonely_roots,
+    explain_threshold,
+    explain_waiting,
+    fetch_hierarchy,
+    find_documents,
     send_tree_file,
     split_tab,
 )
-from app.pages.requests import LatestRequest
+from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
@@ -27,7 +33,7 @@ from app.views.explore.detail import draw_column_topics, draw_missing_topic, dra
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined
+from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined_topics
 from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
 from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
@@ -39,7 +45,7 @@ _SHOWN = (
 )
 
 
-_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # what is cut out of the graph
+_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # choose what is drawn
 
 
 def build_explore_page(context: Context) -> Viewable:
@@ -47,8 +53,8 @@ def build_explore_page(context: Context) -> Viewable:
     return ExplorePage(context).page
 
 
-class ExplorePage:
-    """The page of one session: turns the view and the newest hierarchy into text, and clicks into the view.
+class ExplorePage(TreePage):
+    """The explore page of one session: it draws the view and the newest hierarchy, and turns clicks into the view.
 
     Parameters
     ----------
@@ -56,31 +62,30 @@ class ExplorePage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._view = context.view
-        self._hierarchy: Hierarchy | None = None  # with the words that are asked for
-        self._known: Hierarchy | None = None  # the same as all sessions have it
-        self._before: Hierarchy | None = None  # the snapshot shown until the newest came
+        board = partial(Board, on_message=self._on_message, sheets=["explore"])
+        self._controls = board(css_classes=["ex-top"])
+        self._list = board(css_classes=["ex-list"])
+        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=["explore"])
+        self._offer = board(css_classes=["ex-offer"])
+        self._detail = board(css_classes=["ex-side"])
+        self._foot = board(css_classes=["ex-foot"])
+        boards = (self._controls, self._list, self._offer, self._detail, self._foot)
+        super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
+        self._hierarchy: Hierarchy | None = None  # with the words that the visitor chose
+        self._original: Hierarchy | None = None  # the same as in the cache of all sessions
+        self._previous: Hierarchy | None = None  # the snapshot that was shown before the newest
         self._drawing: TreeDrawing | None = None
-        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
-        self._auto: tuple[Node, ...] = ()
-        self._aspect = WIDE
-        self._held = KeptTopic()
+        self._first_roots: tuple[Node, ...] = ()
+        self._kept_topic = KeptTopic()
         self._finding = SearchResult("")
-        self._documents = explore_requests.TopicDocuments(context)
+        self._documents = TopicDocuments(context)
         self._child = ""
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
-        sheets = ["explore"]
-        self._controls = Board(on_message=self._on_message, css_classes=["ex-top"], sheets=sheets)
-        self._list = Board(on_message=self._on_message, css_classes=["ex-list"], sheets=sheets)
-        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=sheets)
-        self._offer = Board(on_message=self._on_message, css_classes=["ex-offer"], sheets=sheets)
-        self._detail = Board(on_message=self._on_message, css_classes=["ex-side"], sheets=sheets)
-        self._foot = Board(on_message=self._on_message, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
             self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
@@ -91,54 +96,56 @@ class ExplorePage:
         if self._hierarchy is None:
             self._draw_nothing()
 
-    # --------------------------------------------------------- what is shown
+    # ------------------------------------------------------------ choices
 
     @property
     def choice(self) -> TreeChoice:
         """The part of the graph that is shown, from the view; a topic that was selected in the picture stays in it."""
         view = self._view
         choice = TreeChoice(
-            self._roots(),
-            self._threshold(),
+            self._list_roots(),
+            self._choose_threshold(),
             view.direction,
             view.part,
-            closed=_read_node_set(view.closed),
-            without=_read_node_set(view.hidden),
+            closed=frozenset(parse_identities(view.closed)),
+            without=frozenset(parse_identities(view.hidden)),
             cap=view.most,
             label=view.label,
             light=view.light == "shown",
         )
-        return choice if self._hierarchy is None else self._held.choice(self._hierarchy, choice)
+        return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
-    def _threshold(self) -> float:
+    def _choose_threshold(self) -> float:
         return choose_threshold(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
 
-    def _roots(self) -> tuple[Node, ...]:
+    def _list_roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
-        request = tuple(node for node in _read_nodes(self._view.roots) if self._hierarchy.has(node))
-        return request or self._auto
+        roots = tuple(node for node in parse_identities(self._view.roots) if self._hierarchy.has(node))
+        return roots or self._first_roots
 
-    def _selected(self) -> Node | None:
+    def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
         return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
 
-    def _selected_in_picture(self) -> Node | None:
-        selected = self._selected()
+    def _find_selected_in_picture(self) -> Node | None:
+        selected = self._find_selected()
         return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
 
-    def _missing(self, hierarchy: Hierarchy) -> Node | None:
+    def _find_missing(self, hierarchy: Hierarchy) -> Node | None:
         """Return the chosen topic, or a root of the link, that this snapshot lacks."""
-        request = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
-        return next((node for node in request if not hierarchy.has(node)), None)
+        nodes = (
+            (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else parse_identities(self._view.roots)
+        )
+        return next((node for node in nodes if not hierarchy.has(node)), None)
 
-    def _layer(self, hierarchy: Hierarchy) -> int:
-        """Return the layer to list: the view's, but that of the highest root until one is chosen."""
+    def _choose_layer(self, hierarchy: Hierarchy) -> int:
+        """Return the layer to list: that of the view, or of the highest root until one is chosen."""
         if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
-            return max((root.layer for root in self._roots()), default=hierarchy.n_layers)
+            return max((root.layer for root in self._list_roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_tick(self, tick: Any) -> None:
         run = self._view.run
@@ -158,35 +165,31 @@ class ExplorePage:
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
         if changed & _CUT:
-            self._held.hold(None)
+            self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
-            self._hierarchy = self._hierarchy.reworded(self._view.relevance)
+            self._hierarchy = self._hierarchy.reword(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
-            self._auto = choose_first_roots(self._hierarchy, self._threshold())
+            self._first_roots = choose_first_roots(self._hierarchy, self._choose_threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
-        known = self._context.feed.known_hierarchy(run, snapshot or None)
-        if known is not None:
-            self._take((run, snapshot), known)
-        if run and self._latest.begin((run, snapshot)):
-            work = partial(explore_requests.fetch_hierarchy, self._context, run, snapshot)
-            self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
+        hierarchy = self._context.feed.get_cached_hierarchy(run, snapshot or None)
+        if hierarchy is not None:
+            self._take((run, snapshot), hierarchy)
+        if run:
+            work = partial(fetch_hierarchy, self._context, run, snapshot)
+            self._latest.send((run, snapshot), work, self._receive)
 
-    def _failed(self, run: int, snapshot: int) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end((run, snapshot)) and self._view.page == "explore":
+    def _repeat(self) -> None:
+        if self._view.page == "explore":
             self._fetch()
 
-    def _fetched(self, answer: explore_requests.FetchedHierarchy) -> None:
-        key = (answer.run, answer.snapshot)
-        if self._latest.end(key) and self._latest.repeated:
-            self._fetch()
-        if key != (self._view.run, self._view.snapshot):
+    def _receive(self, answer: FetchedHierarchy) -> None:
+        if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments, self._child = answer.moments, answer.child
-        if answer.hierarchy is not None and answer.hierarchy is not self._known:
+        if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
             self._draw_controls(self._hierarchy)
@@ -195,24 +198,26 @@ class ExplorePage:
 
     def _forget(self) -> None:
         """Forget everything about the run shown before."""
-        self._held.hold(None)
-        self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
+        self._kept_topic.hold(None)
+        self._hierarchy = self._original = self._previous = self._drawing = None
+        self._first_roots = ()
         self._moments, self._finding = (), SearchResult("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
-        if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
+        if key != (self._view.run, self._view.snapshot) or hierarchy is self._original:
             return
         live = (
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
-        self._before = self._hierarchy if live else None
+        self._previous = self._hierarchy if live else None
         if live:
-            self._held.hold(self._selected_in_picture())
-        self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
-        fresh = choose_first_roots(hierarchy, self._threshold())
-        # the same few topics stay in sight while their ranks change a little
-        if not self._auto or not {*self._auto} <= {*list_joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
-            self._auto = fresh
+            self._kept_topic.hold(self._find_selected_in_picture())
+        self._original, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
+        fresh = choose_first_roots(hierarchy, self._choose_threshold())
+        # the same few topics stay in the picture while their ranks change a little
+        popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(fresh)]
+        if not self._first_roots or not {*self._first_roots} <= {*popular}:
+            self._first_roots = fresh
         self._draw_all()
 
     # ------------------------------------------------------------- drawing
@@ -224,26 +229,26 @@ class ExplorePage:
             return
         if tree:
             self._draw_tree(hierarchy)
-        selected = self._selected()
-        chosen = selected or self._missing(hierarchy)
-        self._tree.selected = identity(chosen) if chosen else ""
+        selected = self._find_selected()
+        node = selected or self._find_missing(hierarchy)
+        self._tree.selected = identity(node) if node else ""
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
         self._draw_detail(hierarchy)
 
     def _draw_nothing(self) -> None:
-        sentence = explore_requests.explain_waiting(self._context)
+        sentence = explain_waiting(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
         self.page.css_classes = ["ex-page", "ex-only"]
-        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
+        for board in self._boards:
             board.html = ""
 
     def _on_map(self, hierarchy: Hierarchy) -> bool:
-        """Return whether the map is on screen: asked for, or all there is of a single layer."""
+        """Return whether the map is on screen: it was chosen, or there is only one layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
     def _map_choice(self) -> MapChoice:
-        return MapChoice(self._view.light == "shown", self._selected(), self._view.relation)
+        return MapChoice(self._view.light == "shown", self._find_selected(), self._view.relation)
 
     def _draw_map(self, hierarchy: Hierarchy) -> None:
         drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
@@ -259,7 +264,7 @@ class ExplorePage:
             return
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
-        selected, before = self._selected(), self._before
+        selected, before = self._find_selected(), self._previous
         drawing = draw_tree(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
@@ -269,8 +274,8 @@ class ExplorePage:
         )
         self._offer.html = draw_more_offer(least) if choice.part == "union" else ""
         hints = [
-            explore_requests.explain_lonely_roots(hierarchy, choice) if alone else "",
-            explore_requests.explain_threshold(self._view.threshold, choice),
+            explain_lonely_roots(hierarchy, choice) if alone else "",
+            explain_threshold(self._view.threshold, choice),
             self._child,
         ]
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
@@ -293,51 +298,35 @@ class ExplorePage:
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        marks = TopicMarks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
+        marks = TopicMarks(self._find_selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
-        self._list.html = draw_topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
+        self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
 
     def _draw_detail(self, hierarchy: Hierarchy) -> None:
-        missing = self._missing(hierarchy)
+        missing = self._find_missing(hierarchy)
         if missing is not None:
             self._detail.html = draw_missing_topic(hierarchy, missing)
             return
-        node = self._selected() or next(iter(self._roots()), None)
+        node = self._find_selected() or next(iter(self._list_roots()), None)
         if node is None:
             self._detail.html = ""
             return
-        documents = self._documents.of(hierarchy, node, self._draw_again)
+        documents = self._documents.of(hierarchy, node, self._draw_documents)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
-            hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
+            hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
 
-    def _draw_again(self) -> None:
+    def _draw_documents(self) -> None:
         if self._hierarchy is not None:
             self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
 
-    def _on_message(self, message: Message) -> None:
-        self._requests.handle(message)
-
-    def _resize(self, message: Message) -> None:
-        aspect = read_aspect(message, self._aspect)
-        if aspect is None:
-            return
-        if message.get("here") != len(self._tree.svg):
-            self._send_again()
-        if aspect != self._aspect:
-            self._aspect = aspect
-            if self._hierarchy is not None:
-                self._draw_tree(self._hierarchy)
-
-    def _send_again(self) -> None:
-        """Send everything once more, changed by a blank so that it counts as new."""
-        self._tree.svg += " "
-        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
-            board.html += " "
+    def _draw_again(self) -> None:
+        if self._hierarchy is not None:
+            self._draw_tree(self._hierarchy)
 
     def _search(self, text: str | None) -> None:
         """Find topics and documents with the words typed; without any, show where to type them."""
@@ -349,16 +338,10 @@ class ExplorePage:
             self._draw_list(self._hierarchy, focus=text is None)
             if text and self._finding.text.strip():
                 text = self._finding.text
-                work = partial(
-                    explore_requests.find_documents,
-                    self._context,
-                    self._view.run,
-                    text,
-                    lambda: text == self._finding.text,
-                )
-                self._context.aside(work, self._searched)
+                work = partial(find_documents, self._context, self._view.run, text, lambda: text == self._finding.text)
+                self._context.aside(work, self._receive_search)
 
-    def _searched(self, finding: SearchResult) -> None:
+    def _receive_search(self, finding: SearchResult) -> None:
         if finding.text == self._finding.text and self._hierarchy is not None:
             self._finding = finding
             self._draw_list(self._hierarchy)
@@ -370,11 +353,3 @@ class ExplorePage:
                 self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
                 on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
             )  # fmt: skip
-
-
-def _read_nodes(identities: tuple[str, ...]) -> list[Node]:
-    return [node for text in identities if (node := parse_identity(text)) is not None]
-
-
-def _read_node_set(identities: tuple[str, ...]) -> frozenset[Node]:
-    return frozenset(_read_nodes(identities))

@@ -1,13 +1,13 @@
-"""The requests of the explore page: reading outside the session's thread, and the effects of messages."""
+"""The requests of the explore page: reading in other threads, and the effects of messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.requests import PageRequests, list_moments
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -16,7 +16,7 @@ from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL
-from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, reveal_topic
+from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora
@@ -27,9 +27,9 @@ _MOST_DOCUMENTS = 200
 
 
 class FetchedHierarchy(NamedTuple):
-    """The requested hierarchy (None when there is none yet) and the moments to choose from.
+    """The requested hierarchy (None when there is none yet) and the snapshots to choose from.
 
-    ``child`` is the model's sentence of what a child topic is.
+    ``child`` is the model's sentence about what a child topic is.
     """
 
     run: int
@@ -49,20 +49,20 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
-    """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
+    """Search the documents of a run's corpus as long as ``request()`` returns True; waits for the store."""
     row = context.feed.run(run)
     if row is None:
         return SearchResult(text, total=0)
-    total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
+    total, rows = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
         FoundDocument(document.number, document.title or "untitled", cut_excerpt(document.text, 160))
-        for document in found
+        for document in rows
     ]
     return SearchResult(text, documents=documents, total=total)
 
 
 class TopicDocuments:
-    """The documents of the topic on screen, read in the background and kept.
+    """The documents of topics, read in other threads and cached.
 
     Parameters
     ----------
@@ -72,28 +72,28 @@ class TopicDocuments:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
-        self._asked: set[tuple[int, int, Node]] = set()
+        self._pending: set[tuple[int, int, Node]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None and call ``then`` when they are here."""
+        """Return the documents of a topic, or None, and call ``then`` when they have been read."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
-        known = self._known.get(key)
-        if known is None and key not in self._asked:
-            self._asked.add(key)
+        documents = self._known.get(key)
+        if documents is None and key not in self._pending:
+            self._pending.add(key)
             self._context.later(
                 partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
             )
-        return known
+        return documents
 
     def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
-        found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
-        texts = {document.number: document for document in found}
+        rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
+        texts = {document.number: document for document in rows}
         return [
             TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
@@ -101,14 +101,14 @@ class TopicDocuments:
         ]
 
     def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
-        self._asked.discard(key)
+        self._pending.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
-        self._asked.discard(key)
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
+        self._pending.discard(key)
         if len(self._known) >= _MOST_DOCUMENTS:
             self._known.clear()
-        self._known[key] = found
+        self._known[key] = documents
         then()
 
 
@@ -142,7 +142,7 @@ def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
 
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
-_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
+_RECUT = ("roots", "direction", "part")  # after a change of these, few topics are drawn at first
 
 
 class ExploreCallbacks(NamedTuple):
@@ -153,9 +153,9 @@ class ExploreCallbacks(NamedTuple):
     hierarchy : () -> Hierarchy or None
         The one on screen.
     choice : () -> TreeChoice
-        What of it the tree shows.
+        The part of it that the tree shows.
     refetch : () -> None
-        Read again, after a change of names.
+        Read again after a change of names.
     resize : (message) -> None
         The window of the tree has another size.
     search : (text or None) -> None
@@ -175,23 +175,43 @@ class ExploreCallbacks(NamedTuple):
 class ExploreRequests(PageRequests[ExploreCallbacks]):
     """The requests of the explore page."""
 
+    text_fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
+
+    def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
+        super().__init__(context, callbacks)
+        self._actions = {
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
+            "open-all": lambda *_: self._put(closed=()),
+            "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
+            "direction": lambda _, value: self._change_tree(direction=value) if value in CHOICES["direction"] else None,
+            "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
+            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "light": lambda *_: self._switch("light"),
+            "unhide": lambda *_: self._put(hidden=()),
+            "more": lambda *_: self._change_tree(most=2 * self._view.most),
+            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
+            "rename": self._rename,
+            "save": lambda _, value: self._callbacks.save(value),
+            "place": lambda message, _: self._place(str(message.get("number", ""))),
+        }
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
-        action, value = message["do"], str(message.get("value", ""))
+        action = message["do"]
+        if action not in self._topic_actions:
+            super().handle(message)
+            return
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
-        if action in self._on_topic:
-            if node is not None and hierarchy is not None and hierarchy.has(node):
-                self._on_topic[action](node)
-            elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
-                self._put(topic=0, tab=self._on_own_layer())
-        elif action in self._on_anything:
-            self._on_anything[action](message, value)
+        if node is not None and hierarchy is not None and hierarchy.has(node):
+            self._topic_actions[action](node)
+        elif action == "select" and self._view.topic:  # nothing is selected then; the list keeps its layer
+            self._put(topic=0, tab=self._on_own_layer())
 
     @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
+    def _topic_actions(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._shape(closed=_toggle_identity(self._view.closed, identity(node))),
+            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, identity(node))),
             "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
             "pin": self._pin,
             "unpin": self._pin,
@@ -199,48 +219,19 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "show": self._show,
         }
 
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
-        return {
-            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
-            "open-all": lambda *_: self._put(closed=()),
-            "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
-            "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
-            "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
-            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "relevance": lambda _, value: self._put_text("relevance", value),
-            "picture": lambda _, value: self._put_text("picture", value),
-            "relation": lambda _, value: self._put_text("relation", value),
-            "snapshot": lambda _, value: self._put_text("snapshot", value),
-            "label": lambda _, value: self._put_text("label", value),
-            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "light": lambda *_: self._switch("light"),
-            "unhide": lambda *_: self._put(hidden=()),
-            "more": lambda *_: self._shape(most=2 * self._view.most),
-            "size": lambda message, _: self._callbacks.resize(message),
-            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
-            "rename": self._rename,
-            "save": lambda _, value: self._callbacks.save(value),
-            "place": lambda message, _: self._place(str(message.get("number", ""))),
-        }
-
     def _put(self, **fields: Any) -> None:
         if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
             fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
+        if fields.get("roots"):  # with roots of the visitor's choice, the threshold is chosen too
             fields = {"threshold": self._callbacks.choice().threshold} | fields
         super()._put(**fields)
 
     def _roots(self) -> tuple[str, ...]:
         return tuple(identity(root) for root in self._callbacks.choice().roots)
 
-    def _shape(self, **fields: Any) -> None:
+    def _change_tree(self, **fields: Any) -> None:
         """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
         self._put(roots=self._roots(), **fields)
-
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._shape(threshold=threshold)
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_toggle_identity(self._roots(), identity(node)))
@@ -253,7 +244,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _hide(self, node: Node) -> None:
         roots, one = self._roots(), identity(node)
         if one not in roots:
-            self._shape(hidden=(*self._view.hidden, one))
+            self._change_tree(hidden=(*self._view.hidden, one))
         elif len(roots) > 1:
             self._put(roots=_toggle_identity(roots, one))
         else:
@@ -263,13 +254,13 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         hierarchy = self._callbacks.hierarchy()
         if hierarchy is None:
             return
-        shown, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
+        choice, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
-            roots=tuple(identity(root) for root in shown.roots),
-            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
-            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
+            roots=tuple(identity(root) for root in choice.roots),
+            closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
             most=view.most,
-            light="shown" if shown.light else view.light,
+            light="shown" if choice.light else view.light,
         )
 
     def _list_layer(self, text: str) -> None:
@@ -278,7 +269,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:
-        """Return the tab with the word that the layer listed was chosen."""
+        """Return the tab with the word that says that the listed layer was chosen."""
         return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
@@ -292,7 +283,7 @@ def split_tab(tab: str) -> tuple[str, ...]:
 
 
 def reset_tab(tab: str) -> str:
-    """Return the tab for another run, of which no layer is chosen."""
+    """Return the tab for another run, where no layer has been chosen."""
     return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
 
 
@@ -302,18 +293,15 @@ def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
 
 
 def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Choose a topic's nearest ancestors as roots too, or itself, if it would not be drawn.
+    """Return the choice with a topic's nearest ancestors, or the topic itself, as roots, if it would not be drawn.
 
-    What is folded or hidden stays so.
+    Folded and hidden topics stay so.
     """
-    line = [node]
-    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
-        line.insert(0, parents[0].node)
-    for each in line:
-        drawn = cut_tree(hierarchy, choice)[0].nodes
-        if node in drawn:
+    for each in list_ancestors(hierarchy, choice, node):
+        nodes = cut_tree(hierarchy, choice)[0].nodes
+        if node in nodes:
             return choice
-        if each not in drawn and each not in choice.without:
+        if each not in nodes and each not in choice.without:
             choice = choice._replace(roots=(*choice.roots, each))
     if node not in cut_tree(hierarchy, choice)[0].nodes:
         choice = choice._replace(roots=(*choice.roots, node))
@@ -328,11 +316,11 @@ class KeptTopic:
         self._known: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
 
     def hold(self, node: Node | None) -> None:
-        """Keep this topic in the picture; None keeps none."""
+        """Keep this topic in the picture; None keeps no topic."""
         self._node, self._known = node, None
 
     def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
-        """Return the choice extended by the topic; the same choice where it has the topic, or the topic is gone."""
+        """Return the choice extended by the topic; the same choice if it has the topic, or the topic is gone."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
         if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:
@@ -350,7 +338,7 @@ def send_tree_file(
     previous: Mapping[int, Sequence[Node]] | None,
     on_map: MapChoice | None = None,
 ) -> None:
-    """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
+    """Send the chosen part of a hierarchy to the visitor as a file; nothing happens for an unknown format.
 
     Parameters
     ----------
@@ -365,7 +353,7 @@ def send_tree_file(
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
     on_map : MapChoice, optional
-        Where the map is on screen instead of the tree: what it shows.
+        The choice of the map, where it is on screen instead of the tree.
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper

@@ -10,7 +10,7 @@ from app.jobs.cluster import place
 from app.views.runs.new_run_form import FormField, name_fields
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
-LABELS = {  # of all options but the vocabulary and the metadata, which are files among the others here
+LABELS = {  # of all options but vocabulary and metadata: here these files are sent with the others
     "name": "Name",
     "stop_words": "Stop words",
     "max_words": "Size of the vocabulary",
@@ -44,7 +44,7 @@ LABELS = {  # of all options but the vocabulary and the metadata, which are file
     "binary": "Only whether a word occurs",
     "levels": "Grey values of images",
 }
-_HELP = {  # what is said otherwise than on the command line
+_HELP = {  # texts that differ from those of the command line
     "name": "How you want to call it; usually as the file or folder is called",
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
     "separator": "What separates the cells of a table: a name from the list, or any one character",
@@ -53,7 +53,7 @@ _HELP = {  # what is said otherwise than on the command line
     "name_fields": "What the names of files say, as {year}_{label}_{author} does of 1990_sea_Miller.txt",
     "split": "Long documents as passages: paragraphs, chapters, or so many words, as in 500 words",
 }
-_NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
+_NO_FIELD = ", or name one with --vocabulary"  # the end of sentences of the command; here all files are sent together
 _USUAL = {
     "separator": "usually found by itself", "skip_lines": "usually found by itself",
     "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
@@ -91,15 +91,15 @@ def make_option_field(
     ----------
     name : str
     typed : str or None
-        The text in it; None where nothing has been typed, for the default.
+        The text in the field; None for the default, while nothing has been typed.
     error : str
         A sentence, or empty.
     columns : sequence of str
-        Names of the columns of what came.
+        Names of the columns of the files.
     formats : sequence of (str, str)
-        Every format and what it is.
+        Every format with its description.
     proposed : str
-        A value for what came, or empty.
+        A proposed value for the files, or empty.
     """
     usual = getattr(ImportOptions(), name)
     choices: Any = _CHOICES.get(name, ())
@@ -109,13 +109,13 @@ def make_option_field(
         names = dict.fromkeys((*columns, *([typed] if typed else ())))
         choices = (("", "found by itself"), *((each, each) for each in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
-    said = _HELP.get(name, options.HELP[name])
+    sentence = _HELP.get(name, options.HELP[name])
     suggested = _SUGGESTED.get(name, ())
     if proposed:
         suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
     start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
     return FormField(
-        name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
+        name, LABELS[name], sentence[:1].upper() + sentence[1:] + ".", kind, start if typed is None else typed,
         choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ PLACE_HELP = (
 
 
 def make_place_field(value: str, error: str) -> FormField:
-    """Return the field of the place; it is locked where Dask is missing, and explains why."""
+    """Return the field of the place; without Dask it is locked, and explains why."""
     there = place.is_dask_installed()
     missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
     about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."

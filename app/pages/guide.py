@@ -42,7 +42,7 @@ def list_chapters() -> dict[str, dict[str, str]]:
 def render_chapter(name: str) -> str:
     """Return one chapter of the guide as HTML with its pictures in it."""
     html = guide.draw_chapter(name, _read_chapter(name))
-    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_encode_picture(found[1])}"', html)
+    return re.sub(r'<img src="([\w-]+\.svg)"', lambda match: f'<img src="{_encode_picture(match[1])}"', html)
 
 
 @cache
@@ -56,31 +56,31 @@ def build_guide_page(context: Context) -> Viewable:
     """Return the page that explains the others; ``tab`` is the chapter."""
     board = Board()
     groups = list_chapters()
-    known = {name for titles in groups.values() for name in titles}
+    chapters = {name for titles in groups.values() for name in titles}
     query, heading, jumps = "", "", 0
 
     def draw(*_: Any) -> None:
         if context.view.page != "guide":
             return
-        name = context.view.tab if context.view.tab in known else FIRST
+        name = context.view.tab if context.view.tab in chapters else FIRST
         if query.strip():
-            shown = f"<section>{guide.results(query, guide.find_sections(query, read_sections()))}</section>"
+            body = f"<section>{guide.draw_results(query, guide.find_sections(query, read_sections()))}</section>"
         else:
             html = render_chapter(name)
             html = guide.focus_heading(html, heading, f"{heading} {jumps}") if heading else html
-            shown = f"<article>{html}</article>"
-        contents = guide.contents(groups, name, query)
+            body = f"<article>{html}</article>"
+        contents = guide.draw_contents(groups, name, query)
         key = "search" if query.strip() else name
-        board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{shown}</div>'
+        board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{body}</div>'
 
     def on_message(message: Message) -> None:
         nonlocal query, heading, jumps
         match message:
-            case {"do": "chapter", "name": str(name)} if name in known:
+            case {"do": "chapter", "name": str(name)} if name in chapters:
                 context.view.tab = name
                 anchors = {each.anchor for each in read_sections() if each.chapter == name}
-                wanted = message.get("heading")
-                query, heading, jumps = "", wanted if wanted in anchors else "", jumps + 1
+                anchor = message.get("heading")
+                query, heading, jumps = "", anchor if anchor in anchors else "", jumps + 1
                 draw()
             case {"do": "search", "form": {"query": str(text)}}:
                 query = text

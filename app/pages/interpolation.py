@@ -7,22 +7,21 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentTopics
-from app.analysis.interpolation import mix
-from app.analysis.topic_images import has_pictures, picture_uri
-from app.pages import documents_requests
+from app.analysis.interpolation import decode_line
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.pages.components import Board, Message
-from app.pages.documents_requests import DocumentSearch
+from app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
 from app.pages.session import Context
 from app.views.documents import documents_form as form
 from app.views.documents.documents_form import draw_line
 from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 
-WORDS = 10  # of a step
+WORDS = 10  # shown of a step
 
 
 class Interpolation:
-    """The two ends, the search for others, and the steps from the one to the other.
+    """The two ends, the search for other ends, and the steps between them.
 
     Parameters
     ----------
@@ -36,8 +35,8 @@ class Interpolation:
         self._view = context.view
         self._changed = changed
         self._search = DocumentSearch(context, self._draw)
-        self._ends: documents_requests.LineEnds | None = None
-        self._asked: tuple[int, int, int, int] | None = None
+        self._ends: LineEnds | None = None
+        self._request: tuple[int, int, int, int] | None = None
         self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
         self._steps = Board(sheets=["explore", "documents"])
 
@@ -53,27 +52,27 @@ class Interpolation:
 
     def forget(self) -> None:
         """Place the ends again when they are shown next."""
-        self._asked = None
+        self._request = None
 
     def choose(self) -> None:
-        """Show the line of the view, placing its ends when that has not been done."""
+        """Show the line of the view; its ends are placed first if they have not been."""
         self._search.follow()
         view = self._view
         request = (view.run, view.snapshot, *view.documents)
         if len(request) < 4:
-            self._ends = self._asked = None
+            self._ends = self._request = None
             self._steps.html = ""
-        elif request != self._asked:
-            self._asked = request
+        elif request != self._request:
+            self._request = request
             self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
-            work = partial(documents_requests.try_work, documents_requests.place_ends, self._context, request)
-            self._context.later(work, partial(self._placed, request))
+            work = partial(try_work, place_ends, self._context, request)
+            self._context.later(work, partial(self._receive, request))
         self._draw()
 
-    def _placed(self, request: tuple[int, ...], ends: documents_requests.LineEnds | documents_requests.Failure) -> None:
-        if request != self._asked:
+    def _receive(self, request: tuple[int, ...], ends: LineEnds | Failure) -> None:
+        if request != self._request:
             return
-        if isinstance(ends, documents_requests.Failure):
+        if isinstance(ends, Failure):
             self._steps.html = f'<p class="dc-read" role="status">{escape(ends.sentence)}</p>'
             return
         self._ends = ends
@@ -81,20 +80,20 @@ class Interpolation:
         self._draw()
 
     def _draw(self) -> None:
-        ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
-        mixed = self._mixed(ends) if ends is not None else None
+        ends = self._ends if self._ends is not None and self._ends.request == self._request else None
+        mixed = self._choose_layer(ends) if ends is not None else None
         self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
+            steps = decode_line(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
+            self._steps.html = draw_line(self._context.feed.update_names(ends.hierarchy), steps)
 
-    def _mixed(self, ends: documents_requests.LineEnds) -> form.MixingChoice:
+    def _choose_layer(self, ends: LineEnds) -> form.MixingChoice:
         """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _list_ends(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
+    def _list_ends(self, ends: LineEnds | None) -> list[form.LineEnd]:
         if ends is None:
             return [form.LineEnd(number, f"document {number}", "", "") for number in self._view.documents]
         pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]
@@ -113,7 +112,7 @@ class Interpolation:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
-                work = partial(documents_requests.choose_pair, self._context, self._view.run)
+                work = partial(choose_pair, self._context, self._view.run)
                 self._context.later(work, self._take_any)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]
@@ -128,9 +127,9 @@ class Interpolation:
         self._view.documents = numbers
 
     def _put(self, number: int, side: int) -> None:
-        chosen = list(self._view.documents)
-        chosen[side : side + 1] = [number]
-        self._view.documents = tuple(chosen[:2])
+        documents = list(self._view.documents)
+        documents[side : side + 1] = [number]
+        self._view.documents = tuple(documents[:2])
 
 
 def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
@@ -138,4 +137,4 @@ def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
         return ""
     pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[placed.words] = placed.counts
-    return picture_uri(hierarchy.image_shape or (1, 1), pixels)
+    return draw_picture_uri(hierarchy.image_shape or (1, 1), pixels)

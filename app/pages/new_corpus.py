@@ -1,4 +1,4 @@
-"""Add documents: files come from the browser, a process of its own makes a corpus of them."""
+"""The form that adds documents: files come from the browser, and another process makes a corpus of them."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,10 +30,10 @@ from app.views.runs.corpus_form import (
 from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
-FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
-CELLS = ("separator", "quote")  # nor these, where its cells are separated,
-PROPOSED = ("name_fields", "split")  # nor those of these that are proposed or used
-PAUSE = 0.4  # seconds without a change before the files are looked at again
+FIRST = ("name", "stop_words", "max_words")  # options that are always unfolded; so are ROLES for files with columns,
+CELLS = ("separator", "quote")  # these for files with separated cells,
+PROPOSED = ("name_fields", "split")  # and these if they are proposed or used
+PAUSE = 0.4  # seconds without a change before the files are inspected again
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
@@ -57,31 +57,31 @@ class NewCorpusForm:
         self._context = context
         self.board = Board("", self._on_board)
         self._formats: tuple[tuple[str, str], ...] = ()
-        self._there: list[CorpusFacts] = []
+        self._corpora: list[CorpusFacts] = []
         self._token = ""
         self._sending = UploadState()
-        self._before = 0  # files that came before those on their way
-        self._typed: dict[str, str] = {}
+        self._n_before = 0  # files that arrived before those that are being sent
+        self._texts: dict[str, str] = {}
         self._into = ""  # number of the corpus that is appended to, as text
-        self._unread: list[str] = []  # single files of no kind that is read
-        self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
+        self._unreadable: list[str] = []  # single files of unknown kinds
+        self._makeshift_name = ""  # the name of such a file, until the corpus gets a better name
         self._import: RunningImport | None = None
-        self._standing = ImportStatus()
+        self._status = ImportStatus()
         self._corpus = ""
         self._record: Report | None = None
-        self._look = InspectionStatus(words="")
-        self._report: Report | None = None  # the last one, which stays until the next is there
+        self._progress = InspectionStatus(words="")
+        self._report: Report | None = None  # the last one, shown until the next is ready
         self._inspection: RunningInspection | None = None
-        self._looks = 0  # begun so far, so that one that is out of date is known
-        self._looked_at: dict[str, Any] | None = None  # the options of the last look at what is here
+        self._turn = 0  # number of the latest inspection, by which outdated ones are recognised
+        self._inspected_options: dict[str, Any] | None = None  # the options of the last inspection
         context.on_close(self._close)
 
     def _close(self) -> None:
-        self._stop_looking()
+        self._stop_inspection()
         self._context.actions.uploads.forget(self._token)
 
     def refresh(self) -> None:
-        """Draw, with a place for files to be sent to, and read again what is in the store."""
+        """Draw the form with an address for uploads, and read the corpora of the store again."""
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
@@ -93,7 +93,7 @@ class NewCorpusForm:
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
-        self._formats, self._there = read
+        self._formats, self._corpora = read
         self._draw()
 
     def _on_board(self, message: Message) -> None:
@@ -101,24 +101,24 @@ class NewCorpusForm:
             case {"do": "cancel"}:
                 self._context.view.tab = ""
             case {"do": "new"}:
-                self._again()
+                self._start_over()
                 self._context.view.tab = "new"
             case {"do": "again"}:
-                self._again()
+                self._start_over()
                 self.refresh()
             case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
                 self._remember(texts)
                 self._sending = UploadState(sent, of)
                 self._draw()
             case {"do": "sent", "of": int(of), "name": str(name)}:
-                self._before += of
-                self._call(name, of)
-                self._sending = UploadState(self._before, error=_explain_left_out(self._unread))
-                self._looked_at = None
+                self._n_before += of
+                self._name_corpus(name, of)
+                self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
+                self._inspected_options = None
                 self._inspect()
                 self._draw()
-            case {"do": "not-sent", "value": str(said)}:
-                self._sending = UploadState(self._before, error=said[:300])
+            case {"do": "not-sent", "value": str(reason)}:
+                self._sending = UploadState(self._n_before, error=reason[:300])
                 self._draw()
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)
@@ -130,89 +130,89 @@ class NewCorpusForm:
                 self._remember(texts)
                 self._make()
 
-    def _call(self, top: str, sent: int) -> None:
-        """Name the corpus after what was sent, unless it was named or an earlier readable file named it."""
+    def _name_corpus(self, top: str, sent: int) -> None:
+        """Name the corpus after the files, unless it has a name already, typed or from an earlier readable file."""
         readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
         if not readable:
-            self._unread.append(top[:100])
-        before = self._typed.get("name", "")
-        if not before or (readable and before == self._makeshift):
-            self._typed["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
-            self._makeshift = "" if readable else self._typed["name"]
+            self._unreadable.append(top[:100])
+        before = self._texts.get("name", "")
+        if not before or (readable and before == self._makeshift_name):
+            self._texts["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
+            self._makeshift_name = "" if readable else self._texts["name"]
 
     def _delete(self, number: int, typed: str) -> None:
-        if (number, typed) in ((row.number, row.name) for row in self._there):
+        if (number, typed) in ((row.number, row.name) for row in self._corpora):
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
-    def _again(self) -> None:
+    def _start_over(self) -> None:
         if self._import is not None:
             progress.forget_import(self._import.number)  # the visitor has seen how it ended
-        self._stop_looking()
+        self._stop_inspection()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
-        self._sending, self._before, self._import = UploadState(), 0, None
-        self._standing, self._corpus = ImportStatus(), ""
-        self._typed.pop("name", None)
-        self._unread, self._makeshift = [], ""
-        self._look, self._report, self._looked_at = InspectionStatus(words=""), None, None
+        self._sending, self._n_before, self._import = UploadState(), 0, None
+        self._status, self._corpus = ImportStatus(), ""
+        self._texts.pop("name", None)
+        self._unreadable, self._makeshift_name = [], ""
+        self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
     def _remember(self, texts: dict[object, object]) -> None:
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
-        self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
+        self._texts = self._texts | typed if self._into else typed  # keep texts of fields that are not shown now
 
     def _find_corpus(self, text: str) -> CorpusFacts | None:
         """Return the corpus with that number, where there is one."""
-        return next((row for row in self._there if str(row.number) == text), None)
+        return next((row for row in self._corpora if str(row.number) == text), None)
 
-    # ------------------------------------------------------------- looking
+    # ---------------------------------------------------------- inspecting
 
     def _inspect(self) -> None:
-        """Inspect the files in a process of its own, where they or the way they are read have changed."""
-        request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
-        if request is None or not self._sending.sent or self._sending.busy:
+        """Inspect the files in another process, if they or the options of reading them have changed."""
+        choices, _ = self._read_options(named=False)  # files can be inspected whatever the name
+        if choices is None or not self._sending.sent or self._sending.busy:
             return
-        if (into := self._find_corpus(self._into)) is not None:  # nothing is cut, and texts are divided as those before
-            split = request.split if into.record is None else request.split or into.record.options.get("split")
-            request = replace(request, min_df=1, max_df=1.0, split=split)
-        read_as = {name: value for name, value in request.report().items() if name != "name"}
-        if read_as == self._looked_at:
+        if (into := self._find_corpus(self._into)) is not None:  # no word is left out, and texts are divided as before
+            split = choices.split if into.record is None else choices.split or into.record.options.get("split")
+            choices = replace(choices, min_df=1, max_df=1.0, split=split)
+        read_as = {name: value for name, value in choices.report().items() if name != "name"}
+        if read_as == self._inspected_options:
             return
-        self._stop_looking()
-        self._looked_at = read_as
-        self._look = InspectionStatus()
+        self._stop_inspection()
+        self._inspected_options = read_as
+        self._progress = InspectionStatus()
         self._draw()
-        self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
+        self._context.later(partial(self._begin_inspection, self._token, choices, self._turn), self._receive_inspection)
 
-    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
-        """Wait in case more is typed, then begin."""
+    def _begin_inspection(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
+        """Wait in case more is typed, then begin an inspection."""
         sleep(PAUSE)
-        path = self._context.actions.uploads.look(token) if turn == self._looks else None
+        path = self._context.actions.uploads.look(token) if turn == self._turn else None
         return None if path is None else RunningInspection(path, request)
 
-    def _looking(self, inspection: "RunningInspection | None") -> None:
+    def _receive_inspection(self, inspection: "RunningInspection | None") -> None:
         if inspection is None:
             return
         if self._inspection is not None or self._import is not None:
             inspection.cancel()
             return
         self._inspection = inspection
-        self._follow_look(inspection, InspectionStatus())
+        self._follow_inspection(inspection, InspectionStatus())
 
-    def _follow_look(self, inspection: RunningInspection, look: InspectionStatus) -> None:
+    def _follow_inspection(self, inspection: RunningInspection, look: InspectionStatus) -> None:
         """Show how far it is, again and again until it is over."""
         if inspection is not self._inspection:
             return
-        self._look, self._report = look, look.report or self._report
+        self._progress, self._report = look, look.report or self._report
         self._draw()
         if look.over:
             self._inspection = None
         else:
-            self._context.later(partial(inspection.read_status, look), partial(self._follow_look, inspection))
+            self._context.later(partial(inspection.read_status, look), partial(self._follow_inspection, inspection))
 
-    def _stop_looking(self) -> None:
-        self._looks += 1
+    def _stop_inspection(self) -> None:
+        self._turn += 1
         inspection, self._inspection = self._inspection, None
         if inspection is not None:
             inspection.cancel()
@@ -220,20 +220,20 @@ class NewCorpusForm:
     # -------------------------------------------------------------- making
 
     def _make(self) -> None:
-        if self._look.error:
-            self._inspect()  # what was put right is looked at before anything is made of it
-        request, _ = self._options()
-        if request is None or not self._ready():
+        if self._progress.error:
+            self._inspect()  # corrected options are inspected before anything is made
+        choices, _ = self._read_options()
+        if choices is None or not self._is_ready():
             self._draw()
             return
         token, self._token = self._token, ""  # a second click finds none
-        self._stop_looking()
+        self._stop_inspection()
         self._draw()
         self._context.later(
-            partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
+            partial(self._context.actions.add_corpus, token, choices, int(self._into or 0)), self._receive_import
         )
 
-    def _begun(self, begun: RunningImport) -> None:
+    def _receive_import(self, begun: RunningImport) -> None:
         self._import = begun
         self._follow(begun, ImportStatus())
 
@@ -241,7 +241,7 @@ class NewCorpusForm:
         """Show how far it is, again and again until it is over."""
         if begun is not self._import:
             return
-        self._standing = standing
+        self._status = standing
         self._draw()
         if standing.corpus:
             self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._show_corpus)
@@ -251,26 +251,26 @@ class NewCorpusForm:
     def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
         parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
         self._corpus = f"{row.name}: {row.documents:,} documents ({parts}), {row.words:,} words"
-        self._record = None if self._standing.appended else load_report(row.meta)
+        self._record = None if self._status.appended else load_report(row.meta)
         self._draw()
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         """Return whether a corpus can be made: the files are here, inspected with these options, and readable."""
-        sent = self._token and self._sending.sent and not self._sending.busy
-        looked = self._looked_at is not None and self._look.over and not self._look.error
-        return bool(sent and looked and not self._options()[1])
+        is_sent = self._token and self._sending.sent and not self._sending.busy
+        is_inspected = self._inspected_options is not None and self._progress.over and not self._progress.error
+        return bool(is_sent and is_inspected and not self._read_options()[1])
 
-    def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
-        """Return the current options, or errors by field; those of the name only where ``named``."""
+    def _read_options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
+        """Return the current options, or errors by field; errors of the name only if ``named``."""
         errors = {}
-        read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
+        read = {name: text for name, text in self._texts.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
             try:
                 options.parse_options({name: text})
             except OptionError as error:
                 errors[name] = name_labels(str(error), LABELS)
-        if named and (said := self._name_error()):
-            errors["name"] = said
+        if named and (sentence := self._check_name()):
+            errors["name"] = sentence
         if errors:
             return None, errors
         try:
@@ -278,14 +278,14 @@ class NewCorpusForm:
         except OptionError as error:
             return None, {"": reword_options(name_labels(str(error), LABELS))}
 
-    def _name_error(self) -> str:
-        """Return why no corpus can have the name in the form; without a name, the files give it."""
-        name = make_storable(self._typed.get("name", "").strip())
+    def _check_name(self) -> str:
+        """Return why no corpus can have the name in the form; an empty name is fine."""
+        name = make_storable(self._texts.get("name", "").strip())
         if not name or self._into:
             return ""
         return (
             corpus_writer.describe_taken_name(name)
-            if name in (row.name for row in self._there)
+            if name in (row.name for row in self._corpora)
             else corpus_writer.describe_bad_name(name)
         )
 
@@ -293,7 +293,7 @@ class NewCorpusForm:
 
     def _draw(self) -> None:
         if self._import is not None:
-            now = self._standing
+            now = self._status
             self.board.html = wrap_page(
                 draw_import(
                     ImportState(
@@ -308,42 +308,44 @@ class NewCorpusForm:
                 )
             )
             return
-        _, errors = self._options()
+        _, errors = self._read_options()
         into = self._find_corpus(self._into)
-        asked = [name for name in LABELS if into is None or name in options.APPENDED]
-        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
-        shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
-        request = draw_corpus_form(
+        names = [name for name in LABELS if into is None or name in options.APPENDED]
+        fields = [*self._list_targets(), *(self._make_field(name, errors.get(name, "")) for name in names)]
+        first = ("into", *FIRST, *self._list_roles(), *(CELLS if self._has_cells() else ()), *self._list_proposed())
+        form = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
-            self._get_inspection(),
-            [field for field in fields if field.name in shown],
-            [field for field in fields if field.name not in shown],
+            self._describe_inspection(),
+            [field for field in fields if field.name in first],
+            [field for field in fields if field.name not in first],
             errors.get("", ""),
-            ready=self._ready(),
+            ready=self._is_ready(),
             labels=LABELS,
             into="" if into is None else into.name,
         )
-        self.board.html = wrap_page(request, draw_corpora(self._there))
+        self.board.html = wrap_page(form, draw_corpora(self._corpora))
 
-    def _get_inspection(self) -> InspectionState:
-        look = self._look
+    def _describe_inspection(self) -> InspectionState:
+        look = self._progress
         words = "" if look.over else look.words
         return InspectionState(words, look.share, self._report, reword_options(look.error))
 
-    def _target(self) -> list[FormField]:
+    def _list_targets(self) -> list[FormField]:
         """Return the field that says where the documents go, where there is a corpus that they could be appended to."""
-        if not self._there:
+        if not self._corpora:
             return []
-        said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
-        choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
-        return [FormField("into", "Add to", said, "choice", self._into, choices)]
+        about = (
+            "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        )
+        choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._corpora))
+        return [FormField("into", "Add to", about, "choice", self._into, choices)]
 
-    def _columns(self) -> list[str]:
+    def _list_columns(self) -> list[str]:
         """Return the names of the columns of a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
-    def _roles(self) -> tuple[str, ...]:
+    def _list_roles(self) -> tuple[str, ...]:
         """Return the options that choose a column, where the files are a table, or are described by one."""
         if self._report is None or not self._report.columns:
             return ()
@@ -352,19 +354,19 @@ class NewCorpusForm:
         described = "metadata" in self._report.understood
         return tuple(role for role in ROLES if role != "text_column") if described else ()
 
-    def _proposed(self) -> tuple[str, ...]:
+    def _list_proposed(self) -> tuple[str, ...]:
         """Return the proposed options, and those of the same kind that are used."""
         proposed = {} if self._report is None else self._report.proposed
-        return tuple(name for name in PROPOSED if name in proposed or self._typed.get(name))
+        return tuple(name for name in PROPOSED if name in proposed or self._texts.get(name))
 
-    def _cells(self) -> bool:
+    def _has_cells(self) -> bool:
         """Return whether the files are a table of separated cells, or are refused for their separator."""
         understood = {} if self._report is None else self._report.understood
-        return "separator" in understood or "--separator" in self._look.error
+        return "separator" in understood or "--separator" in self._progress.error
 
-    def _field(self, name: str, error: str) -> FormField:
+    def _make_field(self, name: str, error: str) -> FormField:
         proposed = "" if self._report is None else self._report.proposed.get(name, "")
-        return make_option_field(name, self._typed.get(name), error, self._columns(), self._formats, proposed)
+        return make_option_field(name, self._texts.get(name), error, self._list_columns(), self._formats, proposed)
 
 
 def _can_be_read(name: str) -> bool:

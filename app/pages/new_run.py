@@ -1,4 +1,4 @@
-"""The form of a new run: drawn from the model's settings, checked during typing, one sentence per error."""
+"""The form of a new run: drawn from the model's settings and checked while it is filled in."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,7 +53,7 @@ MOST_TYPED = 300  # characters of the seeds that are read
 
 
 class ForkRequest(NamedTuple):
-    """A run to continue, its snapshot (0 = the latest), and whether it is to learn labels."""
+    """A run to continue, its snapshot (0 = the latest), and whether the new run learns labels."""
 
     run: int
     snapshot: int
@@ -66,7 +66,7 @@ class _FormOffer(NamedTuple):
     corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
     settings: dict[str, tuple[Setting, ...]]
-    begin: ForkOrigin | None
+    origin: ForkOrigin | None
 
 
 class NewRunForm:
@@ -80,55 +80,53 @@ class NewRunForm:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.board = Board(_WAIT, self._on_board)
-        self._known: _FormOffer | None = None
-        self._typed: dict[str, str] = {}
+        self._offer: _FormOffer | None = None
+        self._texts: dict[str, str] = {}
         self._sending = False
-        self._requested: ForkRequest | None = None
+        self._request: ForkRequest | None = None
 
     def refresh(self, request: ForkRequest | None = None) -> None:
-        """Read the corpora again and draw: the form of a new run, or of one that continues another."""
+        """Read the corpora again and draw the form of a new run, or of one that continues another."""
         self._sending = False
-        if request != self._requested:
-            self._requested, self._known, self._typed = request, None, {}
+        if request != self._request:
+            self._request, self._offer, self._texts = request, None, {}
             self.board.html = _WAIT
-        self._context.later(partial(self._tried, request), partial(self._take, request))
+        self._context.later(partial(self._try_read, request), partial(self._take, request))
 
-    def _tried(self, request: ForkRequest | None) -> _FormOffer | str:
-        """Return what the form offers, or the sentence to show in its place."""
+    def _try_read(self, request: ForkRequest | None) -> _FormOffer | str:
+        """Return the choices of the form, or the sentence to show in its place."""
         try:
             return self._read(request)
         except TROUBLE as error:
             if request is not None and isinstance(error, NotFound):
                 return _explain_no_origin(self._context.db, request)
-            said = str(error).splitlines()[0]
+            sentence = str(error).splitlines()[0]
             if isinstance(error, DamagedRow):
-                return f"{said[0].upper()}{said[1:]}."
-            return f"The store cannot be read at the moment: {said}"
+                return f"{sentence[0].upper()}{sentence[1:]}."
+            return f"The store cannot be read at the moment: {sentence}"
 
     def _read(self, request: ForkRequest | None) -> _FormOffer:
-        begin = None
+        origin = None
         if request is not None:
-            begin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
+            origin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _FormOffer(
             [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
             {name: module.TITLE for name, module in loaded.items()},
             {name: settings.describe(module.Config) for name, module in loaded.items()},
-            begin,
+            origin,
         )
 
-    def _take(self, request: ForkRequest | None, known: _FormOffer | str) -> None:
-        if request != self._requested:
+    def _take(self, request: ForkRequest | None, offer: _FormOffer | str) -> None:
+        if request != self._request:
             return
-        if isinstance(known, str):
-            self._known, self.board.html = (
-                None,
-                _draw_no_form(f"Continue run {request.run}" if request else "New run", known),
-            )
+        if isinstance(offer, str):
+            self._offer = None
+            self.board.html = _draw_no_form(f"Continue run {request.run}" if request else "New run", offer)
             return
-        self._known = known
-        if self._typed.get("corpus") not in {str(row.number) for row in known.corpora}:
-            self._typed.pop("corpus", None)  # deleted since it was chosen
+        self._offer = offer
+        if self._texts.get("corpus") not in {str(row.number) for row in offer.corpora}:
+            self._texts.pop("corpus", None)  # deleted since it was chosen
         self._draw()
 
     def _on_board(self, message: Message) -> None:
@@ -143,10 +141,10 @@ class NewRunForm:
                 self._start()
 
     def _remember(self, texts: dict[object, object]) -> None:
-        """Keep what was changed; the rest follows the model, the corpus and the preset chosen now."""
-        untouched = self._untouched()
+        """Keep the changed texts; the others follow the chosen model, corpus and preset."""
+        untouched = self._list_untouched()
         typed = {str(name): str(text) for name, text in texts.items()}
-        self._typed = {name: text for name, text in typed.items() if text != untouched.get(name)}
+        self._texts = {name: text for name, text in typed.items() if text != untouched.get(name)}
 
     # ------------------------------------------------------------ checking
 
@@ -158,7 +156,7 @@ class NewRunForm:
         self._sending = request is not None
         self._draw()
         if request is not None:
-            self._context.later(partial(self._send, request), self._started)
+            self._context.later(partial(self._send, request), self._receive_runs)
 
     def _send(self, request: RunRequest) -> list[RunRow] | str:
         try:
@@ -166,261 +164,269 @@ class NewRunForm:
         except (NewRunError, *TROUBLE) as error:
             return str(error)
 
-    def _started(self, made: list[RunRow] | str) -> None:
+    def _receive_runs(self, made: list[RunRow] | str) -> None:
         if isinstance(made, str):
             self._sending = False
             self._draw()
-            self._context.notify(name_labels(made, self._labels()), "error")
+            self._context.notify(name_labels(made, self._list_labels()), "error")
             return
-        self._typed = {}
+        self._texts = {}
         first, last = made[0].number, made[-1].number
         alone = len(made) == 1
-        said = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
-        self._context.notify(said, "success")
+        news = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
+        self._context.notify(news, "success")
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], RunRequest | None]:
-        """Return errors by field ("" = about several), and the request when there is none."""
-        known = self._known
-        if known is None or not known.corpora:
+        """Return errors by field ("" = about several), and the request when there are no errors."""
+        offer = self._offer
+        if offer is None or not offer.corpora:
             return {"": "There is no corpus yet: go back and add documents first"}, None
-        model = self._model(known)
+        model = self._choose_model(offer)
         config = models.load(model).Config
-        texts = {name: text for name, text in self._values(model).items() if text.strip()}
-        errors = {
-            name: said for name, text in texts.items() if (said := _check_settings(config, {name: text}, alone=True))
-        }
-        errors |= self._emptied(model)
-        if not errors and (said := _check_settings(config, texts, alone=False)):
-            name = said.partition(" ")[0]
-            errors[name if name in texts else ""] = said
+        texts = self._list_filled(model)
+        checks = {name: _check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
+        errors = {name: sentence for name, sentence in checks.items() if sentence}
+        errors |= self._check_emptied(model)
+        if not errors and (sentence := _check_settings(config, texts, alone=False)):
+            name = sentence.partition(" ")[0]
+            errors[name if name in texts else ""] = sentence
         errors |= self._check_own()
-        if not errors and known.begin and (said := find_wrong_layers(known.begin, settings.parse(config, texts))):
-            errors["layers"] = said
-        request = None if errors else self._order(known, model, texts)
+        if not errors and offer.origin and (sentence := find_wrong_layers(offer.origin, settings.parse(config, texts))):
+            errors["layers"] = sentence
+        request = None if errors else self._make_request(offer, model, texts)
         if request is not None:
-            errors = list_objections(next(row for row in known.corpora if row.number == request.corpus), request)
-        labels = self._labels()
-        return {name: name_labels(said, labels) for name, said in errors.items()}, None if errors else request
+            errors = list_objections(next(row for row in offer.corpora if row.number == request.corpus), request)
+        labels = self._list_labels()
+        return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
 
-    def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
+    def _make_request(self, offer: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
         """Return the request of a form whose fields can all be read."""
-        seeds = read_seeds(self._own("seed"))
+        seeds = read_seeds(self._get_text("seed"))
         return RunRequest(
-            corpus=int(self._corpus(known)),
+            corpus=int(self._choose_corpus(offer)),
             model=model,
             texts=texts,
-            minibatches=int(self._own("minibatches")),
-            averaged=self._own("averaged") == "true",
+            minibatches=int(self._get_text("minibatches")),
+            averaged=self._get_text("averaged") == "true",
             seed=seeds[0],
             seeds=seeds if len(seeds) > 1 else (),
-            name=self._own("name")[:200],
-            fork=known.begin,
-            on=form_fields.read_place(self._own(form_fields.PLACE)),
+            name=self._get_text("name")[:200],
+            fork=offer.origin,
+            on=form_fields.read_place(self._get_text(form_fields.PLACE)),
         )
 
-    def _emptied(self, model: str) -> dict[str, str]:
-        """Return errors about fields that were cleared although they have a default."""
-        usual = self._usual(model) | self._fresh()
-        stands = self._values(model) | {name: text for name, text in self._typed.items() if name in OWN}
+    def _check_emptied(self, model: str) -> dict[str, str]:
+        """Return errors about empty fields that need a value."""
+        usual = self._list_settings(model) | self._list_defaults()
+        stands = self._list_values(model) | {name: text for name, text in self._texts.items() if name in OWN}
         blank = (name for name, text in stands.items() if not text.strip())
         return {name: f"{name} must not be empty; usually {usual[name]}" for name in blank if usual[name]}
 
     def _check_own(self) -> dict[str, str]:
         errors = {}
-        text = self._own("minibatches")[:30]
+        text = self._get_text("minibatches")[:30]
         if not (text.isascii() and text.isdecimal() and int(text) >= 1):
             errors["minibatches"] = f"minibatches must be a whole number of at least 1; got {text!r}"
         elif int(text) > MOST_STEPS:
             errors["minibatches"] = f"minibatches is too large: {text}"
         try:
-            largest = max(read_seeds(self._own("seed")[:MOST_TYPED]))
+            largest = max(read_seeds(self._get_text("seed")[:MOST_TYPED]))
             if largest > LARGEST_SEED:
                 errors["seed"] = f"seed must be at most {LARGEST_SEED}; got {largest}"
         except ValueError as error:
             errors["seed"] = f"seed {error}"
-        if said := form_fields.check_place(self._own(form_fields.PLACE)[:300], self._context.db.url):
-            errors[form_fields.PLACE] = said
+        if sentence := form_fields.check_place(self._get_text(form_fields.PLACE)[:300], self._context.db.url):
+            errors[form_fields.PLACE] = sentence
         return errors
 
-    def _labels(self) -> dict[str, str]:
+    @property
+    def _origin(self) -> ForkOrigin | None:
+        """The run that the form continues; None for a new run."""
+        return self._offer.origin if self._offer else None
+
+    def _list_labels(self) -> dict[str, str]:
         """Return the labels of the form's fields."""
-        about = self._known.settings[self._model(self._known)] if self._known else ()
+        about = self._offer.settings[self._choose_model(self._offer)] if self._offer else ()
         return OWN | {each.name: each.label for each in about}
 
-    def _own(self, name: str) -> str:
-        typed = self._typed.get(name, "").strip()
-        return typed if typed or name == "corpus" else self._fresh().get(name, "")
+    def _get_text(self, name: str) -> str:
+        typed = self._texts.get(name, "").strip()
+        return typed if typed or name == "corpus" else self._list_defaults().get(name, "")
 
-    def _fresh(self) -> dict[str, str]:
+    def _list_defaults(self) -> dict[str, str]:
         """Return the defaults of the fields that every model has."""
-        shared = {
-            "seed": self._seed(),
+        return {
+            "seed": self._choose_seed(),
             "averaged": "false",
             "name": "",
             "preset": RECOMMENDED,
             form_fields.PLACE: form_fields.HERE,
+            "minibatches": self._choose_length(),
         }
-        return shared | {"minibatches": self._length()}
 
-    def _usual(self, model: str) -> dict[str, str]:
+    def _list_settings(self, model: str) -> dict[str, str]:
         """Return the initial settings of a model: its defaults, or what a fork takes over."""
-        about = self._known.settings[model] if self._known else ()
+        about = self._offer.settings[model] if self._offer else ()
         texts = {each.name: format_default(each.default) for each in about}
-        if (corpus := self._proposed_for()) is not None:
+        if (corpus := self._find_sized_corpus()) is not None:
             texts["layers"] = format_default(propose_layers(corpus, model))
-        link = {"link": self._link()} if "link" in texts else {}
-        return texts | link | find_preset(model, self._preset(model)).texts | self._inherited(model)
+        link = {"link": self._choose_link()} if "link" in texts else {}
+        return texts | link | find_preset(model, self._choose_preset(model)).texts | self._inherit(model)
 
-    def _preset(self, model: str) -> str:
+    def _choose_preset(self, model: str) -> str:
         """Return the chosen preset, or the recommended one where the model lacks it."""
-        chosen = self._typed.get("preset", RECOMMENDED)
-        return chosen if chosen in list_presets(model) else RECOMMENDED
+        preset = self._texts.get("preset", RECOMMENDED)
+        return preset if preset in list_presets(model) else RECOMMENDED
 
-    def _proposed_for(self) -> corpus_rows.CorpusRow | None:
-        """Return the corpus whose size determines the widths until they are typed; None where there is none."""
-        known = self._known
-        if known is None or not known.corpora or known.begin or learns_widths(self._typed):
+    def _find_sized_corpus(self) -> corpus_rows.CorpusRow | None:
+        """Return the corpus whose size determines the proposed widths; None if nothing is proposed."""
+        offer = self._offer
+        if offer is None or not offer.corpora or offer.origin or learns_widths(self._texts):
             return None
-        return self._about(known)
+        return self._get_corpus(offer)
 
-    def _about(self, known: _FormOffer) -> corpus_rows.CorpusRow:
+    def _get_corpus(self, offer: _FormOffer) -> corpus_rows.CorpusRow:
         """Return the chosen corpus."""
-        return next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
+        number = self._choose_corpus(offer)
+        return next((each for each in offer.corpora if str(each.number) == number), offer.corpora[-1])
 
-    def _values(self, model: str) -> dict[str, str]:
-        """Return the current settings of a model; choices that it does not offer are not taken over from another."""
-        about = {each.name: each for each in self._known.settings[model]} if self._known else {}
-        typed = {name: text for name, text in self._typed.items() if name in about}
+    def _list_values(self, model: str) -> dict[str, str]:
+        """Return the current settings of a model, without choices that only another model offers."""
+        about = {each.name: each for each in self._offer.settings[model]} if self._offer else {}
+        typed = {name: text for name, text in self._texts.items() if name in about}
         offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
-        usual = self._usual(model)
+        usual = self._list_settings(model)
         values = {name: text for name, text in (usual | offered).items() if name in about}
         return values | ({"layers": usual["layers"]} if self._has_layers(values) else {})
 
+    def _list_filled(self, model: str) -> dict[str, str]:
+        """Return the current settings of a model that are not empty."""
+        return {name: text for name, text in self._list_values(model).items() if text.strip()}
+
     def _has_layers(self, values: dict[str, str]) -> bool:
         """Return whether the widths are those of a snapshot."""
-        return self._known is not None and self._known.begin is not None and not learns_widths(values)
+        return self._origin is not None and not learns_widths(values)
 
-    def _untouched(self) -> dict[str, str]:
+    def _list_untouched(self) -> dict[str, str]:
         """Return the texts of the form where nothing was typed."""
-        return self._fresh() | self._usual(self._model(self._known)) if self._known else {}
+        return self._list_defaults() | self._list_settings(self._choose_model(self._offer)) if self._offer else {}
 
-    def _seed(self) -> str:
-        begin = self._known.begin if self._known else None
-        return str(begin.run.seed) if begin else "1"
+    def _choose_seed(self) -> str:
+        return str(self._origin.run.seed) if self._origin else "1"
 
-    def _inherited(self, model: str) -> dict[str, str]:
-        """Return what a fork takes over from its parent, as texts."""
-        begin = self._known.begin if self._known else None
-        return inherit_settings(begin, model, self._typed) if begin else {}
+    def _inherit(self, model: str) -> dict[str, str]:
+        """Return the settings that a fork inherits from its parent, as texts."""
+        return inherit_settings(self._origin, model, self._texts) if self._origin else {}
 
-    def _corpus(self, known: _FormOffer) -> str:
-        if known.begin:
-            return str(known.begin.run.corpus)
-        return self._own("corpus") or str(known.corpora[-1].number)
+    def _choose_corpus(self, offer: _FormOffer) -> str:
+        if offer.origin:
+            return str(offer.origin.run.corpus)
+        return self._get_text("corpus") or str(offer.corpora[-1].number)
 
-    def _length(self) -> str:
-        begin = self._known.begin if self._known else None
-        if begin:
-            return str(begin.run.planned)
-        known = self._known
-        if known is None:
+    def _choose_length(self) -> str:
+        if self._origin:
+            return str(self._origin.run.planned)
+        offer = self._offer
+        if offer is None:
             return ""
-        model = self._model(known)
-        length = find_preset(model, self._preset(model)).minibatches
+        model = self._choose_model(offer)
+        length = find_preset(model, self._choose_preset(model)).minibatches
         if length is None:
-            length = choose_length(model, self._config(model), self._about(known))
+            length = choose_length(model, self._read_config(model), self._get_corpus(offer))
         return str(length)
 
-    def _config(self, model: str) -> Any:
+    def _read_config(self, model: str) -> Any:
         """Return the current settings where they can be read, else the defaults."""
         config = models.load(model).Config
         try:
-            return settings.parse(config, {name: text for name, text in self._values(model).items() if text.strip()})
+            return settings.parse(config, self._list_filled(model))
         except ValueError:
             return config()
 
-    def _model(self, known: _FormOffer) -> str:
-        usual = known.begin.run.model if known.begin else "dlda"
-        request = self._typed.get("model", LABEL_MODEL if self._requested and self._requested.labels else usual)
-        return request if request in known.titles else next(iter(known.titles))
+    def _choose_model(self, offer: _FormOffer) -> str:
+        usual = offer.origin.run.model if offer.origin else "dlda"
+        model = self._texts.get("model", LABEL_MODEL if self._request and self._request.labels else usual)
+        return model if model in offer.titles else next(iter(offer.titles))
 
     # ------------------------------------------------------------- drawing
 
     def _draw(self) -> None:
-        known = self._known
-        if known is None:
+        offer = self._offer
+        if offer is None:
             return
         errors, _ = self._check()
-        model = self._model(known)
-        values = self._values(model)
+        model = self._choose_model(offer)
+        values = self._list_values(model)
         fields = [
             (about.group != ALWAYS, _make_field(about, values[about.name], errors.get(about.name, "")))
-            for about in known.settings[model]
+            for about in offer.settings[model]
         ]
-        if (about := self._proposed_for()) is not None:
+        if (about := self._find_sized_corpus()) is not None:
             fields = [(more, _add_proposal(field, about, model)) for more, field in fields]
         if self._has_layers(values):
             fields = [(more, _lock_layers(field) if field.name == "layers" else field) for more, field in fields]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
-        advanced.append(form_fields.make_place_field(self._own(form_fields.PLACE), errors.get(form_fields.PLACE, "")))
+        advanced.append(
+            form_fields.make_place_field(self._get_text(form_fields.PLACE), errors.get(form_fields.PLACE, ""))
+        )
         self.board.html = draw_new_run_form(
-            self._first(known, model, errors),
+            self._make_first_fields(offer, model, errors),
             simple,
             advanced,
             errors.get("", ""),
             ready=not errors,
             sent=self._sending,
-            title=_make_title(known.begin),
+            title=_make_title(offer.origin),
         )
 
-    def _presets(self, known: _FormOffer, model: str) -> list[FormField]:
-        """Return the choice of a preset, where there is one and settings are not those of a parent."""
-        if known.begin is not None or not list_presets(model):
+    def _make_preset_fields(self, offer: _FormOffer, model: str) -> list[FormField]:
+        """Return the field of the preset; none for a fork or a model without presets."""
+        if offer.origin is not None or not list_presets(model):
             return []
         choices = [
             (RECOMMENDED, "recommended"),
             *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
         ]
         about = "What you change below wins over it."
-        return [FormField("preset", "Settings", about, "choice", self._preset(model), choices)]
+        return [FormField("preset", "Settings", about, "choice", self._choose_preset(model), choices)]
 
-    def _first(self, known: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
+    def _make_first_fields(self, offer: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
         corpus_choices = [
             (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
-            for row in known.corpora
-            if known.begin is None or row.number == known.begin.run.corpus
+            for row in offer.corpora
+            if offer.origin is None or row.number == offer.origin.run.corpus
         ]
-        corpus = self._corpus(known) if corpus_choices else ""
-        about = "Its topics go on, so it stays." if known.begin else "What the topics are about."
+        corpus = self._choose_corpus(offer) if corpus_choices else ""
+        about = "Its topics go on, so it stays." if offer.origin else "What the topics are about."
         fields = [
-            FormField("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
-            FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
-            *self._presets(known, model),
+            FormField("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=offer.origin is not None),
+            FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(offer.titles.items())),
+            *self._make_preset_fields(offer, model),
             FormField(
                 "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
-                self._typed.get("minibatches", self._length()),
+                self._texts.get("minibatches", self._choose_length()),
             ),
-            FormField("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
+            FormField("name", "Name", "How you want to call it; may stay empty.", "text", self._texts.get("name", "")),
             FormField(
                 "seed", OWN["seed"],
                 "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, order a run for each, "
-                "together a group that shows what chance does.", "text", self._typed.get("seed", self._seed()),
+                "together a group that shows what chance does.", "text", self._texts.get("seed", self._choose_seed()),
             ),
             FormField(
                 "averaged", "Averaged perplexity too",
                 "The protocol of the papers' tables; costs a sweep of all test documents per mini-batch.",
-                "flag", self._typed.get("averaged", "false"),
+                "flag", self._texts.get("averaged", "false"),
             ),
         ]  # fmt: skip
         return [field._replace(error=errors.get(field.name, "")) for field in fields]
 
-    def _link(self) -> str:
+    def _choose_link(self) -> str:
         """Return the link that fits the kind of the chosen corpus."""
-        rows = self._known.corpora if self._known else []
-        chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
-        return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
+        rows = self._offer.corpora if self._offer else []
+        corpus = self._texts.get("corpus", str(rows[-1].number) if rows else "")
+        return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
 
 
 def _make_field(about: Setting, value: str, error: str) -> FormField:
@@ -432,7 +438,7 @@ def _make_field(about: Setting, value: str, error: str) -> FormField:
 
 
 def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) -> FormField:
-    """Add to the field of the widths where its numbers come from."""
+    """Explain in the field of the widths where its numbers come from."""
     if field.name != "layers":
         return field
     return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
@@ -446,18 +452,14 @@ def _lock_layers(layers: FormField) -> FormField:
 def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
     """Return the sentence about what is wrong with some settings, or an empty text.
 
-    Alone, a setting may lack the others it depends on: only a sentence about itself counts.
+    A setting that is checked ``alone`` lacks the others that it depends on: only a sentence about itself counts.
     """
     try:
         settings.parse(config, texts)
     except SettingError as error:
-        said = str(error)
-        return (
-            said
-            if not alone
-            or said.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
-            else ""
-        )
+        sentence = str(error)
+        about_one = sentence.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
+        return sentence if about_one or not alone else ""
     return ""
 
 
@@ -478,15 +480,15 @@ def _draw_no_form(heading: str, sentence: str) -> str:
     return draw_sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
-def _make_title(begin: ForkOrigin | None) -> tuple[str, str]:
+def _make_title(origin: ForkOrigin | None) -> tuple[str, str]:
     """Return the heading of the form, and the line under it."""
-    if begin is None:
+    if origin is None:
         return "New run", "It trains in a process of its own: close this page whenever you like."
     return (
-        f"Continue run {begin.run.number}",
-        f"A run of its own that begins with the topics of run {begin.run.number} at mini-batch "
-        f"{begin.snapshot.minibatch:,}, {format_default(begin.layers)}; settings are those of that run where the model "
-        "knows them.",
+        f"Continue run {origin.run.number}",
+        f"A run of its own that begins with the topics of run {origin.run.number} at mini-batch "
+        f"{origin.snapshot.minibatch:,}, {format_default(origin.layers)}; settings are those of that run where the "
+        "model knows them.",
     )
 
 

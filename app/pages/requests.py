@@ -1,10 +1,11 @@
 """Common parts of the requests of several pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
 from app.views.explore.controls import SnapshotOption
 from app.views.markup import name_run
@@ -18,58 +19,69 @@ Key = TypeVar("Key")
 class LatestRequest(Generic[Key]):
     """The latest request of one kind that is under way; a later one takes its place.
 
-    What is asked for while it is under way is not asked for twice, but it may have read the store before the change
-    that the second request is about: :attr:`repeated` says that the answer has to be followed by one more request.
+    The same request is not sent twice while it is under way.  Its answer may have been read before the change that the
+    second request is about, so it is sent once more after the answer.
+
+    Parameters
+    ----------
+    context : Context
+    repeat : () -> None
+        Sends the request of what is on screen.
+
+    Attributes
+    ----------
+    pending : key or None
+        The last request that is not answered yet.
     """
 
-    def __init__(self) -> None:
-        self._key: Key | None = None
+    def __init__(self, context: Context, repeat: Callable[[], None]) -> None:
+        self.pending: Key | None = None
+        self._context = context
+        self._repeat = repeat
         self._repeated = False
 
-    @property
-    def pending(self) -> Key | None:
-        """The last request that is not answered yet."""
-        return self._key
+    def send(self, key: Key, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run ``work()`` in another thread, then ``then(its result)`` here; after an error the request is repeated."""
+        self._repeated = key == self.pending
+        if not self._repeated:
+            self.pending = key
+            self._context.later(work, partial(self._receive, key, then), partial(self._fail, key))
 
-    @property
-    def repeated(self) -> bool:
-        """True where the last request was made again while it was under way."""
-        return self._repeated
+    def _receive(self, key: Key, then: Callable[[Any], None], answer: Any) -> None:
+        if self._end(key) and self._repeated:
+            self._repeat()
+        then(answer)
 
-    def begin(self, key: Key) -> bool:
-        """Record a request; return False where it is under way already."""
-        self._repeated = key == self._key
-        if self._repeated:
+    def _fail(self, key: Key) -> None:
+        if self._end(key):
+            self._repeat()
+
+    def _end(self, key: Key) -> bool:
+        """Record that a request is over; return False where something else has been requested since."""
+        if key != self.pending:
             return False
-        self._key = key
+        self.pending = None
         return True
-
-    def end(self, key: Key) -> bool:
-        """Record an answer or an error; return False where something else has been requested since."""
-        if key != self._key:
-            return False
-        self._key = None
-        return True
-
-    def forget(self) -> None:
-        """Ignore the answer of the request under way."""
-        self._key = None
-        self._repeated = False
 
 
 class PageCallbacks(Protocol):
-    """The functions of a page that every class of requests calls."""
+    """The functions of a page that its requests call."""
 
     @property
     def refetch(self) -> Callable[[], None]:
         """Read again what is on screen, after a change of the store."""
 
+    @property
+    def resize(self) -> Callable[[Message], None]:
+        """Draw the trees again for a window of the size in a message."""
+
 
 LentCallbacks = TypeVar("LentCallbacks", bound=PageCallbacks)
+MessageHandler: TypeAlias = Callable[[Message, str], None]  # of a message and the text of its value
 
 
 class PageRequests(Generic[LentCallbacks]):
-    """The messages of the browser, turned into changes of the view and of the store.
+    """The messages of the browser to a page with trees, turned into changes of the view and of the store.
 
     Parameters
     ----------
@@ -78,10 +90,30 @@ class PageRequests(Generic[LentCallbacks]):
         The functions of the page that requests call.
     """
 
+    text_fields: ClassVar[Mapping[str, str]]  # actions that set a field of the view to the text of their value
+    _actions: Mapping[str, MessageHandler]  # the other actions of the page
+
     def __init__(self, context: Context, callbacks: LentCallbacks) -> None:
         self._context = context
         self._view = context.view
         self._callbacks = callbacks
+
+    def handle(self, message: Message) -> None:
+        """Handle a message of the browser; nothing in it is trusted."""
+        action, value = message["do"], str(message.get("value", ""))
+        if action in self.text_fields:
+            self._put_text(self.text_fields[action], value)
+        elif action == "size":
+            self._callbacks.resize(message)
+        elif action == "threshold":
+            if (threshold := read_threshold(value)) is not None:
+                self._change_tree(threshold=threshold)
+        elif action in self._actions:
+            self._actions[action](message, value)
+
+    def _change_tree(self, **fields: Any) -> None:
+        """Change the trees on screen."""
+        self._put(**fields)
 
     def _put(self, **fields: Any) -> None:
         self._view.param.update(**fields)
@@ -97,6 +129,59 @@ class PageRequests(Generic[LentCallbacks]):
     def _rename_topic(self, run: int, node: Node, name: str) -> None:
         act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, name[:120])
         self._context.later(act, lambda _: self._callbacks.refetch())
+
+
+class TreePage:
+    """A page with trees that are drawn for the shape of their windows.
+
+    A subclass adds its requests.
+
+    Parameters
+    ----------
+    context : Context
+    trees : mapping of str to TreeView
+        By the side that their messages name; "" for a tree that is alone.
+    boards : sequence of Board
+    redraw : () -> None
+        Draws the trees again.
+    aspect : float
+        Width / height of a window until the browser has measured it.
+    """
+
+    _requests: PageRequests[Any]
+
+    def __init__(
+        self,
+        context: Context,
+        trees: Mapping[str, TreeView],
+        boards: Sequence[Board],
+        redraw: Callable[[], None],
+        *,
+        aspect: float,
+    ) -> None:
+        self._context = context
+        self._view = context.view
+        self._trees = trees
+        self._boards = boards
+        self._redraw = redraw
+        self._aspect = aspect
+
+    def _on_message(self, message: Message) -> None:
+        self._requests.handle(message)
+
+    def _resize(self, message: Message) -> None:
+        """Fit the trees to the window of a message; send everything again where the browser has another picture."""
+        aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
+        if aspect is None:
+            return
+        if tree is not None and message.get("here") != len(tree.svg):
+            for each in self._trees.values():
+                each.svg += " "  # changed by a blank, it counts as new
+            for board in self._boards:
+                board.html += " "
+        if aspect != self._aspect:
+            self._aspect = aspect
+            self._redraw()
 
 
 def read_threshold(text: str) -> float | None:

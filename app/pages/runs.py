@@ -34,8 +34,8 @@ from app.views.runs.run_list import (
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
-ADD = "add"  # the tab of the form that makes a corpus
-MANY = 12  # runs from which on there is a field to find them
+ADD = "add"  # the tab of the form that adds documents
+MANY = 12  # more runs than this get a search field
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
@@ -44,9 +44,9 @@ def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
 
 
 def read_fork_tab(tab: str) -> ForkRequest | None:
-    """Return what such a tab names; None for any other tab."""
-    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
-    return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
+    """Return the fork that a tab names; None for any other tab."""
+    match = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
+    return ForkRequest(int(match[1]), int(match[2] or 0), bool(match[3])) if match else None
 
 
 def _is_form(tab: str) -> bool:
@@ -64,13 +64,13 @@ class RunsPage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._board = Board(on_message=self._on_message, sheets=["explore"])
-        self._form = NewRunForm(context)
-        self._add = NewCorpusForm(context)
+        self._run_form = NewRunForm(context)
+        self._corpus_form = NewCorpusForm(context)
         self._corpora: list[corpus_rows.CorpusRow] = []
         self._prepared = False
-        self._going = 0  # imports at the last look
+        self._n_imports = 0  # imports at the last tick
         self._text = ""  # of the field that finds runs
-        self._most = AT_ONCE
+        self._n_shown = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
         context.view.param.watch(self._on_view, ["page", "run", "tab"])
@@ -81,25 +81,25 @@ class RunsPage:
         if self._context.view.page != "runs":
             return
         tab = self._context.view.tab
-        request = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
-        if list(self._holder) != [request]:
-            self._holder[:] = [request]
-        if request is self._board:
+        part = self._corpus_form.board if tab == ADD else self._run_form.board if _is_form(tab) else self._board
+        if list(self._holder) != [part]:
+            self._holder[:] = [part]
+        if part is self._board:
             self._draw()
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
-        elif request is self._form.board:
-            self._form.refresh(read_fork_tab(tab))
+        elif part is self._run_form.board:
+            self._run_form.refresh(read_fork_tab(tab))
         else:
-            self._add.refresh()
+            self._corpus_form.refresh()
 
     def _take_corpora(self, rows: list[corpus_rows.CorpusRow]) -> None:
         self._corpora = rows
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
-        going = sum(not each.notice.failed for each in progress.list_imports())
-        if going != self._going:  # one that has ended may have left a corpus
-            self._going = going
+        n_running = sum(not each.notice.failed for each in progress.list_imports())
+        if n_running != self._n_imports:  # one that has ended may have left a corpus
+            self._n_imports = n_running
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
@@ -110,7 +110,7 @@ class RunsPage:
         imports = draw_imports(_list_imports())
         if not rows:
             self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
-            self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
+            self._board.html = f'<div class="tp-page-in">{imports}{self._draw_empty(feed.notice)}</div>'
             return
         if self._prepared:
             self._prepared = False
@@ -118,11 +118,13 @@ class RunsPage:
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
-        fitting = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
-        shown = select_runs(fitting, feed.state, self._context.view.run, self._most)
-        known = {row.number for row in rows}
-        labelled = self._labelled(shown)
-        bare = {row.number for row in shown if feed.latest(row.number) is None}
+        matching = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
+        visible = select_runs(matching, feed.state, self._context.view.run, self._n_shown)
+        numbers = {row.number for row in rows}
+        labelled = self._find_labelled(visible)
+        bare = {row.number for row in visible if feed.latest(row.number) is None}
+        latest, selected = feed.get_latest_values, self._context.view.run
+        listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, bare, latest)
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -130,20 +132,20 @@ class RunsPage:
             '<button class="tp-button tp-strong" data-do="new">'
             f"{draw_icon('plus')}New run</button></div></div>"
             f"{imports}"
-            f"{draw_runs(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
-            f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
+            f"{listing}"
+            f"{draw_rest(len(visible), len(matching), AT_ONCE, self._text)}</div>"
         )
-        if unread := feed.without_spark(row.number for row in shown):
+        if unread := feed.list_missing_sparks(row.number for row in visible):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
-    def _empty(self, note: Notice) -> str:
-        """Draw what can be done in a store without a run, or the progress of the demo."""
+    def _draw_empty(self, note: Notice) -> str:
+        """Draw the ways to begin in a store without a run, or the progress of the demo."""
         if self._prepared:
             return draw_preparation(note.sentence, note.share)
         return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
-    def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
-        """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
+    def _find_labelled(self, rows: Sequence[RunRow]) -> set[int]:
+        """Return the runs that can be continued with labels: their corpus has some, and they have not learnt them."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
 
@@ -180,11 +182,11 @@ class RunsPage:
                 self._delete(int(text), typed)
 
     def _find(self, message: Message) -> None:
-        """Show the runs that have the words typed, or more of them."""
+        """Show the runs that match the search, or more of them."""
         if message["do"] == "more":
-            self._most += AT_ONCE
+            self._n_shown += AT_ONCE
         else:
-            self._text, self._most = str(message.get("value", ""))[:200], AT_ONCE
+            self._text, self._n_shown = str(message.get("value", ""))[:200], AT_ONCE
         self._draw()
 
     def _delete(self, number: int, typed: str) -> None:
@@ -200,10 +202,10 @@ class RunsPage:
 
 
 def _list_imports() -> list[ImportFacts]:
-    """Return the imports of this process, in the words of the form that began them."""
+    """Return the imports of this process, with options named as in the form."""
     return [
-        ImportFacts(number, name, reword_options(said), share, failed)
-        for number, name, (said, share, failed) in progress.list_imports()
+        ImportFacts(number, name, reword_options(sentence), share, failed)
+        for number, name, (sentence, share, failed) in progress.list_imports()
     ]
 
 

@@ -1,8 +1,8 @@
-"""The choices of one browser session, mirrored in the URL, and what its pages may use.
+"""The choices of one browser session, mirrored in the URL, and the context of its pages.
 
-A link is the whole view: :func:`to_query` writes page and run and whatever else differs from the defaults;
-what a link does not say has its default.  :func:`from_query` reads each value as :class:`View` declares it and drops
-what it cannot read, so a damaged link opens the nearest view instead of an error.
+A link is the whole view: :func:`to_query` writes page and run and every other field that differs from its default.
+:func:`from_query` reads each value as :class:`View` declares it and ignores values that it cannot read, so a damaged
+link opens the nearest view instead of an error.
 """
 
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_UNSET = "auto"  # the value in links of a field that is not chosen
+_UNSET = "auto"  # the value in links of a field that has not been chosen
 _TOGGLE = ("hidden", "shown")
 
 
@@ -40,11 +40,11 @@ class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
     Parameters
     ----------
     item : param.Parameter
-        What each value may be.
+        The parameter that declares each value.
     most : int
-        Values that a link may name; what follows is not read.
+        The number of values that are read from a link.
     different : bool
-        Whether a link that names a value twice means it once.
+        Whether a value that a link names twice counts once.
     """
 
     __slots__ = ["different", "item", "most"]
@@ -55,7 +55,7 @@ class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
 
 
 class View(param.Parameterized):
-    """Everything a visitor has chosen.  Change several fields by one ``view.param.update(...)``.
+    """All choices of a visitor.  Change several fields by one ``view.param.update(...)``.
 
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
@@ -70,8 +70,8 @@ class View(param.Parameterized):
 
     On the documents page ``documents`` are the documents of the corpus chosen (one, or the two ends of a line),
     ``trail`` is the topic or path whose words are marked, ``steps`` the points of the line and ``mixed`` its layer
-    (0 = the highest that tells the two apart).
-    ``label`` is the class looked at, from 1, 0 = none.
+    (0 = the highest that distinguishes the two).
+    ``label`` is the chosen class, from 1, 0 = none.
     """
 
     page: Any = param.Selector(default="watch", objects=list(NAMES))
@@ -126,30 +126,31 @@ class Context:
     view : View
         The session's choices; pages watch its fields.
     feed : Feed
-        The process-wide cache of what is in the store.
+        The cache of the store that all sessions share.
     db : Database
         Read-only.
     actions : Actions
         The ways a page may change the store.
     on_tick : (callback) -> None
-        ``callback(tick)`` runs on this session's document whenever the store has something new.
+        ``callback(tick)`` runs on this session's document whenever the store has changed.
     on_close : (callback) -> None
         ``callback()`` runs when the browser is gone.
     later : (work, then, failed) -> None
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
-        shown as a message, and ``failed()`` runs a few seconds after it, so that it can be asked again.
+        shown as a message, and ``failed()`` runs a few seconds after it, so that it can try again.
     in_turn : (work, then, failed) -> None
-        As ``later``, but one at a time for all visitors: for what takes every processor, so that waiting for it
-        does not delay anything else.
+        As ``later``, but one at a time for all visitors: for work that takes every processor, so that waiting for
+        it does not delay anything else.
     aside : (work, then, failed) -> None
-        As ``later``, for what may take a minute, such as a search of a million documents: nothing else waits for it.
+        As ``later``, for work that may take a minute, such as a search of a million documents: nothing else waits
+        for it.
     soon : (work) -> None
-        ``work()`` runs on this session's document while the browser still loads its scripts: for what is
-        too slow to make before the answer, and wanted as soon as the page stands.
+        ``work()`` runs on this session's document while the browser still loads its scripts: for parts that are
+        too slow to make before the answer, and needed as soon as the page is there.
     notify : (message, kind) -> None
         Shows a message; kind is "success", "info", "warning" or "error".
     dark : bool
-        Whether the visitor came to the dark side; it can be changed in the browser afterwards.
+        Whether the visitor begins with the dark theme; it can be changed in the browser afterwards.
     """
 
     view: View
@@ -192,14 +193,14 @@ ANOTHER_RUN = {
         "mixed",
         "label",
     )
-}  # what was chosen of one run means nothing in another
+}  # choices that have no meaning for another run
 
 
 def to_query(view: View) -> str:
     """Return the query of a link to a view: page and run, and what else differs from the defaults, in a fixed order."""
     values = {name: getattr(view, name) for name in FIELDS}
-    said = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
-    return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in said.items())
+    chosen = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
+    return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in chosen.items())
 
 
 def from_query(text: str) -> dict[str, Any]:

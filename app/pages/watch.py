@@ -1,4 +1,4 @@
-"""The page Watch: whether training is healthy, how far it is, what the corpus is about."""
+"""The page Watch: the health and progress of training, and the topics so far."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +36,7 @@ COMING = ("queued", "running")  # states in which the first topics will come
 
 
 class TopicPreview:
-    """A board that follows the chosen run, snapshot and layer.
+    """The board with the most popular topics of the chosen run, snapshot and layer.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class TopicPreview:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
-        self._shown: Hierarchy | None = None
-        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        self._hierarchy: Hierarchy | None = None
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._on_view)  # (run, snapshot)
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
         self._draw()
@@ -69,23 +69,20 @@ class TopicPreview:
                 self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
 
     def _draw(self) -> None:
-        """Show the newest hierarchy in memory; what is shown stays until the next one is there."""
+        """Show the newest hierarchy in memory; it stays on screen until the next one is ready."""
         view, feed = self._context.view, self._context.feed
-        hierarchy = feed.known_hierarchy(view.run, view.snapshot)
+        hierarchy = feed.get_cached_hierarchy(view.run, view.snapshot)
         if hierarchy is not None:
             self._show(hierarchy)
             return
-        if self._shown is None or self._shown.run != view.run or view.snapshot:
-            self._shown = None
-            self.board.html = self._waiting()
-        if feed.run(view.run) is not None and self._latest.begin((view.run, view.snapshot)):
-            self._context.later(
-                partial(feed.hierarchy, view.run, view.snapshot),
-                partial(self._arrived, view.run, view.snapshot),
-                partial(self._failed, view.run, view.snapshot),
-            )
+        if self._hierarchy is None or self._hierarchy.run != view.run or view.snapshot:
+            self._hierarchy = None
+            self.board.html = self._draw_waiting()
+        if feed.run(view.run) is not None:
+            key = view.run, view.snapshot
+            self._latest.send(key, partial(feed.hierarchy, *key), partial(self._receive, *key))
 
-    def _waiting(self) -> str:
+    def _draw_waiting(self) -> str:
         """Draw what is being waited for; an empty text where there is no run."""
         view, feed = self._context.view, self._context.feed
         if feed.run(view.run) is None:
@@ -94,26 +91,20 @@ class TopicPreview:
             return f"{_HEAD}</div>{draw_waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
         row = feed.run(view.run)
-        said = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
-        return f"{_HEAD}</div>{draw_waiting(said, coming=state in COMING)}"
+        sentence = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
+        return f"{_HEAD}</div>{draw_waiting(sentence, coming=state in COMING)}"
 
-    def _failed(self, run: int, snapshot: int) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end((run, snapshot)):
-            self._on_view()
-
-    def _arrived(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
+    def _receive(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
         view = self._context.view
-        if self._latest.end((run, snapshot)) and self._latest.repeated:
-            self._on_view()
         if hierarchy is None or (run, snapshot) != (view.run, view.snapshot):
             return
-        if snapshot or self._shown is None or self._shown.run != run or hierarchy.snapshot >= self._shown.snapshot:
+        shown = self._hierarchy
+        if snapshot or shown is None or shown.run != run or hierarchy.snapshot >= shown.snapshot:
             self._show(hierarchy)
 
     def _show(self, hierarchy: Hierarchy) -> None:
         view = self._context.view
-        self._shown = hierarchy
+        self._hierarchy = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
         entries = [
             (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
@@ -128,7 +119,7 @@ _HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
 
 
 class FailedRun:
-    """The error of the run looked at, and the buttons that may solve it.
+    """The error of the run on screen, with buttons that may solve it.
 
     Parameters
     ----------
@@ -140,15 +131,12 @@ class FailedRun:
         self._log: tuple[int, LogTail] | None = None
         self.board = Board(on_message=self._on_board)
         context.view.param.watch(self._on_view, ["page", "run"])
-        context.on_tick(self._on_tick)
+        context.on_tick(self._on_view)
         self._draw()
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":
             self._draw()
-
-    def _on_tick(self, _: Tick) -> None:
-        self._on_view()
 
     def _draw(self) -> None:
         feed, number = self._context.feed, self._context.view.run
@@ -166,7 +154,7 @@ class FailedRun:
             return
         match message:
             case {"do": "retry"}:
-                context.later(partial(context.actions.retry, run.number), self._retried)
+                context.later(partial(context.actions.retry, run.number), self._show_retry)
             case {"do": "resume"}:
                 context.later(partial(context.actions.resume, run.number), lambda _: None)
             case {"do": "log"}:
@@ -174,17 +162,17 @@ class FailedRun:
             case {"do": "delete", "form": {"typed": str(typed)}}:
                 delete_run(context, run, typed)
 
-    def _retried(self, new: RunRow) -> None:
+    def _show_retry(self, new: RunRow) -> None:
         self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
         self._context.view.param.update(run=new.number, **ANOTHER_RUN)
 
-    def _read(self, run: int, found: tuple[str, list[str]]) -> None:
-        self._log = (run, LogTail(*found))
+    def _read(self, run: int, tail: tuple[str, list[str]]) -> None:
+        self._log = (run, LogTail(*tail))
         self._draw()
 
 
 class WatchPage:
-    """The watch page of one session: numbers and topics at once, the curves when the browser has drawn those.
+    """The watch page of one session: numbers and topics come first, the curves when the browser has drawn those.
 
     Parameters
     ----------
@@ -254,9 +242,9 @@ class WatchPage:
             self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
             self._workers.html = self._about.html = ""
             return
-        history = feed.known_history(run.number)
+        history = feed.get_cached_history(run.number)
         curve: Curve = history.after("point_perplexity").curve() if history else []
-        latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
+        latest = {name: history.last(name) for name in CURVES} if history else feed.get_latest_values(run.number)
         about = kpis.measure_health(feed.state(run.number), curve, latest)
         self._strip.html = kpis.draw_kpis(run, about)
         self._workers.html = draw_workers(run.process, feed.state(run.number))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from app.jobs.plan import find_part
 from app.live.history import PointColumns
-from app.plots.read import Source, title
+from app.plots.read import Source, name_source
 from app.plots.request import COLUMN, Axis, FigureError, FigureRequest
-from app.plots.style import dressed, line, sized
+from app.plots.style import choose_line_style, set_options, set_size
 
 _LABELS: dict[Axis, str] = {
     "documents": "documents seen",
@@ -26,28 +26,28 @@ _SHAPE = 0.66  # height of a chart over its width
 _TALLEST = 3.0  # inches
 
 
-def legend_label(name: str) -> str:
-    """Return a name that HoloViews takes for a label: it fails on characters without a name in Unicode."""
+def clean_label(name: str) -> str:
+    """Return a name that HoloViews accepts as a label: it fails on characters without a name in Unicode."""
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 
-def coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
-    """Where points lie on that axis."""
-    found: NDArray[np.float64] = getattr(points, x)
-    return found
+def select_coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
+    """Return the coordinates of points on an axis."""
+    values: NDArray[np.float64] = getattr(points, x)
+    return values
 
 
-def charted(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:
+def draw_chart(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:
     """Put curves on common axes, in the size of a figure; ``y`` is the label of the other axis."""
     height = min(_SHAPE * width, _TALLEST)
     labels = {"xlabel": _LABELS[x], "ylabel": y, "logy": logy, "show_legend": legend}
-    overlay = sized(hv.Overlay(list(parts)), width, height, **labels)
+    overlay = set_size(hv.Overlay(list(parts)), width, height, **labels)
     mpl = {"legend_position": "inner", "hooks": [_finish], "show_grid": False}
-    return dressed(overlay, mpl, {"legend_position": "top_right", "fontscale": 0.9})
+    return set_options(overlay, mpl, {"legend_position": "top_right", "fontscale": 0.9})
 
 
 def _finish(plot: Any, _element: Any) -> None:
-    """Large numbers with commas, few ticks, and everything inside the figure."""
+    """Write large numbers with commas, choose few ticks, and fit everything into the figure."""
     axes = plot.handles["axis"]
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -85,41 +85,41 @@ def draw_perplexity(
 
     Parameters
     ----------
-    curves : mapping of str to Columns
-        By what the legend calls them.
+    curves : mapping of str to PointColumns
+        By their names in the legend.
     x : {"documents", "seconds", "minibatches"}
     measure : str
-        What is measured, with its unit.
+        The measure, with its unit.
     width : float
         Inches.
     """
     parts = []
     for place, (name, points) in enumerate(curves.items()):
-        seen = points.take(np.flatnonzero(np.isfinite(points.value)))
-        curve = hv.Curve((coordinates(seen, x), seen.value), x, "value", label=legend_label(name))
-        parts.append(dressed(curve, *line(place)))
-    return charted(parts, x, measure, width, legend=len(parts) > 1)
+        finite = points.take(np.flatnonzero(np.isfinite(points.value)))
+        curve = hv.Curve((select_coordinates(finite, x), finite.value), x, "value", label=clean_label(name))
+        parts.append(set_options(curve, *choose_line_style(place)))
+    return draw_chart(parts, x, measure, width, legend=len(parts) > 1)
 
 
 def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the live curves of runs."""
-    known = {name: [source.curve(name) for source in sources] for name in _MEASURES}
-    measure = next((name for name, curves in known.items() if any(len(each.value) for each in curves)), "")
-    lacking = [source.number for source, each in zip(sources, known.get(measure, ()), strict=False) if not len(each[3])]
+    data = {name: [source.curve(name) for source in sources] for name in _MEASURES}
+    measure = next((name for name, curves in data.items() if any(len(each.value) for each in curves)), "")
+    lacking = [source.number for source, each in zip(sources, data.get(measure, ()), strict=False) if not len(each[3])]
     if not measure or lacking:
         number = lacking[0] if lacking else sources[0].number
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
         raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
-    curves = dict(zip(_named(sources), known[measure], strict=True))
+    curves = dict(zip(_named(sources), data[measure], strict=True))
     parts = {find_part(source.row) for source in sources}
-    of = parts.pop() if len(parts) == 1 else "held-out"
-    said = _MEASURES[measure].replace("held-out", of)
-    return draw_perplexity(curves, request.x or "documents", measure=said, width=request.width)
+    part = parts.pop() if len(parts) == 1 else "held-out"
+    label = _MEASURES[measure].replace("held-out", part)
+    return draw_perplexity(curves, request.x or "documents", measure=label, width=request.width)
 
 
 def _named(sources: Sequence[Source]) -> list[str]:
-    """Names of runs for the legend, no two the same."""
-    names = [title(source) for source in sources]
+    """Return names of runs for the legend, no two the same."""
+    names = [name_source(source) for source in sources]
     return [
         f"{name} ({source.number})" if names.count(name) > 1 else name
         for name, source in zip(names, sources, strict=True)
@@ -131,18 +131,18 @@ def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, w
 
     Parameters
     ----------
-    layers : mapping of str to Columns
-        By what the legend calls them.
+    layers : mapping of str to PointColumns
+        By their names in the legend.
     x : {"minibatches", "documents", "seconds"}
     width : float
         Inches.
     """
     parts = []
     for place, (name, points) in enumerate(layers.items()):
-        shown = points.take(np.flatnonzero(points.value > 0))
-        curve = hv.Curve((coordinates(shown, x), shown.value), x, "value", label=name)
-        parts.append(dressed(curve, *line(place)))
-    return charted(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
+        positive = points.take(np.flatnonzero(points.value > 0))
+        curve = hv.Curve((select_coordinates(positive, x), positive.value), x, "value", label=name)
+        parts.append(set_options(curve, *choose_line_style(place)))
+    return draw_chart(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
 
 
 def plot_steps(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:

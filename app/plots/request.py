@@ -11,28 +11,28 @@ LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits in less
 
 
 class FigureError(ValueError):
-    """The figure cannot be drawn; the message is one sentence for the user."""
+    """The error that a figure cannot be drawn; the message is one sentence for the user."""
 
 
 class FigureRequest(NamedTuple):
-    """Choices of the user; None is the usual one of the kind.
+    """The choices of the user; None is the default of the kind.
 
     Attributes
     ----------
     width : float
         Of the figure, in inches.
     layer : int, optional
-        Counted from 1, next to the words.
+        Counted from 1, the layer next to the words.
     node : tuple of int
         Ranks of topics in that layer.
     x : {"seconds", "documents", "minibatches"}, optional
-        What curves are drawn against.
+        The x-axis of curves.
     minibatch : int, optional
-        The snapshot at or before this one.
+        The mini-batch whose snapshot, or the one before, is shown.
     threshold : float, optional
         Edges of a tree are above ``threshold / K`` of the lower layer.
     most : int, optional
-        Topics shown, of a layer of a tree.
+        The number of topics shown, of each layer in a tree.
     """
 
     width: float = COLUMN
@@ -44,7 +44,7 @@ class FigureRequest(NamedTuple):
     most: int | None = None
 
 
-def inches(width: str | float) -> float:
+def read_width(width: str | float) -> float:
     """Read a width: ``column``, ``page`` or a number of inches.
 
     Raises
@@ -52,16 +52,16 @@ def inches(width: str | float) -> float:
     FigureError
         When it is none of these, or too small or large for a figure.
     """
-    known = {"column": COLUMN, "page": PAGE}
+    names = {"column": COLUMN, "page": PAGE}
     try:
-        found = known[width] if isinstance(width, str) and width in known else float(width)
+        number = names[width] if isinstance(width, str) and width in names else float(width)
     except ValueError:
-        found = 0.0
-    if not LEAST_WIDTH <= found <= MOST_WIDTH:
+        number = 0.0
+    if not LEAST_WIDTH <= number <= MOST_WIDTH:
         raise FigureError(
             f"a width is column, page or a number of inches from {LEAST_WIDTH:g} to {MOST_WIDTH:g}; got {width}"
         )
-    return found
+    return number
 
 
 class FigureKind(NamedTuple):
@@ -93,7 +93,7 @@ def find_kind(name: str) -> FigureKind:
     Raises
     ------
     FigureError
-        When there is no such kind; the sentence lists those there are.
+        When there is no such kind; the sentence lists the kinds.
     """
     if name not in KINDS:
         raise FigureError(f"there is no figure {name!r}; the kinds are {', '.join(KINDS)}")

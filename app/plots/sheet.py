@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
-from app.plots.style import INK, PAPER, POINTS, TEXT, dressed, rc, sized
+from app.plots.style import INK, PAPER, POINTS, TEXT, make_settings, set_options, set_size
 from app.views.text import replace_unprintable
 
 _PIXEL = 0.75  # points
@@ -20,7 +20,7 @@ Align = Literal["left", "center", "right"]
 
 
 class _Look(NamedTuple):
-    """What words of one element share."""
+    """The look that the texts of one element share."""
 
     size: float
     colour: str
@@ -29,46 +29,46 @@ class _Look(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
-    """Width of a line of text, in points."""
-    font = FontProperties(family=rc()["font.family"], weight="bold" if bold else "normal")
+def measure_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
+    """Return the width of a line of text, in points."""
+    font = FontProperties(family=make_settings()["font.family"], weight="bold" if bold else "normal")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the file is refused then, with why
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # saving the file reports this
         return float(
             TextPath((0, 0), f"{replace_unprintable(text)}.", size=size, prop=font, usetex=False).get_extents().x1
         )
 
 
-def wrap(words: Sequence[str], width: float, size: float = TEXT) -> list[str]:
+def wrap(words: Sequence[str], width: float) -> list[str]:
     """Break words into lines of at most ``width`` points; a longer word is cut and ends in an ellipsis."""
     lines: list[str] = []
     for word in words:
-        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+        if lines and measure_width(f"{lines[-1]} {word}") <= width:
             lines[-1] = f"{lines[-1]} {word}"
         else:
-            lines.append(cut(word, width, size))
+            lines.append(cut(word, width))
     return lines
 
 
 def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> str:
     """Shorten a text to at most ``width`` points."""
-    if text_width(text, size, bold=bold) <= width:
+    if measure_width(text, size, bold=bold) <= width:
         return text
-    kept = len(text)
-    while kept > 1 and text_width(f"{text[:kept].rstrip()}…", size, bold=bold) > width:
-        kept -= 1
-    return f"{text[:kept].rstrip()}…"
+    length = len(text)
+    while length > 1 and measure_width(f"{text[:length].rstrip()}…", size, bold=bold) > width:
+        length -= 1
+    return f"{text[:length].rstrip()}…"
 
 
 class _Edge(NamedTuple):
-    """What lines or boxes of one element share."""
+    """The look that the lines or boxes of one element share."""
 
     colour: str
     width: float
 
 
 class FigureSheet:
-    """Collects boxes, lines and words; `element` gives them as one HoloViews overlay.
+    """A sheet that collects boxes, lines and texts; `element` returns them as one HoloViews overlay.
 
     Parameters
     ----------
@@ -90,6 +90,13 @@ class FigureSheet:
         """Draw a line through (n, 2) points."""
         self._lines[_Edge(colour, round(width, 1))].append(points * (1, -1))
 
+    def bend(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+        """Draw a line that leaves one point and reaches the other horizontally."""
+        along = np.linspace(0, 1, 24)
+        ease = along**2 * (3 - 2 * along)
+        x, y = start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease
+        self.line(np.column_stack([x, y]), colour, width)
+
     def text(
         self,
         x: float,
@@ -105,31 +112,31 @@ class FigureSheet:
         self._words[_Look(size, colour, bold, align)].append((x, -y, replace_unprintable(text)))
 
     def element(self, height: float) -> hv.Overlay:
-        """Everything on a sheet of that height: lines beneath boxes beneath words."""
+        """Return everything on a sheet of that height: lines below boxes below texts."""
         parts = [
             *(_path(look, rows) for look, rows in self._lines.items()),
             *(_rectangles(look, rows) for look, rows in self._boxes.items()),
             *(_labels(look, rows) for look, rows in self._words.items()),
         ]
         bounds = {"xlim": (0.0, self.width), "ylim": (-height, 0.0), "xaxis": None, "yaxis": None, "padding": 0}
-        overlay = sized(hv.Overlay(parts), self.width / POINTS, height / POINTS, show_legend=False, **bounds)
-        return dressed(overlay, {"fig_bounds": (0, 0, 1, 1)}, {"border": 0})
+        overlay = set_size(hv.Overlay(parts), self.width / POINTS, height / POINTS, show_legend=False, **bounds)
+        return set_options(overlay, {"fig_bounds": (0, 0, 1, 1)}, {"border": 0})
 
 
 def _path(look: _Edge, lines: list[NDArray[np.float64]]) -> Any:
     mpl = {"linewidth": look.width, "color": look.colour}
-    return dressed(hv.Path(lines), mpl, {"line_width": look.width / _PIXEL, "color": look.colour})
+    return set_options(hv.Path(lines), mpl, {"line_width": look.width / _PIXEL, "color": look.colour})
 
 
 def _rectangles(look: _Edge, corners: list[tuple[float, float, float, float]]) -> Any:
     mpl = {"edgecolor": look.colour, "facecolor": PAPER, "linewidth": look.width}
     bokeh = {"line_color": look.colour, "fill_color": PAPER, "line_width": look.width / _PIXEL}
-    return dressed(hv.Rectangles(corners), mpl, bokeh)
+    return set_options(hv.Rectangles(corners), mpl, bokeh)
 
 
 def _labels(look: _Look, rows: list[tuple[float, float, str]]) -> Any:
     weight = "bold" if look.bold else "normal"
-    return dressed(
+    return set_options(
         hv.Labels(rows, ["x", "y"], "text"),
         {
             "size": look.size,

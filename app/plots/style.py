@@ -1,4 +1,4 @@
-"""How figures look on paper, and how they are written: one font, few colours, sizes in points, for both backends."""
+"""The look of figures on paper, for both backends, and their files: one font, few colours, sizes in points."""
 
 import warnings
 from functools import cache
@@ -20,12 +20,12 @@ POINTS = 72.0  # an inch
 COLOURS = ("#0069a8", "#d55e00", "#00785a", "#a84a86", "#22282e", "#b07d00")  # Okabe and Ito's hues, for white paper
 DASHES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _BOKEH_DASHES = ("solid", "dashed", "dotdash", "dotted", [8, 2], [4, 1, 1, 1, 1, 1])
-_SHIPPED = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
+_SHIPPED = "DejaVu Sans"  # part of matplotlib, so that a figure is the same on every machine
 _OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic")
 
 
 @cache
-def rc() -> Any:
+def make_settings() -> Any:
     """Return the settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return {
@@ -62,21 +62,22 @@ def rc() -> Any:
     }
 
 
-def dressed(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
-    """Return an element the options of each backend that is loaded."""
+def set_options(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
+    """Return an element with the options of each backend that is loaded."""
     element = element.opts(backend="matplotlib", **mpl)
     return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
 
 
-def sized(element: Any, width: float, height: float, **options: Any) -> Any:
-    """Return a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
+def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
+    """Return a figure with its size in inches and the settings above; ``options`` are for both backends."""
     pixels = {"width": round(96 * width), "height": round(96 * height)}
-    mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": rc(), "title": ""}
-    return dressed(element, mpl | options, pixels | {"title": "", "toolbar": None} | options)
+    mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": make_settings()}
+    options["title"] = ""
+    return set_options(element, mpl | options, pixels | {"toolbar": None} | options)
 
 
-def line(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the curve at a place, distinguished by colour and dash, for each backend."""
+def choose_line_style(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the curve at a place, with its own colour and dash, for each backend."""
     colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
     return (
         {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},
@@ -93,7 +94,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def checked(path: str | Path) -> Path:
+def check_path(path: str | Path) -> Path:
     """Return the path, if figures can be written to such a file.
 
     Raises
@@ -108,18 +109,18 @@ def checked(path: str | Path) -> Path:
 
 
 def save(element: Any, path: str | Path) -> Path:
-    """Write a figure in the size it was drawn for.
+    """Write a figure to a file in the size it was drawn for.
 
     Raises
     ------
     FigureError
-        When the suffix is not .pdf, .svg or .png, or no font of this machine has its letters.
+        When the suffix is not .pdf, .svg or .png, or no font of this machine has all letters of the figure.
     OSError
         When the file cannot be written.
     """
-    path, open_before = checked(path), set(pyplot.get_fignums())
+    path, open_before = check_path(path), set(pyplot.get_fignums())
     written = BytesIO()
-    with mpl.rc_context(rc()), warnings.catch_warnings():
+    with mpl.rc_context(make_settings()), warnings.catch_warnings():
         warnings.filterwarnings("error", message="Glyph .* missing from font", category=UserWarning)
         try:
             figure = hv.Store.renderers["matplotlib"].get_plot(element).state

@@ -8,9 +8,9 @@ import numpy as np
 
 from app.analysis.comparison import Comparison, Pair
 from app.analysis.hierarchy import Hierarchy
-from app.plots.read import Source, compared, short_title
+from app.plots.read import Source, choose_topics, match_sources, shorten_name
 from app.plots.request import COLUMN, FigureRequest
-from app.plots.sheet import FigureSheet, cut, text_width, wrap
+from app.plots.sheet import FigureSheet, cut, measure_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
 from app.views.text import format_percent
 from engine.hierarchy.tree import Node
@@ -29,7 +29,7 @@ class TopicLine(NamedTuple):
 
 
 def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
-    """Write topics beneath each other.
+    """Write topics below each other.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
         Inches.
     """
     sheet = FigureSheet(POINTS * width)
-    ranks = max(text_width(str(topic.rank), bold=True) for topic in topics)
-    shares = max(text_width(format_percent(topic.share)) for topic in topics)
+    ranks = max(measure_width(str(topic.rank), bold=True) for topic in topics)
+    shares = max(measure_width(format_percent(topic.share)) for topic in topics)
     start = _EDGE + ranks + shares + 12
     y = _EDGE
     for place, topic in enumerate(topics):
@@ -61,11 +61,8 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
     """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     layer = request.layer or 1
-    hierarchy.at_rank(layer, 1)
-    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
-        : request.most or _USUAL
-    ]
-    found = [
+    nodes = choose_topics(hierarchy, layer, request, _USUAL)
+    lines = [
         TopicLine(
             hierarchy.rank(node),
             hierarchy.share(node),
@@ -74,14 +71,14 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         )
         for node in nodes
     ]
-    return draw_topics(found, width=request.width)
+    return draw_topics(lines, width=request.width)
 
 
 _PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2
 _PAIR_LEADING, _PAIR_GAP, _PAIR_EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
 _SCORE = 19.0  # points, of the column with the scores
 _BRIDGE = 0.22  # of the width: where lines lead from one side to the other
-_ALIKE = 0.5  # from this score on a pair is drawn as much alike
+_ALIKE = 0.5  # pairs with at least this score are drawn as alike
 
 
 class TopicEntry(NamedTuple):
@@ -111,7 +108,7 @@ def draw_comparison(
     Parameters
     ----------
     heads : pair of str
-        What the two runs are called.
+        The names of the two runs.
     sides : pair of sequences of TopicEntry
     matches : sequence of MatchedPair
     width : float
@@ -131,31 +128,29 @@ def draw_comparison(
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         alike = match.score >= _ALIKE
-        _bridge(sheet, *ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
+        sheet.bend(*ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
         sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
-    found = compared(sources[0], sources[1], request.minibatch)
-    layer = request.layer or min(found.a.n_layers, found.b.n_layers)
-    for hierarchy in (found.a, found.b):
-        hierarchy.at_rank(layer, 1)
-    chosen = [found.b.at_rank(layer, rank) for rank in request.node] or found.b.nodes(layer)[
-        : request.most or _PAIR_USUAL
-    ]
-    pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
-    before = _before(found, pairs)
+    comparison = match_sources(sources[0], sources[1], request.minibatch)
+    layer = request.layer or min(comparison.a.n_layers, comparison.b.n_layers)
+    comparison.a.at_rank(layer, 1)  # which refuses a layer that there is not
+    nodes = choose_topics(comparison.b, layer, request, _PAIR_USUAL)
+    pairs = [pair for node in nodes if (pair := comparison.pair("b", node)) is not None]
+    before = _before(comparison, pairs)
     places = {node: place for place, node in enumerate(before)}
     matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
-    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in chosen]
-    return draw_comparison((short_title(sources[0]), short_title(sources[1])), sides, matches, width=request.width)
+    sides = [_entry(comparison.a, node) for node in before], [_entry(comparison.b, node) for node in nodes]
+    heads = shorten_name(sources[0]), shorten_name(sources[1])
+    return draw_comparison(heads, sides, matches, width=request.width)
 
 
-def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
+def _before(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
     """Return the partners, most popular first."""
-    return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
+    return sorted((pair.a for pair in pairs if pair.a is not None), key=comparison.a.rank)
 
 
 def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
@@ -163,8 +158,8 @@ def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
 
 
 def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
-    """Write one side; gives the heights at which lines begin or end."""
-    indent = 3 + max((text_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
+    """Write one side; return the heights at which lines begin or end."""
+    indent = 3 + max((measure_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
     for place, entry in enumerate(entries):
         if place:
@@ -175,12 +170,3 @@ def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, wid
         middles.append(y + _PAIR_LEADING * _PAIR_LINES / 2)
         y += _PAIR_LEADING * _PAIR_LINES + _PAIR_GAP
     return middles
-
-
-def _bridge(
-    sheet: FigureSheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
-) -> None:
-    along = np.linspace(0, 1, 24)
-    ease = along**2 * (3 - 2 * along)
-    x = start[0] + (end[0] - start[0]) * along
-    sheet.line(np.column_stack([x, start[1] + (end[1] - start[1]) * ease]), colour, width)

@@ -5,22 +5,21 @@ from typing import NamedTuple
 
 import holoviews as hv
 import numpy as np
-from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
 from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import FigureSheet, text_width, wrap
+from app.plots.sheet import FigureSheet, measure_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.tree.layout import weigh_links
-from app.views.tree.opening import choose_threshold, list_joined
+from app.views.tree.opening import choose_threshold, list_joined_topics
 from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
 _LEADING, _PADDING, _GAP, _EDGE, _HEAD = 8.2, 3.0, 5.0, 2.0, 13.0
-_BETWEEN = 0.09  # of the width: where edges run between two layers
+_BETWEEN = 0.09  # of the width, for the edges between two layers
 _LEAST_BOX = 30.0  # points; no word fits in less
 _WORDS, _LINES, _USUAL = 12, 3, 8
 _WIDEST = 3.5  # points, of the heaviest edge
@@ -53,25 +52,23 @@ def draw_tree(
         Inches.
     """
     sheet, more = FigureSheet(POINTS * width), more or {}
-    found = sorted({node.layer for node in boxes}, reverse=True)
-    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(found))
-    across = (sheet.width - 2 * _EDGE - gap * (len(found) - 1)) / len(found)
+    numbers = sorted({node.layer for node in boxes}, reverse=True)
+    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(numbers))
+    across = (sheet.width - 2 * _EDGE - gap * (len(numbers) - 1)) / len(numbers)
     if across < _LEAST_BOX:
-        raise FigureError(
-            f"{len(found)} layers do not fit in {width:g} inches; choose a wider figure (--width page) or a lower layer"
-        )
+        advice = "choose a wider figure (--width page) or a lower layer"
+        raise FigureError(f"{len(numbers)} layers do not fit in {width:g} inches; {advice}")
     texts = {node: _lines(box, across) for node, box in boxes.items()}
     heights = {node: _LEADING * len(lines) + 2 * _PADDING for node, lines in texts.items()}
-    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in found], edges, heights)
-    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(found)}
+    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in numbers], edges, heights)
+    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(numbers)}
     height = max(y + heights[node] / 2 for node, y in centres.items()) + _EDGE
     heaviest = max((edge.size for edge in edges), default=1.0)
     for edge in edges:
         start = lefts[edge.above.layer] + across, centres[edge.above]
         end = lefts[edge.below.layer], centres[edge.below]
-        sheet.line(
-            _bend(start, end), "#9aa3ab" if edge.weight > 0 else LIGHT.lowers, max(0.5, _WIDEST * edge.size / heaviest)
-        )
+        colour = "#9aa3ab" if edge.weight > 0 else LIGHT.lowers
+        sheet.bend(start, end, colour, max(0.5, _WIDEST * edge.size / heaviest))
     for nodes in layers:
         layer = nodes[0].layer
         colour = find_layer_colour(LIGHT, layer)
@@ -87,7 +84,7 @@ def draw_tree(
 
 
 def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
+    """Draw the tree below topics: those of the wanted ranks, or the most popular one with children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     threshold = choose_threshold(request.threshold, hierarchy)
     layer = request.layer or hierarchy.n_layers
@@ -101,7 +98,7 @@ def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
 
 def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     if layer == hierarchy.n_layers:
-        return list_joined(hierarchy, threshold)[:1]
+        return list_joined_topics(hierarchy, threshold)[:1]
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     nodes = hierarchy.nodes(layer)
     return [node for node in nodes if node in parents][:1] or nodes[:1]
@@ -119,9 +116,9 @@ def _lines(box: FigureBox, across: float) -> list[str]:
 def _places(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
-    """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
-    met = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
-    order = order_layers(met, [len(nodes) for nodes in layers])
+    """Order every layer so that few edges cross, and find the heights of its boxes."""
+    links = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
+    order = order_layers(links, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
     rows = [LayerRow(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
@@ -141,12 +138,6 @@ def _box(
     rank, _, first = lines[0].partition(" ")
     middle = top + _PADDING + _LEADING / 2
     sheet.text(left + _PADDING, middle, rank, colour=colour, bold=True)
-    sheet.text(left + _PADDING + text_width(rank, bold=True) + 2, middle, first)
+    sheet.text(left + _PADDING + measure_width(rank, bold=True) + 2, middle, first)
     for place, text in enumerate(lines[1:], start=1):
         sheet.text(left + _PADDING, middle + _LEADING * place, text)
-
-
-def _bend(start: tuple[float, float], end: tuple[float, float]) -> NDArray[np.float64]:
-    along = np.linspace(0, 1, 24)
-    ease = along**2 * (3 - 2 * along)
-    return np.column_stack([start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease])

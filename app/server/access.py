@@ -55,7 +55,7 @@ class Attempts:
         many = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
         return max(0.0, own, self._recent[0] + 60 - now if many else 0.0)
 
-    def failed(self, address: str) -> None:
+    def count_failure(self, address: str) -> None:
         """Count a wrong password."""
         now, place = self._clock(), _find_place(address)
         count, last = self._places.pop(place, (0, now))
@@ -64,7 +64,7 @@ class Attempts:
             self._places.popitem(last=False)
         self._recent.append(now)
 
-    def passed(self, address: str) -> None:
+    def clear_failures(self, address: str) -> None:
         """Forget the wrong passwords of a place from which the right one came."""
         place = _find_place(address)
         self._places.pop(place, None)
@@ -118,15 +118,15 @@ class Logins:
         """Return the role of a login, None where it is not open."""
         return self._open.get(name)
 
-    def sessions_of(self, name: str) -> int:
+    def count_sessions(self, name: str) -> int:
         """Return how many sessions a login has."""
         return len(self._sessions.get(name, ()))
 
-    def all_sessions(self) -> int:
+    def count_all_sessions(self) -> int:
         """Return how many sessions all logins have."""
         return sum(map(len, self._sessions.values()))
 
-    def logged_out(self, name: str) -> bool:
+    def is_logged_out(self, name: str) -> bool:
         """Return whether a login was ended by its visitor."""
         return name in self._logged_out
 
@@ -269,6 +269,8 @@ class Authentication:
     ----------
     attempts : Attempts
         Wrong passwords so far.
+    logins : Logins
+        The open logins.
     """
 
     def __init__(self, passwords: Passwords = Passwords()) -> None:
@@ -276,7 +278,7 @@ class Authentication:
         self._secret = secrets.token_hex(32)
         self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
         self.attempts = Attempts()
-        self._logins = Logins(None if passwords else "analyst")
+        self.logins = Logins(None if passwords else "analyst")
 
     @property
     def guarded(self) -> bool:
@@ -293,63 +295,55 @@ class Authentication:
         role = self._passwords.role_of(typed)
         if role is None:
             return None
-        return role, create_signed_value(self._secret, self.cookie, f"{role}:{self._logins.begin(role)}").decode()
+        return role, create_signed_value(self._secret, self.cookie, f"{role}:{self.logins.begin(role)}").decode()
 
     def log_out(self, cookie: str | None) -> None:
         """End the login that a cookie proves, with the sessions of all tabs that came in with it."""
-        self._logins.log_out(self._login(cookie))
+        self.logins.log_out(self._read_login(cookie))
 
     def forget(self, cookie: str) -> None:
         """End a login whose days are over."""
-        self._logins.forget(self._login(cookie, days=2 * DAYS))
-
-    def attend(self, login: str, end: Callable[[], None]) -> Callable[[], None]:
-        """Call ``end()`` when the login of a session ends; return a function that cancels this."""
-        return self._logins.attend(login, end)
+        self.logins.forget(self._read_login(cookie, days=2 * DAYS))
 
     def role_of(self, cookie: str | None) -> Role | None:
         """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
-        return self._logins.role_of(self._login(cookie))
+        return self.logins.role_of(self._read_login(cookie))
 
-    def role_of_login(self, login: str) -> Role | None:
-        """Return the role that a login gives at this moment; None when it has ended."""
-        return self._logins.role_of(login)
-
-    def why_out(self, cookie: str | None) -> str:
+    def explain_end(self, cookie: str | None) -> str:
         """Return why a cookie opens nothing, as the first half of a sentence."""
-        return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
+        return _LOGGED_OUT if self.logins.is_logged_out(self._read_login(cookie)) else _ENDED
 
-    def why_full(self, login: str) -> str:
+    def explain_limit(self, login: str) -> str:
         """Return a sentence when a login may not open another session, else an empty text."""
-        if self.guarded and self._logins.sessions_of(login) >= MOST_SESSIONS:
+        if self.guarded and self.logins.count_sessions(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
-        if self._logins.all_sessions() >= MOST_OF_ALL:
+        if self.logins.count_all_sessions() >= MOST_OF_ALL:
             return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
         return ""
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
         """Return the role of a request."""
-        return self.role_of(self.brought(request))
+        return self.role_of(self.find_cookie(request))
 
     def login_in(self, request: HTTPServerRequest) -> str:
         """Return the name of the login that a request proves, or an empty text."""
-        return self._login(self.brought(request))
+        return self._read_login(self.find_cookie(request))
 
-    def brought(self, request: HTTPServerRequest) -> str | None:
+    def find_cookie(self, request: HTTPServerRequest) -> str | None:
         """Return the cookie of a request, None where there is none."""
         found = request.cookies.get(self.cookie)
         return found.value if found else None
 
-    def visitor(self, login: str, address: str) -> Visitor:
+    def make_visitor(self, login: str, address: str) -> Visitor:
         """Return the visitor of a session; without an open login it is a viewer."""
-        find_role = partial(self.role_of_login, login)
+        find_role = partial(self.logins.role_of, login)
         return Visitor(find_role() or "viewer", address, login, find_role)
 
-    def who_brings(self, cookie: str | None, address: str) -> Visitor:
+    def find_visitor(self, cookie: str | None, address: str) -> Visitor:
         """Return the visitor whose browser sent a cookie."""
-        return self.visitor(self._login(cookie), address)
+        return self.make_visitor(self._read_login(cookie), address)
 
-    def _login(self, cookie: str | None, days: float | None = None) -> str:
+    def _read_login(self, cookie: str | None, days: float | None = None) -> str:
         """Return the name of the login that a cookie proves, empty where it proves none."""
         if not self.guarded:
             return SHARED_LOGIN

@@ -36,8 +36,8 @@ def replace_run(feed: Feed, run: int, page: str) -> Fallback:
     fields = (ANOTHER_RUN if run else {}) | {"run": usual}
     if not usual and page not in WITHOUT_A_RUN:
         fields |= {"page": "runs"}
-    shown = f"; this is run {usual}" if usual and page not in WITHOUT_A_RUN else ""
-    return Fallback(fields, f"There is no run {run} in this store{shown}." if run else "")
+    instead = f"; this is run {usual}" if usual and page not in WITHOUT_A_RUN else ""
+    return Fallback(fields, f"There is no run {run} in this store{instead}." if run else "")
 
 
 def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:

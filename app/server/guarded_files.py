@@ -10,6 +10,7 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
+from app.server.hosts import send_sentence
 from app.server.ports import ServeError
 
 COMPONENTS = r"/components/(.*)"
@@ -43,9 +44,19 @@ class UnreadableQuery(Matcher):
 
 @stream_request_body
 class UnreadRequest(RequestHandler):
-    """A handler that answers before the body is read, and closes the connection if more of it is sent."""
+    """A handler that answers before the body is read, and closes the connection if more of it is sent.
+
+    Parameters
+    ----------
+    prefix : str
+        Path that the addresses of the server begin with.
+    """
 
     _sent = 0
+
+    def initialize(self, prefix: str = "") -> None:
+        """Keep the prefix."""
+        self._prefix = prefix
 
     def data_received(self, chunk: bytes) -> None:
         """Discard what is sent."""
@@ -59,9 +70,7 @@ class NotFoundAnswer(UnreadRequest):
 
     def prepare(self) -> None:
         """Answer every method."""
-        self.set_status(404)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("There is nothing at this address.\n")
+        send_sentence(self, 404, "There is nothing at this address.")
 
 
 class QueryRedirect(UnreadRequest):
@@ -114,16 +123,7 @@ class NotBelowPrefix(Matcher):
 
 
 class OutsidePrefix(UnreadRequest):
-    """A redirect from the prefix without its slash to the page; everything else is answered by 404 and one sentence.
-
-    Parameters
-    ----------
-    prefix : str
-    """
-
-    def initialize(self, prefix: str) -> None:
-        """Keep the prefix."""
-        self._prefix = prefix
+    """A redirect from the prefix without its slash to the page; everything else is answered by 404 and one sentence."""
 
     def prepare(self) -> None:
         """Answer every method."""
@@ -131,11 +131,11 @@ class OutsidePrefix(UnreadRequest):
             query = f"?{self.request.query}" if self.request.query else ""
             self.redirect(f"{self._prefix}/{query}")
             return
-        self.set_status(404)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish(
+        send_sentence(
+            self,
+            404,
             f"This server answers below {self._prefix}/ only; have the proxy pass that path on, "
-            "or start the server without --prefix if the proxy takes it away.\n"
+            "or start the server without --prefix if the proxy takes it away.",
         )
 
 

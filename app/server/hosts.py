@@ -104,9 +104,15 @@ class HostRefusal(RequestHandler):
         """Answer every method and path."""
         host, origin = (self.request.headers.get(name, "") for name in ("Host", "Origin"))
         foreign = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
-        self.set_status(403)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish(f"This server does not answer to {foreign}; start it with --allow-host NAME if that is its name.\n")
+        sentence = f"This server does not answer to {foreign}; start it with --allow-host NAME if that is its name."
+        send_sentence(self, 403, sentence)
+
+
+def send_sentence(answer: RequestHandler, status: int, sentence: str) -> None:
+    """Answer a request with a status and one sentence of plain text."""
+    answer.set_status(status)
+    answer.set_header("Content-Type", "text/plain; charset=utf-8")
+    answer.finish(f"{sentence}\n")
 
 
 def read_host(host: str) -> HostName | None:

@@ -15,7 +15,7 @@ from app.jobs import logs
 from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
 from app.server.guarded_files import UnreadRequest
-from app.server.hosts import Hosts
+from app.server.hosts import Hosts, send_sentence
 from app.views.login import draw_ended, draw_login, draw_logout
 
 LOGIN = "login"  # this and the following are relative to the page, wherever a proxy serves it
@@ -27,7 +27,7 @@ log = logging.getLogger("topiary.access")
 
 
 class LoginContext(NamedTuple):
-    """What the pages about logins share.
+    """Objects that the pages about logins share.
 
     Attributes
     ----------
@@ -62,16 +62,7 @@ class WithoutLogin(Matcher):
 
 
 class LoginRedirect(UnreadRequest):
-    """A redirect of browsers to the login; everything else is answered by 401 before its body is read.
-
-    Parameters
-    ----------
-    prefix : str
-    """
-
-    def initialize(self, prefix: str) -> None:
-        """Keep the prefix."""
-        self._prefix = prefix
+    """A redirect of browsers to the login; everything else is answered by 401 before its body is read."""
 
     def prepare(self) -> None:
         """Answer every method and path."""
@@ -79,9 +70,7 @@ class LoginRedirect(UnreadRequest):
         if wants_page and self.request.headers.get("Upgrade", "").lower() != "websocket":
             self.redirect(f"{LOGIN}?next={quote(self.request.query, safe='')}" if self.request.query else LOGIN)
             return
-        self.set_status(401)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("Log in first: open this server's page in a browser and give the password.\n")
+        send_sentence(self, 401, "Log in first: open this server's page in a browser and give the password.")
 
 
 class _LoginHandler(RequestHandler):
@@ -129,7 +118,7 @@ class LoginForm(_LoginHandler):
 
     def get(self) -> None:
         """Show the form."""
-        self._show("")
+        self._show_form("")
 
     def post(self) -> None:
         """Open a login for a right password; after too many wrong ones show how long to wait."""
@@ -139,32 +128,32 @@ class LoginForm(_LoginHandler):
         if wait > 0:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(wait)))
-            self._show(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
+            self._show_form(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
             return
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
         opened = self._authentication.log_in(typed)
         if opened is None:
-            self._authentication.attempts.failed(address)
+            self._authentication.attempts.count_failure(address)
             log.warning("a wrong password from %s", address)
             self.record("gave a wrong password", f"a browser at {address}")
             self.set_status(403)
-            self._show("That is not a password of this server.")
+            self._show_form("That is not a password of this server.")
             return
-        self._authentication.attempts.passed(address)
-        self._authentication.log_out(self._authentication.brought(self.request))  # whose cookie is replaced
+        self._authentication.attempts.clear_failures(address)
+        self._authentication.log_out(self._authentication.find_cookie(self.request))  # whose cookie is replaced
         IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
-        self._keep(opened[1])
-        self.record("logged in", self._authentication.who_brings(opened[1], address))
+        self._set_cookie(opened[1])
+        self.record("logged in", self._authentication.find_visitor(opened[1], address))
         self.redirect(_make_target(self.get_query_argument("next", "")), status=303)
 
-    def _keep(self, cookie: str) -> None:
+    def _set_cookie(self, cookie: str) -> None:
         """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
         origin = self.request.headers.get("Origin", "")
         secure = self.request.protocol == "https" or origin.startswith("https:")
         path = f"{self._context.prefix}/"
         self.set_cookie(self._authentication.cookie, cookie, path=path, httponly=True, samesite="Lax", secure=secure)
 
-    def _show(self, sentence: str) -> None:
+    def _show_form(self, sentence: str) -> None:
         _forbid_caching(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
@@ -185,9 +174,9 @@ class LogoutForm(_LoginHandler):
     def post(self) -> None:
         """End the login and redirect to the form."""
         self.check_origin()
-        cookie = self._authentication.brought(self.request)
+        cookie = self._authentication.find_cookie(self.request)
         if self._authentication.role_of(cookie) is not None:
-            self.record("logged out", self._authentication.who_brings(cookie, self.request.remote_ip or ""))
+            self.record("logged out", self._authentication.find_visitor(cookie, self.request.remote_ip or ""))
         self._authentication.log_out(cookie)
         self.redirect(LOGIN, status=303)
 
@@ -202,7 +191,7 @@ class EndedLogin(_LoginHandler):
             self.redirect(back)
             return
         _forbid_caching(self)
-        self.finish(draw_ended(self._authentication.why_out(self._authentication.brought(self.request)), back))
+        self.finish(draw_ended(self._authentication.explain_end(self._authentication.find_cookie(self.request)), back))
 
 
 def _forbid_caching(answer: RequestHandler) -> None:

@@ -155,7 +155,7 @@ def serve(
     db = open_database(store_url, readonly=True)
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
-    feed.after_look = actions.keep_house
+    feed.after_look = actions.do_upkeep
     feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
     server = _bind_server(site, address, port, reach)
@@ -279,11 +279,11 @@ def _build_page(site: Site) -> Any:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
-        said = pn.pane.HTML(
+        sentence = pn.pane.HTML(
             "<h2>This view could not be opened</h2><p>The server's log says why. "
             '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
-        return pmui.Page(main=[said], template=theme.make_template())  # type: ignore[attr-defined]
+        return pmui.Page(main=[sentence], template=theme.make_template())  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:

@@ -29,11 +29,10 @@ from panel.io.server import DocHandler, WSHandler
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
-from tornado.web import RequestHandler
 
 from app.server.access import Authentication
 from app.server.guarded_files import UnreadRequest
-from app.server.hosts import POLICY, Hosts, make_nonce, make_policy
+from app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
 
 
 def forget_document(document: Any) -> None:
@@ -193,7 +192,7 @@ class SessionRefusal(UnreadRequest):
 
     def prepare(self) -> None:
         """Answer every method."""
-        _send_refusal(self, 403, _CHOSEN)
+        send_sentence(self, 403, _CHOSEN)
 
 
 class SessionPage(DocHandler):
@@ -213,9 +212,9 @@ class SessionPage(DocHandler):
         """Refuse session ids in the body, and views above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
-            _send_refusal(self, 403, _CHOSEN)
-        elif full := self._authentication.why_full(self._authentication.login_in(self.request)):
-            _send_refusal(self, 429, full)
+            send_sentence(self, 403, _CHOSEN)
+        elif full := self._authentication.explain_limit(self._authentication.login_in(self.request)):
+            send_sentence(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
         """Begin a session, and allow its inline scripts by the nonce of this answer."""
@@ -253,7 +252,7 @@ class SessionSocket(WSHandler):
         self._login = self._authentication.login_in(self.request)
         if not self._finished and (reason := self._find_objection()):
             log.warning("a websocket from %s was refused: %s", self.request.remote_ip, reason)
-            _send_refusal(self, 403, f"The websocket is refused: {reason}. Reload the page.")
+            send_sentence(self, 403, f"The websocket is refused: {reason}. Reload the page.")
 
     def check_origin(self, origin: str) -> bool:
         """Return whether the socket is opened by a page of ours."""
@@ -261,7 +260,7 @@ class SessionSocket(WSHandler):
 
     async def on_message(self, fragment: str | bytes) -> None:
         """Take a part of a message while the login is open, and handle the message once it is complete."""
-        if self._authentication.role_of_login(self._login) is None:
+        if self._authentication.logins.role_of(self._login) is None:
             self._hang_up("the login has ended")
             return
         message = await self._receive(fragment)
@@ -328,12 +327,12 @@ class SessionSocket(WSHandler):
         payload = read_token(self._offered_token(), self.application.secret_key)  # type: ignore[attr-defined]
         if payload is None:
             return "its session was not begun by this server, or too long ago"
-        if payload.get("login") != self._login or self._authentication.role_of_login(self._login) is None:
+        if payload.get("login") != self._login or self._authentication.logins.role_of(self._login) is None:
             return "its session belongs to another login"
         session = next((each for each in self.application_context.sessions if each.id == payload["session_id"]), None)
         if session is not None and session.connection_count > 0:
             return "its session is open in another window"
-        return "" if session is not None else self._authentication.why_full(self._login).rstrip(".")
+        return "" if session is not None else self._authentication.explain_limit(self._login).rstrip(".")
 
     def _offered_token(self) -> str:
         parts = [part.strip() for part in self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
@@ -393,9 +392,3 @@ def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError, binascii.Error):
         return None
     return payload if payload.get("session_expiry", 0) > calendar.timegm(time.gmtime()) else None
-
-
-def _send_refusal(answer: RequestHandler, status: int, sentence: str) -> None:
-    answer.set_status(status)
-    answer.set_header("Content-Type", "text/plain; charset=utf-8")
-    answer.finish(f"{sentence}\n")

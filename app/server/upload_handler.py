@@ -1,6 +1,7 @@
 """The handler of uploads, which writes the body of a request to disk as it arrives."""
 
 import errno
+import re
 import shutil
 import tempfile
 from collections.abc import Awaitable
@@ -10,10 +11,14 @@ from typing import BinaryIO
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from app.ingest.options import parse_count
-from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, IncomingFile, UploadLimitError, Uploads
+from app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
 from app.server.access import Authentication
 
-LONGEST = 24 * 3600.0  # seconds that a file may take to come
+LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
+_CLOSED = "This form is closed; open it again"
+_SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
+_NAMED = 60  # characters of a name in a sentence
+_NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 @stream_request_body
@@ -57,7 +62,7 @@ class UploadReceiver(RequestHandler):
             self._uploads.count(token, 0, files=1)
             self._stream = self._coming.half.open("wb")
         except (OSError, UploadLimitError) as error:
-            raise self._refusal(error) from None
+            raise self._make_refusal(error) from None
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
@@ -79,7 +84,7 @@ class UploadReceiver(RequestHandler):
             if self._coming is not None and not self._uploads.keep(token, self._coming):
                 raise HTTPError(404, reason=_CLOSED)
         except (OSError, UploadLimitError) as error:
-            raise self._refusal(error) from None
+            raise self._make_refusal(error) from None
         finally:
             self._drop()
         self.set_status(204)
@@ -101,7 +106,7 @@ class UploadReceiver(RequestHandler):
             with suppress(OSError):  # its folder is removed in the end
                 self._coming.half.unlink(missing_ok=True)
 
-    def _refusal(self, error: OSError | UploadLimitError) -> HTTPError:
+    def _make_refusal(self, error: OSError | UploadLimitError) -> HTTPError:
         """Return the error for the browser; its sentence is sent in the first line of the answer, in plain letters."""
         if isinstance(error, UploadLimitError):
             return HTTPError(413, reason=str(error))

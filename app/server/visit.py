@@ -127,7 +127,7 @@ class SessionShell:
         self._closers: list[Callable[[], None]] = []
         self._report = ("", 0.0)  # the last error shown, and when
         self._built: dict[str, Viewable] = {}
-        self.view = session.View(**self._start(session.from_query(query) or site.first_view))
+        self.view = session.View(**self._complete_view(session.from_query(query) or site.first_view))
         self.context = session.Context(
             view=self.view,
             feed=site.feed,
@@ -145,7 +145,7 @@ class SessionShell:
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.page = self._hierarchy(dark=dark)
+        self.page = self._build_page(dark=dark)
         self._draw_bar()
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
@@ -188,9 +188,9 @@ class SessionShell:
         once = _OnceCall(work)
         pn.state.onload(once)
         if not self._drawn:
-            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._unseen, once))
+            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._run_unseen, once))
 
-    def _unseen(self, work: Callable[[], None]) -> None:
+    def _run_unseen(self, work: Callable[[], None]) -> None:
         visitor = getattr(self._document.session_context, "session", None)
         if self._open and visitor is not None and visitor.connection_count == 0:
             work()
@@ -248,9 +248,9 @@ class SessionShell:
 
     # ------------------------------------------------------------ building
 
-    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every field of the view for ``asked``; a run that does not exist is replaced, with a message."""
-        fields = {**session.DEFAULTS, **asked}
+    def _complete_view(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every field of the view for a query; a run that does not exist is replaced, with a message."""
+        fields = {**session.DEFAULTS, **query}
         instead = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
         self._explain(instead)
         return fields | instead.fields
@@ -259,7 +259,7 @@ class SessionShell:
         if instead.sentence:
             self._next(partial(self.notify, instead.sentence, "warning"))
 
-    def _hierarchy(self, *, dark: bool) -> Any:
+    def _build_page(self, *, dark: bool) -> Any:
         page = pmui.Page(  # type: ignore[attr-defined]
             title="",
             meta_title="Topiary",
@@ -299,7 +299,7 @@ class SessionShell:
 
     def _on_address(self, message: Message) -> None:
         if isinstance(message.get("query"), str):
-            self.view.param.update(**self._start(session.from_query(message["query"])))
+            self.view.param.update(**self._complete_view(session.from_query(message["query"])))
             self._router.write_again()
 
     def _leave_missing_run(self, tick: Tick) -> None:
@@ -314,14 +314,14 @@ class SessionShell:
     def _look_for_snapshot(self) -> None:
         """Go back to the newest snapshot where a link asks for one that is not there."""
         run, snapshot = self.view.run, self.view.snapshot
-        if snapshot and self._site.feed.known_hierarchy(run, snapshot) is None:
+        if snapshot and self._site.feed.get_cached_hierarchy(run, snapshot) is None:
             self.context.later(
                 partial(fallback.replace_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
             )
 
-    def _leave_missing_snapshot(self, asked: tuple[int, int], instead: fallback.Fallback) -> None:
-        if asked == (self.view.run, self.view.snapshot):
+    def _leave_missing_snapshot(self, missing: tuple[int, int], instead: fallback.Fallback) -> None:
+        if missing == (self.view.run, self.view.snapshot):
             self._explain(instead)
             self.view.param.update(**instead.fields)
 
@@ -351,31 +351,31 @@ class SessionShell:
         run = feed.run(view.run)
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
-        place = top_bar.VisitorPlace(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
+        place = top_bar.VisitorPlace(view.page, run, state, self._describe_pin(), self._predicts(view.run), bare)
         trouble = feed.trouble or feed.damage(view.run)
-        self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._stay())
+        self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
 
-    def _stay(self) -> str:
+    def _name_role(self) -> str:
         """Return the role to show, "viewer" or "analyst"; empty where no password is asked for."""
         return self._visitor.role if self._site.authentication.guarded else ""
 
     def _predicts(self, run: int) -> bool:
         """Return whether a run predicts classes; the store is asked in the background, once the page is drawn."""
         classes = self._site.feed.classes
-        known = classes.known_to_predict(run)
+        known = classes.is_known_to_predict(run)
         if known is None and self._drawn and run and run not in self._wondered:
             self._wondered.add(run)
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
         return bool(known)
 
-    def _pinned(self) -> str:
+    def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)
         if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
             return ""
-        hierarchy = self._site.feed.known_hierarchy(self.view.run, self.view.snapshot)
-        shown = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
-        return f"Pinned {shown} · live is {latest.minibatch:,}"
+        hierarchy = self._site.feed.get_cached_hierarchy(self.view.run, self.view.snapshot)
+        where = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
+        return f"Pinned {where} · live is {latest.minibatch:,}"
 
     def _show(self) -> None:
         name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
@@ -404,9 +404,9 @@ def open_session(site: Site) -> Viewable:
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
-    visitor = site.authentication.visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
+    visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
     shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
-    leave = site.authentication.attend(login, shell.end)
+    leave = site.authentication.logins.attend(login, shell.end)
 
     def over(_: object) -> None:
         leave()

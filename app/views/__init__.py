@@ -1,1 +1,1 @@
-"""Pure functions from arrays to figures."""
+"""Pure functions from data to HTML and pictures."""

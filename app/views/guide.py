@@ -27,7 +27,7 @@ class Section(NamedTuple):
     title : str
         The title of the chapter.
     heading : str
-        The heading of the section; empty for what stands before the first heading.
+        The heading of the section; empty for the text before the first heading.
     anchor : str
         The name of the heading in addresses, as GitHub makes it.
     text : str
@@ -97,7 +97,7 @@ def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
     return sorted(filter(contains, sections), key=lambda each: (-count_headings(each), -count_words(each)))
 
 
-def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
+def draw_contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
     """Return the search field and the list of chapters: titles by file name, in named groups."""
     field = write_element(
         "form",
@@ -114,17 +114,17 @@ def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) 
     return f'<div class="tp-guide-side">{field}<nav aria-label="Chapters" data-rove>{links}</nav></div>'
 
 
-def results(query: str, found: list[Section]) -> str:
-    """Return what a search found, each section with its chapter, its heading and a snippet."""
-    if not found:
+def draw_results(query: str, sections: list[Section]) -> str:
+    """Return the results of a search, each section with its chapter, its heading and a snippet."""
+    if not sections:
         return write_element(
             "p",
             f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
             role="status",
         )
-    many = f"The first {MOST} of {len(found)}" if len(found) > MOST else str(len(found))
-    noun = "section" if len(found) == 1 else "sections"
-    shown = "".join(
+    many = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
+    noun = "section" if len(sections) == 1 else "sections"
+    items = "".join(
         write_element(
             "li",
             _draw_link(
@@ -134,10 +134,10 @@ def results(query: str, found: list[Section]) -> str:
                 f"<span>{draw_snippet(query, each.text)}</span>",
             ),
         )
-        for each in found[:MOST]
+        for each in sections[:MOST]
     )
     status = write_element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
-    return f'{status}<ol class="tp-guide-found">{shown}</ol>'
+    return f'{status}<ol class="tp-guide-found">{items}</ol>'
 
 
 def draw_snippet(query: str, text: str) -> str:
@@ -149,11 +149,11 @@ def draw_snippet(query: str, text: str) -> str:
     start = text.find(" ", start, at) + 1 or at if start else 0
     end = max(text.rfind(" ", at + 1, end), at + 1) if end < len(text) else len(text)
     end = max(end, first.end() if first else 0)
-    marked, last = "", start
+    snippet, last = "", start
     for each in words.finditer(text, start, end):
-        marked += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
+        snippet += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
         last = each.end()
-    return ("… " if start else "") + marked + escape(text[last:end]) + (" …" if end < len(text) else "")
+    return ("… " if start else "") + snippet + escape(text[last:end]) + (" …" if end < len(text) else "")
 
 
 def _draw_link(chapter: str, heading: str, content: str, *, current: bool = False) -> str:
@@ -170,12 +170,12 @@ def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:
 
 def _name_headings(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
     """Yield the headings below the title, each with a name that is unique in the chapter."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.tag != "h1":
             name = re.sub(r"[^\w -]", "", content.content.lower()).replace(" ", "-")
-            number = seen.get(name, 0)
-            seen[name] = number + 1
+            number = counts.get(name, 0)
+            counts[name] = number + 1
             yield token, f"{name}-{number}" if number else name
 
 

@@ -1,4 +1,4 @@
-"""The pages of those who are not in, each whole in one piece: nothing else is served without a password."""
+"""The pages of visitors who are not logged in, each complete in itself: nothing else is served to them."""
 
 from app.views.text import escape
 
@@ -32,15 +32,15 @@ def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str
     action : str
         The address the form is sent to.
     sentence : str
-        Why the last attempt was of no use, or empty.
+        Why the last attempt failed, or empty.
     viewers : bool
         Whether there is a password for viewers as well as one for analysts.
     """
     two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
-    said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
+    alert = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
     return _draw_page(
         "Log in",
-        f"<p>This server asks for a password.{two}</p>{said}"
+        f"<p>This server asks for a password.{two}</p>{alert}"
         f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required autofocus>'
         '<button type="submit">Log in</button></form>',
@@ -68,7 +68,7 @@ def draw_ended(why: str, back: str) -> str:
     Parameters
     ----------
     why : str
-        What ended it, as the first half of a sentence.
+        The reason, as the first half of a sentence.
     back : str
         The address of the view that was open.
     """

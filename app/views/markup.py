@@ -1,5 +1,7 @@
 """Pieces of HTML used in more than one place, and the icons."""
 
+from collections.abc import Iterable
+
 from app.views.run_facts import RunFacts, name_model, name_state
 from app.views.text import escape
 
@@ -53,6 +55,32 @@ def name_run(run: RunFacts) -> str:
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
+def list_run_entries(runs: Iterable[RunFacts]) -> list[tuple[int, str]]:
+    """Return the entries of a list of runs: their numbers, with number and name."""
+    return [(run.number, f"{run.number} · {name_run(run)}") for run in runs]
+
+
+def draw_options(entries: Iterable[tuple[object, str]], chosen: object = None) -> str:
+    """Return the options of a list, each entry a value and the text for it; the ``chosen`` value is selected."""
+    return "".join(
+        write_element("option", escape(text), value=value, selected=value == chosen) for value, text in entries
+    )
+
+
+def draw_select(
+    change: str,
+    entries: Iterable[tuple[object, str]],
+    chosen: object,
+    label: str | None = None,
+    hint: str | None = None,
+    *,
+    again: bool = False,
+) -> str:
+    """Return a list that sends ``change``; with ``again`` the browser goes back to the chosen entry afterwards."""
+    options, names = draw_options(entries, chosen), {"aria_label": label, "title": hint}
+    return write_element("select", options, class_="ex-select", data_change=change, data_again=again, **names)
+
+
 def draw_state(state: str, request: str = "run") -> str:
     """Return the state of a run as a coloured word; a pending request is shown too."""
     word = name_state(state)
@@ -68,7 +96,7 @@ def draw_delete_button(what: str, number: int) -> str:
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog that asks for the name of a "run" or "corpus" before deleting it; ``loses``: what else goes."""
+    """Return the dialog that requests the name of a "run" or "corpus" before deleting it; ``loses`` is a warning."""
     delete = write_element(
         "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
     )

@@ -1,6 +1,6 @@
-"""Colours of the tree: Figure 7's orange, blue and black, continued, for screens and for paper.
+"""Colours of the tree for screens and for paper: those of Figure 7 (orange, blue and black) and some more.
 
-Every layer differs by colour and by the style of its border, so nothing rests on colour alone.
+Every layer has its own colour and its own style of border, so that no information is in colour alone.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ class Border(NamedTuple):
 
 
 class PictureTheme(NamedTuple):
-    """Ink and paper; ``layers[0]`` is the colour of layer 1.
+    """The colours of a picture; ``layers[0]`` is the colour of layer 1.
 
     Topics speak for a class or against it in ``speaks`` and ``denies``; ``changes`` are the colours of edges that
-    were gained, lost, became stronger, became weaker, stayed (the first two of words that entered and left too).
-    ``lowers`` is that of edges to a topic which its parent makes rarer; they are dashed too.
+    were gained, lost, became stronger, became weaker, stayed (the first two are also those of words that entered and
+    left).  ``lowers`` is the colour of edges to a topic that its parent makes rarer; such edges are also dashed.
     """
 
     paper: str
@@ -56,18 +56,6 @@ LIGHT = PictureTheme(
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
 )
-DARK = PictureTheme(
-    "#14181c",
-    "#1c2228",
-    "#eceff1",
-    "#a3adb7",
-    ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff"),
-    "#f0a33c",
-    "#58b4ee",
-    ("#58b4ee", "#ff9d5c", "#33c79b", "#e0a83c", "#77828c"),
-    "#ff8a80",
-)
-
 LOWERED = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 
 _BORDERS = (

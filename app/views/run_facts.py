@@ -1,4 +1,4 @@
-"""Facts about a run, and its numbers, times and states as people read them."""
+"""Facts about a run, and its numbers, times and states in words."""
 # ruff: noqa: D102 - the names are those of the row of the store
 
 import math
@@ -72,7 +72,7 @@ class RunFacts(Protocol):
 
 
 def format_estimate(estimate: Estimate | None) -> str:
-    """Return the value of an estimate as it is written everywhere; a dash if there is none."""
+    """Return the value of an estimate as text; a dash if there is none."""
     return "–" if estimate is None else estimate.figure
 
 
@@ -175,7 +175,7 @@ def name_state(name: str) -> str:
 def estimate_seconds_left(minibatch: int, planned: int, seconds: float) -> float | None:
     """Return the seconds of training left at the pace so far; None before the first mini-batch and after the last.
 
-    What is judged after the last one takes its time.
+    Evaluations after the last mini-batch take more time.
     """
     if minibatch <= 0 or minibatch >= planned:
         return None

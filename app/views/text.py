@@ -1,4 +1,4 @@
-"""Text from corpora, made safe and measured: the only door from a word or a title to markup."""
+"""Text from corpora, escaped and measured: every word or title goes through here into markup."""
 
 import html
 import re
@@ -45,7 +45,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop at its end, unless it ends a sentence already.
+    """Return a text with a full stop, unless it already ends like a sentence.
 
     >>> end_sentence("two of three are empty"), end_sentence("is it the right column?")
     ('two of three are empty.', 'is it the right column?')
@@ -74,10 +74,10 @@ def wrap_words(words: Sequence[str], width: float) -> list[str]:
 
 
 def format_percent(share: float, digits: int | None = None) -> str:
-    """Return a share or a probability for people: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
+    """Return a share or a probability as text: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
 
-    What is above 0 never reads 0%, and what is below 1 never 100%, however few digits are asked for; the
-    smaller a share (and the nearer to all), the more digits it has unless ``digits`` says how many.
+    A share above 0 is never written as 0%, and one below 1 never as 100%, however few ``digits`` are chosen; without
+    them, smaller shares (and those nearer to all) get more digits.
     """
     if digits is None:
         digits = 0 if 0.0995 <= share < 0.995 or _is_whole(share) else 1 if share >= 0.00995 else 2
@@ -89,19 +89,19 @@ def format_percent(share: float, digits: int | None = None) -> str:
 
 
 def _is_whole(share: float) -> bool:
-    """Return True if a share is all of it but for rounding errors of its sum."""
+    """Return True if a share is 1, except for rounding errors of a sum."""
     return share > 1.0 - 1e-9
 
 
 def format_weight(value: float) -> str:
-    """Return a weight for people, three significant digits: ``0.0731``, ``12.4``, ``3.2e-05``."""
+    """Return a weight with three significant digits: ``0.0731``, ``12.4``, ``3.2e-05``."""
     return f"{value:.3g}"
 
 
 def _measure_letter(letter: str) -> float:
-    known = _WIDTHS.get(letter)
-    if known is not None:
-        return known
+    width = _WIDTHS.get(letter)
+    if width is not None:
+        return width
     if unicodedata.combining(letter):
         return 0.0
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62
@@ -122,9 +122,9 @@ def write_title(what: str, source: SnapshotSource | None = None) -> str:
     Parameters
     ----------
     what : str
-        What the number is, and its unit.
+        The meaning of the number, and its unit.
     source : SnapshotSource, optional
-        The snapshot it is read from; none for what does not come from one.
+        The snapshot it is read from; None for a number that does not come from a snapshot.
     """
     return f' title="{escape(describe_origin(what, source))}"'
 

@@ -1,8 +1,8 @@
-"""How Topiary looks: colours, fonts, the page's skeleton.
+"""The look of Topiary: colours, fonts, the skeleton of the page.
 
-Colours of series and layers are fixed hues that stand on both grounds (Okabe-Ito, slightly evened),
-never alone: dashes and marks say the same.  Everything else is a CSS variable ``--tp-*`` that changes
-with the light or dark side; the variables are in ``assets/css/tokens.css``.
+Colours of series and layers are fixed hues that are visible in both themes (Okabe-Ito, slightly adjusted), and never
+carry information alone: dashes and marks do too.  Everything else is a CSS variable ``--tp-*`` that differs between
+the light and the dark theme; the variables are in ``assets/css/tokens.css``.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
 SHARED_STYLES = ("board", "explore", "compare", "documents", "classes")  # adopted by components
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
-MARK = "#7F8C86"  # moments of a run: readable on both sides
+MARK = "#7F8C86"  # moments of a run: readable in both themes
 
 _SIDES: dict[str, dict[str, str]] = {
     "light": {"primary": "#1B5E47", "ground": "#F5F4EE", "card": "#FFFFFF", "ink": "#18241E", "muted": "#5A6861"},
@@ -25,7 +25,7 @@ _SIDES: dict[str, dict[str, str]] = {
 
 
 def pick_layer_colour(layer: int) -> str:
-    """Return the colour of ``layer`` (from 1); the list starts again after six, and dashes tell them apart."""
+    """Return the colour of ``layer`` (from 1); the list starts again after six, with other dashes."""
     return LAYERS[(layer - 1) % len(LAYERS)]
 
 
@@ -92,7 +92,7 @@ def make_figure_look(*, dark: bool) -> FigureLook:
     return FigureLook(ground | {"outline_line_color": None}, axis, {"grid_line_color": grid, "grid_line_alpha": 1})
 
 
-# On a phone the bar's second line says how the run is.  The toolbar beneath the fixed bar is as high.
+# On a phone the bar has a second line with the state of the run.  The toolbar below the fixed bar is as high.
 _TWO_LINES = {"minHeight": "90px !important", "padding": "8px 12px 0 !important", "alignItems": "flex-start"}
 
 CARD = """:host(.tp-card) { background: var(--tp-card); border: 1px solid var(--tp-line); border-radius: 16px;
@@ -111,7 +111,7 @@ def read_style(name: str) -> str:
 
 @cache
 def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
-    """Return the page around everything: fonts, colours, and a skeleton that stands until the first board is there.
+    """Return the template of all pages: fonts, colours, and a skeleton that is shown until the first board is ready.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _insert_nonce(scripts: str) -> str:
 
 
 def _embed_shared_style(name: str) -> str:
-    """Return a style sheet that has no effect where it stands, but that components adopt."""
+    """Return a style sheet that has no effect on the page itself; components adopt it."""
     return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{read_style(name)}{{% endraw %}}</style>'
 
 

@@ -1,10 +1,10 @@
-"""The pages of the app, and the top bar that leads to them and shows how the run is."""
+"""The pages of the app, and the top bar with links to them and the state of the run."""
 
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from app.views.markup import draw_icon, draw_state, name_run, write_element
+from app.views.markup import draw_icon, draw_options, draw_state, list_run_entries, write_element
 from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
 from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
 from app.views.text import escape
@@ -22,11 +22,11 @@ class AppPage(NamedTuple):
     mark : str
         Its icon in the top bar.
     help : str
-        What it is for, in one sentence.
+        Its purpose, in one sentence.
     built_by : str
         The function that builds it for a session's context, ``module:function``; views do not import it.
     of_run : bool
-        Whether it shows a run, so that there is nothing to see without one.
+        Whether it shows a run, so that it is empty without one.
     of_classes : bool
         Whether it is offered only where the run predicts classes.
     """
@@ -70,11 +70,11 @@ class VisitorPlace(NamedTuple):
     run : row or None
         The run looked at.
     state : str
-        Its state to show.
+        The state to show.
     pinned : str
         A sentence when an older snapshot is shown, else empty.
     predicts : bool
-        Whether the run's model predicts classes, which have a page of their own then.
+        Whether the run's model predicts classes, which have their own page.
     bare : bool
         Whether the run has no snapshot yet, so there is nothing to continue.
     """
@@ -100,13 +100,13 @@ def draw_top_bar(
     ----------
     place : VisitorPlace
     everyone : sequence of rows
-        All runs; the chooser offers the foremost.
+        All runs; the list offers the first of them.
     state : (run number) -> str
         The state to show of each.
     trouble : str
         A sentence when the store cannot be read, else empty.
     stay : str
-        With which password the visitor came in, "viewer" or "analyst"; empty where none was asked for.
+        The role of the visitor, "viewer" or "analyst"; empty if the server has no passwords.
     """
     brand = write_element(
         "a",
@@ -193,37 +193,33 @@ def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: C
     """Return the choice of a run, if there are runs; if not all are in it, its last entry leads to their list."""
     if not everyone:
         return ""
-    chosen = place.run.number if place.run else 0
-    offered = select_runs(everyone, state, chosen)
-    known = "".join(
-        write_element(
-            "option", f"{row.number} · {escape(name_run(row))}", value=row.number, selected=row.number == chosen
-        )
-        for row in offered
-    )
-    none = "" if place.run else '<option value="" selected>Choose a run</option>'
-    every = len(offered) < len(everyone) and place.page != "runs"
-    rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
-    return write_element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+    offered = select_runs(everyone, state, place.run.number if place.run else 0)
+    entries: list[tuple[object, str]] = [*list_run_entries(offered)]
+    if place.run is None:
+        entries.insert(0, ("", "Choose a run"))
+    if len(offered) < len(everyone) and place.page != "runs":
+        entries.append(("all", f"All {len(everyone):,} runs …"))
+    options = draw_options(entries, place.run.number if place.run else "")
+    return write_element("select", options, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
 def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     """Return where a fork comes from, in short; the parent is a link while it exists."""
     gone = all(other.number != run.parent for other in everyone)
-    said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
-    if not said:
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
+    if not sentence:
         return ""
     short = f"{draw_icon('fork')}<span>from run </span>{run.parent}"
     if gone:
-        return write_element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+        return write_element("span", short, class_="tp-left tp-origin", title=sentence.capitalize())
     return write_element(
         "button",
         short,
         class_="tp-left tp-origin",
         data_do="run",
         data_value=run.parent,
-        title=f"{said.capitalize()}: show that run",
-        aria_label=f"{said}: show that run",
+        title=f"{sentence.capitalize()}: show that run",
+        aria_label=f"{sentence}: show that run",
     )
 
 

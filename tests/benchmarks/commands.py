@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from app.benchmarks.files import check_file
+from app.benchmarks.topics import check_file
 from app.cli.console import Mistake
 from app.cli.parser import MISTAKE
 from app.ingest.errors import IngestError

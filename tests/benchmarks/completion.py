@@ -22,7 +22,7 @@ from app.benchmarks.peers import build_matrix
 from app.cli.console import say
 from app.cli.parser import Parser, read_choices, read_whole, threads
 from app.jobs.load_corpus import load_corpus
-from app.jobs.progress import Progress, TimeLeft, format_duration
+from app.jobs.progress import Progress, format_duration
 from app.jobs.run_rules import find_preset
 from engine import models, settings
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
@@ -32,6 +32,7 @@ from store import corpora
 from store.database import open_existing
 from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.published import COMPLETION
+from tests.benchmarks.report import TimeLeft
 
 LDA = "lda"
 FAMILIES: dict[str, dict[str, str]] = {

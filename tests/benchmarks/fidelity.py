@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.cli.console import say
 from app.cli.parser import Parser, threads
-from app.jobs.progress import Progress, TimeLeft, format_duration
+from app.jobs.progress import Progress, format_duration
 from app.jobs.training import Training
 from engine.contract import TEST, TRAIN
 from engine.corpus import Corpus
@@ -21,6 +21,7 @@ from tests.benchmarks.fidelity_trials import Length, Row
 from tests.benchmarks.keeping import Table
 from tests.benchmarks.published import Trial
 from tests.benchmarks.reading import pooled, read_corpus
+from tests.benchmarks.report import TimeLeft
 
 KEEP_SECONDS = 60.0  # between two savings of an unfinished row
 

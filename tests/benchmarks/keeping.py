@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.benchmarks.files import TableError, replace_file
+from app.benchmarks.topics import TableError, replace_file
 from engine.contract import Array
 from engine.corpus import Corpus
 from store.arrays import pack_arrays, unpack_arrays

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,8 @@ def plant(db: Database, arguments: argparse.Namespace) -> None:
         db, runs.create_run(db, corpus=writer.row.number, seed=1, **about).number, process.identify_process()
     )
     for first in range(1, plan["minibatches"] + 1, 5000):
-        points.append_points(
-            db, row.number, row.attempt, curve(range(first, min(first + 5000, plan["minibatches"] + 1)))
-        )
+        some = list(curve(range(first, min(first + 5000, plan["minibatches"] + 1))))
+        db.transact(partial(points.insert_points, run=row.number, rows=some))
     snapshots.append_snapshot(db, row.number, row.attempt, plan["minibatches"], 1e4, topics(1))
     runs.finish_run(db, row.number, row.attempt, "finished")
 

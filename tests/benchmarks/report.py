@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from app.jobs.progress import format_duration
 from engine.corpus import Corpus
 
 DATA = "20news_dlda/20news_data.mat"
@@ -19,6 +20,25 @@ def say(text: str = "") -> None:
     """Print a line at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+class TimeLeft:
+    """An estimate of the time that work of ``total`` equal steps still takes.
+
+    The first steps are not counted, because kernels are compiled in them.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._first: tuple[int, float] | None = None
+
+    def words(self, done: int) -> str:
+        """Return ``3 min 20 s left`` after ``done`` steps; "" the first time, when the pace is not known yet."""
+        now = time.monotonic()
+        first, began = self._first = self._first or (done, now)
+        if done == first:
+            return ""
+        return f"{format_duration((now - began) * (self._total - done) / (done - first))} left"
 
 
 def shared_data() -> Path:

@@ -17,7 +17,7 @@ from app.cli.console import say
 from app.cli.parser import Parser, read_whole
 from app.jobs.cluster.place import check_place
 from app.jobs.progress import Progress
-from app.plots.style import COLOURS, MUTED, RULE, rc
+from app.plots.style import COLOURS, MUTED, RULE, make_settings
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
@@ -80,7 +80,7 @@ def picture(model: Model, rows: Sequence[Row], processors: int, path: Path) -> N
     """Write the measured steps and the predicted ones; the file's ending says how (.svg, .png, .pdf)."""
     on = sorted((row for row in rows if row.processes), key=lambda row: row.processes)
     measured = np.array([row.processes for row in on])
-    with mpl.rc_context(rc() | {"lines.linewidth": 1.2, "lines.markersize": 4}):
+    with mpl.rc_context(make_settings() | {"lines.linewidth": 1.2, "lines.markersize": 4}):
         figure = Figure(figsize=(6.6, 2.7), layout="constrained")
         left, right = figure.subplots(1, 2)
         fine = np.geomspace(1, MOST, 200)

@@ -24,7 +24,7 @@ from app.jobs import training as mathematics
 from app.jobs.cluster import place
 from app.jobs.cluster.holder import DocumentHolder, RunSetup
 from app.jobs.cluster.spread import SpreadTraining
-from app.jobs.load_corpus import load_corpus, stored_corpus
+from app.jobs.load_corpus import load_corpus, open_corpus
 from app.jobs.plan import RunOptions, make_plan
 from app.jobs.training import Training
 from engine import models, settings
@@ -159,7 +159,7 @@ def alone(db: "Database", about: "CorpusRow", threads: int, setting: Setting) ->
 
 def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting) -> Row:
     """Steps whose documents are swept by so many processes of one thread."""
-    corpus = stored_corpus(db, about)
+    corpus = open_corpus(db, about)
     kernel, state_type, moves, config = _kernel(corpus, setting.threads, setting)
     client = place.connect_client(f"local:{processes}")
     try:
@@ -169,7 +169,7 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
         training = TimedSpread(corpus, kernel, state_type, setup, client)
         spent: list[list[tuple[float, float, int, float, int]]] = []
         steps = _steps(training, setting.steps, lambda: spent.append(training.spent()))
-        memory = max(each.memory for each in training.about().values())
+        memory = max(each.memory for each in training.collect_reports().values())
         state = kernel.init(SEED)
     finally:
         place.close_client(client)

@@ -1,6 +1,7 @@
 """``python -m tests.benchmarks.fidelity`` prints its table and goes on where it was interrupted."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import io, sparse
 from engine import models
 from engine.contract import TEST, TRAIN
 from store.arrays import pack_arrays
-from tests.benchmarks import fidelity, published, synthetic
+from tests.benchmarks import fidelity, published, report, synthetic
 from tests.benchmarks import fidelity_trials as measuring
 from tests.benchmarks.keeping import Table
 from tests.benchmarks.reading import commonest, pooled, read_corpus
@@ -345,3 +346,11 @@ def test_raw_newsgroups_are_cut_to_the_two_thousand_words_of_the_papers(shared_d
     corpus = read_corpus(folder, 2_000)
     assert (corpus.counts.n_documents, corpus.n_words, int(corpus.counts.values.sum())) == (18_767, 2_000, 1_422_985)
     assert not set(corpus.vocabulary) & set((folder / "stop-word-list.txt").read_text(encoding="utf-8").split())
+
+
+def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
+    """The first, in which kernels are compiled, took 90 seconds; the others take one each."""
+    clock = iter([90.0, 91.0, 140.0])
+    monkeypatch.setattr(report, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    left = report.TimeLeft(100)
+    assert [left.words(done) for done in (1, 2, 51)] == ["", "1 min 38 s left", "49 s left"]

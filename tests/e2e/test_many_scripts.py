@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from orchard import Topiary
 
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export import topics as exported
 from app.ingest.text.languages import count_scripts
 from store import corpora, runs
@@ -76,7 +76,7 @@ def files(topiary, run):
     db = open_database(topiary.store, readonly=True)
     row = runs.get_run(db, run)
     exported.write_topics(
-        read_hierarchy(db, row, snapshot_at(db, row, None)), None, topiary.folder / f"topics{run}.csv"
+        read_hierarchy(db, row, find_snapshot_at(db, row, None)), None, topiary.folder / f"topics{run}.csv"
     )
     db.close()
     names = [f"tree{run}.{form}" for form in FORMS] + [f"topics{run}.csv"]

@@ -7,11 +7,18 @@ from app.pages.session import Context, View
 from store.database import Database
 
 
-class PageSession:
-    """What surrounds a page; a test makes the page from ``context``.
+def make_context(view: View, feed: Any, later: Any, **parts: Any) -> Context:
+    """Return a context for a page; ``later`` gets what it wants done elsewhere, ``parts`` are fields of the context."""
+    nothing: dict[str, Any] = {"db": None, "actions": None, "on_close": lambda _: None, "notify": lambda *_: None}
+    threads = {"later": later, "in_turn": later, "aside": later}
+    return Context(view=view, feed=feed, soon=lambda work: work(), **(nothing | threads | parts))
 
-    ``tasks`` are what the page wants done elsewhere, ``in_turn`` how many of them one at a time, ``ticks`` whom it
-    wants told what is new, ``report`` the messages that it shows.
+
+class PageSession:
+    """The surroundings of a page; a test makes the page from ``context``.
+
+    ``tasks`` are what the page wants done elsewhere, ``in_turn`` how many of them one at a time, ``ticks`` the
+    functions to call when something is new, ``report`` the messages that it shows.
     """
 
     def __init__(self, db: Database, page: str, /, **fields: Any) -> None:
@@ -23,17 +30,14 @@ class PageSession:
         self.ticks: list[Any] = []
         self.report: list[str] = []
         self.closers: list[Any] = []
-        self.context = Context(
-            view=self.view,
-            feed=self.feed,
+        self.context = make_context(
+            self.view,
+            self.feed,
+            self._later,
             db=db,
-            actions=None,  # type: ignore[arg-type]
             on_tick=self.ticks.append,
             on_close=self.closers.append,
-            later=self._later,
             in_turn=self._in_turn,
-            aside=self._later,
-            soon=lambda work: work(),
             notify=lambda message, kind: self.report.append(message),
         )
 

@@ -71,7 +71,7 @@ def opinionated(classes_a: tuple[str, ...], classes_b: tuple[str, ...]) -> Compa
     )
 
 
-def reworded(words: tuple[str, ...] | None = None) -> Comparison:
+def reword(words: tuple[str, ...] | None = None) -> Comparison:
     """Run 7 against a run 8 of the same topics, in each of which some of 300 words came and went."""
     made = arrays(WIDTHS, 300)
     other = np.random.default_rng(3).dirichlet(np.full(300, 0.2), WIDTHS[0]).T

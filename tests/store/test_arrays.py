@@ -1,7 +1,3 @@
-import json
-import struct
-import zlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,22 +118,6 @@ def test_what_is_not_read_is_not_checked_and_what_is_read_is():
     assert same_bits(arrays.collect_arrays(parts, only=("b",))["b"], noise(50))
     with pytest.raises(DamagedArrays):
         arrays.collect_arrays(parts, only=("a",))
-
-
-def test_arrays_of_earlier_versions_without_checksums_are_still_read():
-    given = {"a": np.zeros((30, 4)), "b": noise(40)}
-    header = json.dumps([[name, array.dtype.str, array.shape] for name, array in given.items()]).encode()
-    small = zlib.compress(given["a"].tobytes())
-    blob = struct.pack("<8sI", b"TOPIARY1", len(header)) + header
-    blob += struct.pack("<BI", 1, len(small)) + small + struct.pack("<BI", 0, given["b"].nbytes) + given["b"].tobytes()
-    back = arrays.unpack_arrays(blob)
-    assert all(same_bits(given[name], back[name]) for name in given)
-    assert arrays.read_layouts(blob[: arrays.HEAD]) == {"a": ("<f8", (30, 4)), "b": ("<i8", (40,))}
-    arrays.verify_arrays([blob])
-    assert not arrays.has_checksums(blob)
-    assert arrays.has_checksums(arrays.pack_arrays(given))
-    with pytest.raises(DamagedArrays):
-        arrays.verify_arrays([blob[:-1]])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "mark", "empty"])

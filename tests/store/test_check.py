@@ -83,12 +83,10 @@ def test_words_that_are_not_those_imported_are_noticed_by_the_hash_of_the_corpus
     assert damage.what == "corpus 'food': its words or counts are not those that were imported"
 
 
-def test_arrays_of_earlier_versions_are_counted_as_unproved(db):
-    run = claimed_run(db).number
-    row = snapshots.append_snapshot(db, run, 1, 10, 1.0, {})
-    old = b"TOPIARY1" + b"\x02\x00\x00\x00" + b"[]"
+def test_corpora_of_earlier_versions_without_a_hash_are_counted_as_unproved(db):
+    write_corpus(db)
     with db.write() as connection:
-        connection.execute(update(tables.snapshots).where(tables.snapshots.c.number == row.number).values(arrays=old))
+        connection.execute(update(tables.corpora).values(content_hash=""))
     report = check_store(db)
     assert (report.unproved, report.damages) == (1, ())
 

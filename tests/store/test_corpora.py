@@ -127,7 +127,7 @@ def test_search_finds_documents_that_have_every_word_page_by_page(db):
     assert corpora.search_documents(db, number, "text 7") == (1, corpora.read_documents(db, number, [7]))
     assert corpora.search_documents(db, number, "nothing") == (0, [])
     turns = iter([True, False])
-    some, page = corpora.search_documents(db, number, "text", request=lambda: next(turns))
+    some, page = corpora.search_documents(db, number, "text", is_wanted=lambda: next(turns))
     assert 0 < some == len(page) < corpora.search_documents(db, number, "text")[0]
     assert corpora.search_documents(db, number, " ", 10, 5) == (12, corpora.read_documents(db, number, [10, 11]))
 

@@ -1,13 +1,15 @@
 """Stores of every earlier version open, keep what they hold, and then have the tables of a new one."""
 
 import json
+import struct
 
 import numpy as np
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text, update
 from store_samples import back_to_version, new_run
 
-from store import corpora, events, runs, snapshots, tables
+from store import checkpoints, corpora, events, runs, snapshots, tables
+from store.check import check_store
 from store.database import open_database
 from store.events import StructureChange
 
@@ -58,7 +60,7 @@ def described(db):
         }
 
 
-@pytest.mark.parametrize("version", range(1, tables.VERSION))
+@pytest.mark.parametrize("version", range(1, 10))
 def test_a_store_of_each_version_gets_the_tables_of_a_new_one_and_its_runs_are_listed_and_forked(db, version):
     number = old_run(db, options={"minibatches": 100, "burn_in": 0, "samples": 7}).number
     new = described(db)
@@ -100,6 +102,57 @@ def test_what_versions_up_to_9_wrote_as_it_is_meant_today_stays_and_so_do_damage
     assert "options (not JSON)" in runs.get_run(db, damaged).damage
     assert "settings (" in runs.get_run(db, damaged).damage
     assert runs.get_run(db, left).options["protocol"] is None, "the sizes of its corpus are not known"
+
+
+def without_checksums(blob, place):
+    """Header (place 0) and frames as the first versions wrote them, and the place of the next frame."""
+    bare, rest = b"", blob
+    while rest:
+        begin = struct.Struct("<8sI" if place == 0 else "<BI")
+        first, length = begin.unpack_from(rest)
+        end = begin.size + 4 + length
+        bare += begin.pack(b"TOPIARY1" if place == 0 else first, length) + rest[begin.size + 4 : end]
+        rest, place = rest[end:], place + 1
+    return bare, place
+
+
+def stored_arrays(db, table):
+    with db.read() as connection:
+        keys = [column for column in table.columns if column.primary_key]
+        return connection.execute(select(*keys, table.c.arrays).order_by(*keys)).all()
+
+
+def test_arrays_of_versions_up_to_10_get_checksums(db, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_PART_BYTES", 300)
+    row = new_run(db)
+    runs.claim_run(db, row.number, {})
+    kept = snapshots.append_snapshot(db, row.number, 1, 10, 1.0, ARRAYS)
+    cut = snapshots.append_snapshot(db, row.number, 1, 20, 1.0, ARRAYS)
+    noise = {str(n): np.random.default_rng(n).random(20) for n in range(9)}
+    checkpoints.save_checkpoint(db, row.number, 1, 20, 1.0, noise, {})
+    snapshots.save_predictions(db, kept.number, "me", ARRAYS)
+    holding = (tables.corpus_blocks, tables.snapshots, tables.checkpoint_parts)
+    before = [stored_arrays(db, table) for table in holding]
+    assert len(before[2]) > 3
+    back_to_version(db, 10)
+    with db.write() as connection:
+        for table in (*holding, tables.predictions):
+            place = 0
+            for *key, blob in stored_arrays(db, table):
+                bare, place = without_checksums(blob, place if table is tables.checkpoint_parts else 0)
+                mine = [column == value for column, value in zip(table.primary_key.columns, key, strict=True)]
+                connection.execute(update(table).where(*mine).values(arrays=bare))
+        short = text("UPDATE snapshots SET arrays = substr(arrays, 1, 40), size = 9 WHERE number = :number")
+        connection.execute(short, {"number": cut.number})
+    assert all(blob != old for (*_, blob), (*_, old) in zip(stored_arrays(db, holding[2]), before[2], strict=True))
+    open_database(db.url).close()
+    assert stored_arrays(db, tables.corpus_blocks) == before[0]
+    assert stored_arrays(db, tables.checkpoint_parts) == before[2]
+    assert stored_arrays(db, tables.snapshots)[0] == before[1][0]
+    assert snapshots.list_snapshots(db, row.number)[0] == kept
+    assert snapshots.load_predictions(db, row.number, kept.number, "me") is None, "they are computed again"
+    (damage,) = check_store(db).damages
+    assert "mini-batch 20" in damage.what, "what was cut short stays so"
 
 
 def test_a_store_of_version_4_gets_the_families_of_its_forks(db):

@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from sqlalchemy import event
-from store_samples import claimed_run
+from store_samples import append_points, claimed_run
 
 from store import checkpoints, events, points, runs
 from store.points import Point
@@ -17,7 +17,7 @@ def some(count, name="point_perplexity", layer=0, first=1):
 def test_points_come_back_as_they_were_written(db):
     run = claimed_run(db).number
     written = [*some(3), Point(4, 40, 2.0, "step_size_mean", 3, 1e-300), Point(5, 50, 2.5, "elbo", 0, -math.inf)]
-    points.append_points(db, run, 1, written)
+    append_points(db, run, 1, written)
     assert list(points.read_points(db, run)) == written
     assert [point for _, point in points.read_new_points(db, run)[0]] == written
 
@@ -39,8 +39,8 @@ def test_a_reader_with_a_cursor_gets_every_point_once(db):
     run, other = claimed_run(db).number, claimed_run(db).number
     seen, cursor = [], 0
     for first in (1, 4, 7):
-        points.append_points(db, run, 1, some(3, first=first))
-        points.append_points(db, other, 1, some(5))
+        append_points(db, run, 1, some(3, first=first))
+        append_points(db, other, 1, some(5))
         while True:
             new, cursor = points.read_new_points(db, run, cursor, limit=2)
             if not new:
@@ -49,30 +49,20 @@ def test_a_reader_with_a_cursor_gets_every_point_once(db):
     assert seen == some(9)
 
 
-def test_a_cursor_passes_points_of_other_names(db):
-    run = claimed_run(db).number
-    points.append_points(db, run, 1, [*some(2, "elbo"), *some(5, "tokens_per_second")])
-    new, cursor = points.read_new_points(db, run, names=["elbo"])
-    assert [point.name for _, point in new] == ["elbo", "elbo"]
-    assert points.read_new_points(db, run, cursor) == ([], cursor)
-    points.append_points(db, run, 1, some(1, "elbo", first=9))
-    assert len(points.read_new_points(db, run, cursor, names=["elbo"])[0]) == 1
-
-
 def test_points_written_again_after_a_claim_are_new_to_every_cursor(db):
     run = claimed_run(db).number
-    points.append_points(db, run, 1, some(6))
+    append_points(db, run, 1, some(6))
     _, cursor = points.read_new_points(db, run)
     runs.claim_run(db, run, {}, force=True)
     assert points.read_new_points(db, run, cursor) == ([], cursor)
-    points.append_points(db, run, 2, some(2))
+    append_points(db, run, 2, some(2))
     assert [point for _, point in points.read_new_points(db, run, cursor)[0]] == some(2)
 
 
 @pytest.mark.parametrize("most", [2, 3, 10, 99, 100, 2000])
 def test_a_thinned_curve_keeps_first_and_last_and_is_evenly_spread(db, most):
     run = claimed_run(db).number
-    points.append_points(db, run, 1, [*some(100), *some(50, "elbo"), *some(100, layer=2)])
+    append_points(db, run, 1, [*some(100), *some(50, "elbo"), *some(100, layer=2)])
     series = points.read_series(db, run, "point_perplexity", 0, most)
     assert series.minibatch[0] == 1
     assert series.minibatch[-1] == 100
@@ -92,7 +82,7 @@ def test_a_curve_that_is_not_there_is_empty(db):
 
 def test_a_long_curve_is_thinned_by_the_database(db):
     run = claimed_run(db).number
-    points.append_points(db, run, 1, some(30_000))
+    append_points(db, run, 1, some(30_000))
     points.read_series(db, run, "point_perplexity", most=50)
     tracemalloc.start()
     assert len(points.read_series(db, run, "point_perplexity", most=50).value) > 25
@@ -127,10 +117,10 @@ def test_what_is_new_is_found_by_an_index(db):
 def test_the_whole_table_is_read_in_short_reads(db, monkeypatch):
     monkeypatch.setattr(points, "_AT_ONCE", 4)
     run = claimed_run(db).number
-    points.append_points(db, run, 1, some(8))
+    append_points(db, run, 1, some(8))
     table = points.read_points(db, run)
     assert next(table) == some(1)[0]
-    points.append_points(db, run, 1, some(3, first=9))
+    append_points(db, run, 1, some(3, first=9))
     assert [point.minibatch for point in table] == list(range(2, 12))
 
 
@@ -165,10 +155,10 @@ def test_claims_and_ends_are_events_by_themselves(db, state):
 
 def test_one_curve_is_told_of_all_runs_at_once_or_of_one(db):
     one, two, none = (claimed_run(db).number for _ in range(3))
-    points.append_points(
+    append_points(
         db, one, 1, [*some(3), Point(9, 90, 9.0, "elbo", 0, 1.0), Point(9, 90, 9.0, "point_perplexity", 1, 2.0)]
     )
-    points.append_points(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
+    append_points(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
     curves = points.read_curves(db, "point_perplexity")
     assert curves[one] == [(t, 1000.0 / t) for t in (1, 2, 3)] == points.read_curve(db, one, "point_perplexity")
     assert [at for at, value in curves[two] if math.isnan(value)] == [5]
@@ -177,8 +167,8 @@ def test_one_curve_is_told_of_all_runs_at_once_or_of_one(db):
 
 def test_all_curves_of_a_run_at_once_are_those_read_point_by_point(db):
     run, other = claimed_run(db).number, claimed_run(db).number
-    points.append_points(db, other, 1, some(3))
-    points.append_points(db, run, 1, [*some(5), *some(4, "step_size_mean", 2), Point(9, 90, 4.5, "elbo", 0, math.nan)])
+    append_points(db, other, 1, some(3))
+    append_points(db, run, 1, [*some(5), *some(4, "step_size_mean", 2), Point(9, 90, 4.5, "elbo", 0, math.nan)])
     curves, cursor = points.read_all_series(db, run)
     read = {(name, layer): columns for name, layer, columns in curves}
     assert set(read) == {("point_perplexity", 0), ("step_size_mean", 2), ("elbo", 0)}
@@ -187,7 +177,7 @@ def test_all_curves_of_a_run_at_once_are_those_read_point_by_point(db):
     ]
     assert read["point_perplexity", 0].minibatch.dtype == np.int64
     assert math.isnan(read["elbo", 0].value[0])
-    points.append_points(db, run, 1, some(1, first=10))
+    append_points(db, run, 1, some(1, first=10))
     assert [point.minibatch for _, point in points.read_new_points(db, run, cursor)[0]] == [10]
 
 

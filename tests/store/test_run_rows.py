@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sqlalchemy import select
-from store_samples import block, claimed_run, new_run, python, write_corpus
+from store_samples import append_points, block, claimed_run, new_run, python, write_corpus
 
 from store import checkpoints, corpora, corpus_writer, events, points, run_rows, runs, snapshots, tables
 from store.database import open_database
@@ -180,7 +180,7 @@ def test_threads_share_one_open_store(db):
     def work(first):
         try:
             for m in range(first, first + 10):
-                points.append_points(db, run, 1, [Point(m, m, m, "elbo", 0, m)])
+                append_points(db, run, 1, [Point(m, m, m, "elbo", 0, m)])
                 points.read_new_points(db, run)
         except Exception as error:  # noqa: BLE001  (whatever it is, the test tells it)
             errors.append(error)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from sqlalchemy import func, select, update
-from store_samples import claimed_run, new_run, write_corpus
+from store_samples import append_points, claimed_run, new_run, write_corpus
 
-from store import annotations, checkpoints, corpora, events, points, run_rows, runs, snapshots, tables
+from store import annotations, checkpoints, corpora, events, run_rows, runs, snapshots, tables
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
 
@@ -163,7 +163,7 @@ def test_every_write_of_a_worker_is_a_sign_of_life(db):
     for write in (
         lambda: snapshots.append_snapshot(db, row.number, 1, 1, 1.0, {}),
         lambda: checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {}),
-        lambda: points.append_points(db, row.number, 1, []),
+        lambda: append_points(db, row.number, 1, []),
         lambda: events.append_event(db, row.number, 1, 1, "started"),
     ):
         age(db, row.number, 100.0)
@@ -202,7 +202,7 @@ def test_a_zombie_writes_nothing(db):
     for write in (
         lambda: runs.record_progress(db, row.number, 1, minibatch=9, seconds=9.0, points=[point]),
         lambda: runs.finish_run(db, row.number, 1, "finished"),
-        lambda: points.append_points(db, row.number, 1, [point]),
+        lambda: append_points(db, row.number, 1, [point]),
         lambda: events.append_event(db, row.number, 1, 9, "finished"),
         lambda: snapshots.append_snapshot(db, row.number, 1, 9, 9.0, {}),
         lambda: checkpoints.save_checkpoint(db, row.number, 1, 9, 9.0, {}, {}),
@@ -226,7 +226,7 @@ def test_a_deleted_run_leaves_nothing(db, monkeypatch):
     for row in (keep, gone):
         snapshots.append_snapshot(db, row.number, 1, 1, 1.0, {})
         checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {})
-        points.append_points(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
+        append_points(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
         events.append_event(db, row.number, 1, 1, "started")
         annotations.set_label(db, row.number, 1, 1, "name")
     whole = rows_of_runs(db)

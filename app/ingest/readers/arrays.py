@@ -2,14 +2,14 @@
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
@@ -31,25 +31,29 @@ class MtxHeader(NamedTuple):
     line: int  # of the sizes
 
 
-def recognise_mtx(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_mtx))
-    return files.find_suffix(path) in (".mtx", ".mm")
+_is_mtx = files.match_endings(".mtx", ".mm")
 
 
 def read_mtx(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, recognise_mtx, "MatrixMarket")
+    return _read_matrices(path, files.find_parts(path, _is_mtx, "MatrixMarket"), options, _load_mtx)
+
+
+def _read_matrices(
+    path: Path, parts: list[files.Part], options: ImportOptions, load: Callable[..., scipy_sparse.csr_matrix]
+) -> CountSource:
+    """Read the matrix of every part by ``load``, which is given its path, the vocabulary's path and the words."""
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
-    loaded = [_load_mtx(part.path, vocabulary_path, words) for part in parts]
+    loaded = [load(part.path, vocabulary_path, words) for part in parts]
     whole = all(matrices.is_whole(matrix.data) for matrix in loaded)
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     sizes = [matrix.shape[0] for matrix in loaded]
     loaded.clear()
     counts = matrices.tidy_matrix(joined, path, whole=whole)
     labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
-    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+    part, titles = files.number_documents(parts, sizes)
+    understood = {"vocabulary": vocabulary_path.name}
+    return matrices.make_count_source(path, words, counts, titles, labels, part=part, understood=understood)
 
 
 def _load_mtx(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
@@ -104,17 +108,15 @@ def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Arra
         if not header.pattern:
             values[here] = table[:, 2]
     if filled != header.cells:
-        cause = (
-            f"promises {header.cells:,} entries, but the file has {'more' if filled > header.cells else f'{filled:,}'}"
-        )
-        raise IngestError(path, cause, header.line)
+        has = "more" if filled > header.cells else f"{filled:,}"
+        raise IngestError(path, f"promises {header.cells:,} entries, but the file has {has}", header.line)
     return rows, columns, values
 
 
 def _limit_entries(path: Path) -> int:
     """Return how many entries a file of this size can hold at most, whatever its head promises."""
     size = path.stat().st_size
-    return (files.limit_unpacked(size) if files.is_packed(path) else size) // _SHORTEST + 1
+    return (packing.limit_unpacked(size) if packing.is_packed(path) else size) // _SHORTEST + 1
 
 
 _COMPRESSED = ("data", "indices", "indptr", "shape")
@@ -125,24 +127,13 @@ _MOST_EMPTY = 10_000_000  # rows or columns without a count
 _EXTRA = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
 
 
-def recognise_npz(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_npz))
+def _is_numpy(path: Path) -> bool:
     return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _EXTRA)
 
 
 def read_npz(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, recognise_npz, "npz or npy")
-    vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
-    loaded = [turn_matrix(read_matrix(part.path), part.path, vocabulary_path, words) for part in parts]
-    whole = all(matrices.is_whole(each.data) for each in loaded)
-    sizes = [each.shape[0] for each in loaded]
-    joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
-    counts = matrices.tidy_matrix(joined, path, whole=whole)
-    labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
-    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+    return _read_matrices(path, files.find_parts(path, _is_numpy, "npz or npy"), options, load_npz)
 
 
 def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
@@ -153,27 +144,22 @@ def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
     IngestError
         When it is damaged, has Python objects in it, or no matrix of counts.
     """
-    try:
-        with files.open_seekable(path) as stream:
+    with files.open_seekable(path) as stream, files.refuse_damage(path, "file of NumPy", "save or copy it again"):
+        try:
             found = _load_arrays(path, stream)
-    except (IngestError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-        if "allow_pickle" in str(error):
+        except ValueError as error:
+            if "allow_pickle" not in str(error):
+                raise
             cause = "has Python objects in it, which could run programs; save numbers only"
             raise IngestError(path, f"{cause}, as scipy.sparse.save_npz and numpy.save do") from None
-        said = " ".join(str(error).split())[:120] or type(error).__name__
-        raise IngestError(path, f"is no sound file of NumPy ({said}); save or copy it again") from None
-    _check_values(found, path)
+    matrices.check_values(found.data, path, lambda _: None)
     return found
 
 
-def turn_matrix(
-    found: scipy_sparse.csr_matrix, path: Path, vocabulary_path: Path, words: tuple[str, ...]
-) -> scipy_sparse.csr_matrix:
+def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
     """Return the matrix as documents x words; the side that is as long as the vocabulary is the words."""
-    rows, columns = found.shape
-    if rows == len(words) != columns:
+    found = read_matrix(path)
+    if found.shape[0] == len(words) != found.shape[1]:
         found = found.T.tocsr()
     joining.check_size(vocabulary_path, words, path, found.shape[1])
     matrices.check_promise(found.shape[0], found.nnz, path, None)
@@ -185,7 +171,7 @@ def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
         return _make_from_array(np.load(stream, allow_pickle=False), path)
     with zipfile.ZipFile(stream) as archive:
         total = sum(info.file_size for info in archive.infolist())
-    if total > files.limit_unpacked(path.stat().st_size):
+    if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a file of its size should; save it again uncompressed")
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as arrays:
@@ -264,32 +250,28 @@ def _check_places(places: Array, limit: int, path: Path) -> None:
         raise IngestError(path, _OUTSIDE)
 
 
-def _check_values(found: scipy_sparse.csr_matrix, path: Path) -> None:
-    matrices.check_values(found.data, path, lambda _: None)
-
-
 IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
 HALF_BRIGHT = 128
 
 
-def recognise_idx(path: Path) -> bool:
-    """Recognise a file that begins with the magic number of images, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, lambda file: "idx3" in file.name and recognise_idx(file)))
+def is_idx(path: Path) -> bool:
+    """Return whether a file begins with the magic number of images."""
     return files.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
+
+
+recognise_idx = files.make_recogniser(is_idx, lambda file: "idx3" in file.name and is_idx(file))
 
 
 def read_idx(path: Path, options: ImportOptions) -> CountSource:
     """Read grey values 0..255 as real numbers, as counts with ``levels``, as bright pixels with ``binary``."""
-    parts = files.find_parts(path, recognise_idx, "idx image")
+    parts = files.find_parts(path, is_idx, "idx image")
     images = [_load_idx(part.path, IMAGES) for part in parts]
     shapes = {each.shape[1:] for each in images}
     if len(shapes) > 1:
         raise IngestError(path, f"has images of different sizes: {' and '.join(map(str, sorted(shapes)))}")
     height, width = shapes.pop()
-    labels, label_names = joining.encode_labels(
-        _read_image_labels(parts, images), joining.read_class_names(path, options.encoding)
-    )
+    names = joining.read_class_names(path, options.encoding)
+    labels, label_names = joining.encode_labels(_read_image_labels(parts, images), names)
     part, titles = files.number_documents(parts, [len(each) for each in images])
     return CountSource(
         where=str(path),
@@ -308,11 +290,11 @@ def _read_image_blocks(images: list[Array], labels: Array, titles: list[str], op
     for stack in images:
         for begin in range(0, len(stack), BLOCK):
             flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
-            shown = _scale_pixels(flat, options)
-            rows, pixels = np.nonzero(shown)
+            scaled = _scale_pixels(flat, options)
+            rows, pixels = np.nonzero(scaled)
             lengths = np.bincount(rows, minlength=len(flat))
             here = slice(first + begin, first + begin + len(flat))
-            counts = Counts.of(lengths, pixels.astype(np.int32), shown[rows, pixels])
+            counts = Counts.of(lengths, pixels.astype(np.int32), scaled[rows, pixels])
             yield make_untitled(counts, here.start)._replace(labels=labels[here], titles=titles[here])
         first += len(stack)
 
@@ -330,7 +312,7 @@ def _read_image_labels(parts: list[files.Part], images: list[Array]) -> list[str
     raw: list[str | None] = []
     for part, stack in zip(parts, images, strict=True):
         name = part.path.name.replace("images", "labels").replace("idx3", "idx1")
-        found = joining.find_beside(part.path.parent, [files.strip_packing(name)]) if name != part.path.name else None
+        found = joining.find_beside(part.path.parent, [packing.strip_packing(name)]) if name != part.path.name else None
         if found is None:
             raw += [None] * len(stack)
             continue
@@ -361,26 +343,11 @@ def _load_idx(path: Path, magic: int) -> Array:
     return np.frombuffer(raw, np.uint8).reshape(shape)
 
 
+_MTX_FILES = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx"
+_NPZ_FILES = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it"
+_IDX_FILES = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
 READERS = (
-    Reader(
-        "mtx",
-        "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx",
-        ("vocabulary",),
-        recognise_mtx,
-        read_mtx,
-    ),
-    Reader(
-        "npz",
-        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it",
-        ("vocabulary",),
-        recognise_npz,
-        read_npz,
-    ),
-    Reader(
-        "idx",
-        "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)",
-        ("levels",),
-        recognise_idx,
-        read_idx,
-    ),
+    Reader("mtx", _MTX_FILES, ("vocabulary",), files.make_recogniser(_is_mtx), read_mtx),
+    Reader("npz", _NPZ_FILES, ("vocabulary",), files.make_recogniser(_is_numpy), read_npz),
+    Reader("idx", _IDX_FILES, ("levels",), recognise_idx, read_idx),
 )

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +18,8 @@ from app.ingest.tables import joining
 from engine.contract import Counts
 
 
-def recognise_ldac(path: Path) -> bool:
-    """Recognise a ``.ldac`` or ``.lda-c`` file, or a ``.dat`` file whose first line is ``n word:count ...``."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_ldac)) == 1
+def _is_ldac(path: Path) -> bool:
+    """Return whether a file ends in ``.ldac`` or ``.lda-c``, or is a ``.dat`` that begins with ``n word:count ...``."""
     if files.find_suffix(path) in (".ldac", ".lda-c"):
         return True
     first = files.read_start(path).split(b"\n")[0].split()
@@ -30,19 +28,22 @@ def recognise_ldac(path: Path) -> bool:
 
 def read_ldac(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
-    (file, _), *_ = files.find_parts(path, recognise_ldac, "LDA-C")
-    vocabulary_path, words = joining.find_vocabulary(file, options)
+    (file, _), *_ = files.find_parts(path, _is_ldac, "LDA-C")
+    vocabulary = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
     base = files.strip_endings(file)
-    titles = _strip_numbers(
-        joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
-    )
+    titles = joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
+    titles = _strip_numbers(titles)
+    return _make_source(file, vocabulary, documents, lambda: _read_ldac_blocks(file, len(vocabulary[1]), titles))
+
+
+def _make_source(
+    file: Path, vocabulary: tuple[Path, tuple[str, ...]], documents: int, blocks: Callable[[], Iterator[Rows]]
+) -> CountSource:
+    """Return the documents of a file that is read in chunks, with the vocabulary of another one."""
+    path, words = vocabulary
     return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_ldac_blocks(file, len(words), titles),
-        n_documents=documents,
-        understood={"vocabulary": vocabulary_path.name},
+        where=str(file), vocabulary=words, blocks=blocks, n_documents=documents, understood={"vocabulary": path.name}
     )
 
 
@@ -85,10 +86,8 @@ class UciHeader(NamedTuple):
     cells: int
 
 
-def recognise_uci(path: Path) -> bool:
-    """Recognise a file whose first three lines are one number each and whose fourth is three."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_uci)) == 1
+def _is_uci(path: Path) -> bool:
+    """Return whether the first three lines of a file are one number each, and the fourth is three."""
     if files.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
         return False
     first = [line.split() for line in files.read_start(path, 200).splitlines()[: _UCI_SIZES + 1]]
@@ -97,21 +96,15 @@ def recognise_uci(path: Path) -> bool:
 
 def read_uci(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
-    (file, _), *_ = files.find_parts(path, recognise_uci, "UCI bag-of-words")
+    (file, _), *_ = files.find_parts(path, _is_uci, "UCI bag-of-words")
     header = _read_uci_header(file)
     matrices.check_promise(header.documents, header.cells, file, 1)
     base = files.strip_endings(file)
     own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
-    vocabulary_path, words = joining.find_vocabulary(file, options, own)
-    joining.check_size(vocabulary_path, words, file, header.words)
+    vocabulary = joining.find_vocabulary(file, options, own)
+    joining.check_size(*vocabulary, file, header.words)
     titles = _read_uci_titles(file, header.documents)
-    return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_uci_blocks(file, header, titles),
-        n_documents=header.documents,
-        understood={"vocabulary": vocabulary_path.name},
-    )
+    return _make_source(file, vocabulary, header.documents, lambda: _read_uci_blocks(file, header, titles))
 
 
 def _read_uci_header(path: Path) -> UciHeader:
@@ -137,7 +130,7 @@ def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
 
 def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) -> Iterator[Rows]:
     """Yield documents as they become complete; the file is in the order of documents."""
-    done, seen = 0, 0
+    done, n_cells = 0, 0
     held = np.empty((0, 3), np.int64)
     with files.open_file(path) as stream:
         for _ in range(_UCI_SIZES):
@@ -146,14 +139,14 @@ def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) ->
             fresh = matrices.parse_table(chunk, 3, path, line)
             matrices.check_table(fresh, (header.documents, header.words), path, line)
             _check_order(fresh, held, path, line)
-            seen += len(fresh)
+            n_cells += len(fresh)
             held = np.concatenate([held, fresh])
             last = int(held[-1, 0]) - 1 if len(held) else done
             split = int(np.searchsorted(held[:, 0], last, side="right"))
             yield _make_uci_rows(path, held[:split], done, last, header.words, titles)
             held, done = held[split:], last
-    if seen != header.cells:
-        raise IngestError(path, f"has {seen:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
+    if n_cells != header.cells:
+        raise IngestError(path, f"has {n_cells:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
     yield _make_uci_rows(path, held, done, header.documents, header.words, titles)
 
 
@@ -161,24 +154,20 @@ def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
     steps = np.diff(fresh[:, 0], prepend=held[-1:, 0] if len(held) else fresh[:1, 0])
     if (steps < 0).any():
         bad = int(np.argmax(steps < 0))
-        raise IngestError(
-            path, f"document {fresh[bad, 0]} comes after a later one; sort the file by document", line + bad
-        )
+        cause = f"document {fresh[bad, 0]} comes after a later one; sort the file by document"
+        raise IngestError(path, cause, line + bad)
 
 
 def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
     """Make documents ``begin:end`` (from 0) of their lines."""
     lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
-    rows = make_untitled(
-        matrices.tidy_counts(Counts.of(lengths, table[:, 1] - 1, table[:, 2]), n_words, path), begin + 1
-    )
+    counts = Counts.of(lengths, table[:, 1] - 1, table[:, 2])
+    rows = make_untitled(matrices.tidy_counts(counts, n_words, path), begin + 1)
     return rows if titles is None else rows._replace(titles=titles[begin:end])
 
 
-def recognise_def(path: Path) -> bool:
-    """Recognise a ``.dat`` file whose first two lines are two numbers each."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_def)) == 1
+def _is_def(path: Path) -> bool:
+    """Return whether a file is a ``.dat`` whose first two lines are two numbers each."""
     if files.find_suffix(path) != ".dat":
         return False
     first = [line.split() for line in files.read_start(path).split(b"\n")[:3]]
@@ -187,18 +176,12 @@ def recognise_def(path: Path) -> bool:
 
 def read_def(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
-    (file, _), *_ = files.find_parts(path, recognise_def, "DEF")
+    (file, _), *_ = files.find_parts(path, _is_def, "DEF")
     documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
-    vocabulary_path, words = joining.find_vocabulary(file, options)
-    if len(words) < n_words:
-        joining.check_size(vocabulary_path, words, file, n_words)
-    return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_def_blocks(file, documents, len(words)),
-        n_documents=documents,
-        understood={"vocabulary": vocabulary_path.name},
-    )
+    vocabulary = joining.find_vocabulary(file, options)
+    if len(vocabulary[1]) < n_words:
+        joining.check_size(*vocabulary, file, n_words)
+    return _make_source(file, vocabulary, documents, lambda: _read_def_blocks(file, documents, len(vocabulary[1])))
 
 
 def _parse_two(text: str, path: Path, line: int) -> tuple[int, int]:
@@ -245,16 +228,12 @@ def _make_def_rows(path: Path, lengths: list[int], bodies: list[Array], n_words:
     return make_untitled(matrices.tidy_counts(counts, n_words, path), done + 1)
 
 
-def recognise_svmlight(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_svmlight))
-    return files.find_suffix(path) in (".svmlight", ".libsvm", ".svm", ".feat")
+_is_svmlight = files.match_endings(".svmlight", ".libsvm", ".svm", ".feat")
 
 
 def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
-    parts = files.find_parts(path, recognise_svmlight, "svmlight")
+    parts = files.find_parts(path, _is_svmlight, "svmlight")
     loaded = [_load_svmlight(part.path) for part in parts]
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     base = 0 if any((cells.indices == 0).any() for cells in loaded) else 1
@@ -266,14 +245,11 @@ def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     counts = matrices.tidy_counts(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    labels = joining.encode_labels(map(_write_svm_label, heads), joining.read_class_names(vocabulary_path))
-    return matrices.make_count_source(
-        path, parts, [len(cells.heads) for cells in loaded], words, counts, labels, vocabulary_path
-    )
-
-
-def _write_svm_label(head: float) -> str | None:
-    return None if math.isnan(head) else joining.write_label(head)
+    written = (None if math.isnan(head) else joining.write_label(head) for head in heads)
+    labels = joining.encode_labels(written, joining.read_class_names(vocabulary_path))
+    part, titles = files.number_documents(parts, [len(cells.heads) for cells in loaded])
+    understood = {"vocabulary": vocabulary_path.name}
+    return matrices.make_count_source(path, words, counts, titles, labels, part=part, understood=understood)
 
 
 def _load_svmlight(path: Path) -> matrices.PairCells:
@@ -298,16 +274,12 @@ _SERIALISED = b"\xac\xed\x00\x05"  # how Java begins what it saves
 _SAMPLE = 200
 
 
-def recognise_mallet(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_mallet))
-    return files.find_suffix(path) == ".mallet"
+_is_mallet = files.match_endings(".mallet")
 
 
 def read_mallet(path: Path, options: ImportOptions) -> TextSource:
     """Read the lines as documents."""
-    parts = files.find_parts(path, recognise_mallet, "MALLET", several=True)
+    parts = files.find_parts(path, _is_mallet, "MALLET", several=True)
     first = parts[0].path
     if files.read_start(first, 4) == _SERIALISED:
         cause = "holds instances that MALLET has saved, which only MALLET reads"
@@ -345,41 +317,19 @@ def _split_mallet_line(text: str) -> list[str]:
     return list(found.groups()) if found else []
 
 
+_LDAC_FILES = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it"
+_UCI_FILES = "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it"
+_DEF_FILES = (
+    "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count word count ...'"
+)
+_SVMLIGHT_FILES = (
+    "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test"
+)
+_MALLET_FILES = "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs"
 READERS = (
-    Reader(
-        "ldac",
-        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it",
-        ("vocabulary",),
-        recognise_ldac,
-        read_ldac,
-    ),
-    Reader(
-        "uci",
-        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it",
-        ("vocabulary",),
-        recognise_uci,
-        read_uci,
-    ),
-    Reader(
-        "def",
-        "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count "
-        "word count ...'",
-        ("vocabulary",),
-        recognise_def,
-        read_def,
-    ),
-    Reader(
-        "svmlight",
-        "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test",
-        ("vocabulary",),
-        recognise_svmlight,
-        read_svmlight,
-    ),
-    Reader(
-        "mallet",
-        "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs",
-        ("token_pattern",),
-        recognise_mallet,
-        read_mallet,
-    ),
+    Reader("ldac", _LDAC_FILES, ("vocabulary",), files.make_recogniser(_is_ldac, single=True), read_ldac),
+    Reader("uci", _UCI_FILES, ("vocabulary",), files.make_recogniser(_is_uci, single=True), read_uci),
+    Reader("def", _DEF_FILES, ("vocabulary",), files.make_recogniser(_is_def, single=True), read_def),
+    Reader("svmlight", _SVMLIGHT_FILES, ("vocabulary",), files.make_recogniser(_is_svmlight), read_svmlight),
+    Reader("mallet", _MALLET_FILES, ("token_pattern",), files.make_recogniser(_is_mallet), read_mallet),
 )

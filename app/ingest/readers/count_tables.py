@@ -1,7 +1,7 @@
 """Tables that are counts of words and not texts: a row for each document and word, or a column for each word."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from typing import NamedTuple
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import GUESS
 from app.ingest.tables import column_names, sheets
-from app.ingest.tables.cells import find_layout, is_separated, look_at_rows, read_rows
+from app.ingest.tables.cells import is_separated, look_at_rows
 from app.ingest.tables.column_names import plain_name
+from app.ingest.tables.opening import ARROWS, WORKBOOKS
 from app.ingest.tables.values import as_text, is_missing, is_number, is_prose
 
 # fmt: off
@@ -248,74 +248,11 @@ def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place
     return all(after > before for before, after in pairwise(numbers))
 
 
-WORKBOOKS = (".xlsx", ".xlsm")
-_ARROWS = (*sheets.PARQUET, *sheets.ARROW)
-
-
-class CountTable(NamedTuple):
-    """A table as it is read.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of its columns.
-    rows : callable
-        Gives the line and the cells of every row below the names; also of another file with the same columns.
-    understood : dict of str to str
-    notes, guesses : list of str
-        As of a source.
-    """
-
-    names: tuple[str, ...]
-    rows: Callable[[Path], Iterator[tuple[int, list[str]]]]
-    understood: dict[str, str]
-    notes: list[str]
-    guesses: list[str]
-
-    def report(self) -> dict[str, str]:
-        """Return how it was read, for the user."""
-        return ({GUESS: "; ".join(self.guesses)} if self.guesses else {}) | self.understood
-
-
-def open_table(path: Path, options: ImportOptions) -> CountTable:
-    """Return the table in a file.
-
-    Raises
-    ------
-    IngestError
-        When it cannot be read.
-    """
-    kind = files.find_suffix(path)
-    if kind in WORKBOOKS:
-        named = sheets.find_workbook_names(path, options)
-        sheet = sheets.look_at_workbook(path)
-        return CountTable(
-            named.names,
-            lambda file: sheets.read_workbook_rows(file, named, options),
-            {"sheet": sheet.name, "header": named.understood},
-            list(named.notes),
-            [named.guess] if named.above else [],
-        )
-    if kind in _ARROWS:
-        first = sheets.look_at_arrow(path)
-        if not first:
-            raise IngestError(path, "has no rows; give a table with a row for each document")
-        return CountTable(tuple(first[0]), _read_arrow_rows, {}, [], [])
-    layout = find_layout(path, options)
-    return CountTable(
-        layout.names.names,
-        lambda file: read_rows(file, layout, options),
-        files.describe_encoding(path, options.encoding) | layout.understood(),
-        [*files.note_guesses([path], options.encoding), *layout.notes()],
-        layout.guesses(texts=False),
-    )
-
-
 def is_table(path: Path) -> bool:
     """Return whether a file is a table by its name, or a .txt by its first lines."""
     if path.name.startswith("~$"):  # of Excel, while a workbook is open
         return False
-    return files.find_suffix(path) in (*WORKBOOKS, *_ARROWS) or is_separated(path)
+    return files.find_suffix(path) in (*WORKBOOKS, *ARROWS) or is_separated(path)
 
 
 def find_counts(path: Path) -> Matrix | Places | None:
@@ -343,7 +280,7 @@ def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
         width = len(named.names)
         rows = [cells + [""] * (width - len(cells)) for _, cells in sheet.rows[named.body :]]
         return (named.names, rows) if named.header else ((), [])
-    if kind in _ARROWS:
+    if kind in ARROWS:
         first = sheets.look_at_arrow(path)
         names = tuple(first[0]) if first else ()
         return names, [[as_text(record[name]) for name in names] for record in first]
@@ -351,8 +288,3 @@ def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
     if found is None or not found.layout.names.header:
         return (), []
     return found.layout.names.names, [list(row) for row in found.rows]
-
-
-def _read_arrow_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for number, record in sheets.read_arrow_rows(path):
-        yield number, list(map(as_text, record.values()))

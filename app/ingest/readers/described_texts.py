@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -34,25 +34,12 @@ _NAMED = 3
 _LOOKED_AT = 2_000  # names from which fields are proposed
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextsReader(Reader):
-    """The reader of the texts of a folder, of a zip file or of one file, and of the tables that describe them.
-
-    Attributes
-    ----------
-    joins : sequence of Join
-        Tables whose rows describe the texts.
-    """
-
-    joins: Sequence[Join] = ()
-
-
 def _make_reader(
     members: texts.TextMembers | None = None,
     joins: Sequence[Join] = (),
     accepts: Sequence[str] = (),
     notes: Sequence[str] = (),
-) -> TextsReader:
+) -> Reader:
     """Return the reader of texts and of what describes them.
 
     Parameters
@@ -71,25 +58,24 @@ def _make_reader(
         inside = members or texts.list_members(path)
         source = texts.read_texts(path, options, inside)
         source.notes.extend(notes)
-        files_in = inside.called()
+        files_in = inside.list_names()
         pattern = None if options.name_fields in (None, NONE) else Pattern(str(options.name_fields))
         if pattern is None and not joins:
             if options.name_fields is None:
                 _propose_fields(source, files_in)
             return source
         described = _Described(joins, pattern, options, files_in)
-        described.say(source, path)
-        return replace(source, documents=lambda: map(described.document, source.documents()), columns=described.columns)
+        described.note_joins(source, path)
+        made = replace(source, columns=described.columns)
+        return replace(made, documents=lambda: map(described.make_document, source.documents()))
 
     (plain,) = texts.READERS
-    return TextsReader(
-        plain.name, plain.description, (*plain.accepts, *accepts), plain.recognise, read_described, joins=joins
-    )
+    return replace(plain, accepts=(*plain.accepts, *accepts), read=read_described, joins=bool(joins))
 
 
 def open_texts(
     path: Path, options: ImportOptions, readers: Mapping[str, Reader], rivals: Sequence[str] = ()
-) -> TextsReader | None:
+) -> Reader | None:
     """Return what reads the texts of a path and joins the tables among them; None where a table is to be read alone.
 
     Parameters
@@ -115,7 +101,7 @@ def open_texts(
     joined, notes = [], []
     for table in tables if len(tables) <= _MOST_TABLES else []:
         try:
-            found = _join_rows(table, readers, members.called(), options)
+            found = _join_rows(table, readers, members.list_names(), options)
         except IngestError as error:
             if table.reader.name in rivals:
                 raise
@@ -138,14 +124,14 @@ class _Table(NamedTuple):
 
 
 def _join_rows(
-    table: _Table, readers: Mapping[str, Reader], called: Sequence[str], options: ImportOptions
+    table: _Table, readers: Mapping[str, Reader], names: Sequence[str], options: ImportOptions
 ) -> Join | None:
     """Return the rows of a table by the texts that they describe."""
-    with joining.copy_rows(table.path, called) as path:
+    with joining.copy_rows(table.path, names) as path:
         if path == table.path:
-            return joining.join_table(path, table.reader, called, options)
+            return joining.join_table(path, table.reader, names, options)
         try:
-            found = joining.join_table(path, readers["jsonl"], called, options)
+            found = joining.join_table(path, readers["jsonl"], names, options)
         except IngestError as error:
             raise IngestError(table.path, error.cause) from None
     return None if found is None else replace(found, table=table.path.name)
@@ -153,16 +139,11 @@ def _join_rows(
 
 def _make_described(
     path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
-) -> TextsReader:
-    inside = [
-        PurePosixPath(table.path.relative_to(path).as_posix()) for table, _ in joined if _lies_in(table.path, path)
-    ]
+) -> Reader:
+    paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
+    inside = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
-    return _make_reader(members.without(inside), [join for _, join in joined], accepts, notes)
-
-
-def _lies_in(file: Path, folder: Path) -> bool:
-    return folder.is_dir() and file.is_relative_to(folder)
+    return _make_reader(members.leave_out(inside), [join for _, join in joined], accepts, notes)
 
 
 def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:
@@ -174,22 +155,20 @@ def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, R
 
 def _join_given(
     path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader]
-) -> TextsReader:
+) -> Reader:
     """Return what reads the texts and the table that the options name."""
     if options.metadata == NONE:
         return _make_reader(members)
-    given = Path(str(options.metadata))
-    kind = _ENDINGS.get(files.find_suffix(given), "")
+    table = Path(str(options.metadata))
+    kind = _ENDINGS.get(files.find_suffix(table), "")
     if kind not in readers:
-        raise IngestError(given, f"is no table that texts can be joined with; give one of {', '.join(_ENDINGS)}")
-    called = [name for name in members.called() if path / name != given]
-    found = _join_rows(_Table(given, readers[kind]), readers, called, options)
+        raise IngestError(table, f"is no table that texts can be joined with; give one of {', '.join(_ENDINGS)}")
+    names = [name for name in members.list_names() if path / name != table]
+    found = _join_rows(_Table(table, readers[kind]), readers, names, options)
     if found is None:
-        cause = (
-            f"has no column with the names of the files in {path.name}, such as {called[0] if called else 'a.txt'!r}"
-        )
-        raise IngestError(given, f"{cause}; add one, or leave --metadata out")
-    return _make_described(path, members, [(_Table(given, readers[kind]), found)])
+        cause = f"has no column with the names of the files in {path.name}, such as {names[0] if names else 'a.txt'!r}"
+        raise IngestError(table, f"{cause}; add one, or leave --metadata out")
+    return _make_described(path, members, [(_Table(table, readers[kind]), found)])
 
 
 def _are_texts_meant(
@@ -229,10 +208,10 @@ class _Described:
     """Puts together what is known of each document."""
 
     def __init__(
-        self, joins: Sequence[Join], pattern: Pattern | None, options: ImportOptions, called: Sequence[str]
+        self, joins: Sequence[Join], pattern: Pattern | None, options: ImportOptions, names: Sequence[str]
     ) -> None:
-        self._joins, self._pattern, self._called = joins, pattern, called
-        self._in_folders = options.label_column is None and any(map(_find_folders, called))  # folders are the labels
+        self._joins, self._pattern, self._names = joins, pattern, names
+        self._in_folders = options.label_column is None and any(map(_find_folders, names))  # folders are the labels
         self._split_wins = options.split_column is not None
         taken = ("title", "split") if self._in_folders else ("title", "label", "split")
         roles = {join.roles[role]: role for join in joins for role in taken if role in join.roles}
@@ -241,44 +220,43 @@ class _Described:
         own = {name: name for name in named if name in column_names.NAME_ROLES}
         self.columns = Columns(roles | own)
 
-    def document(self, document: TextDocument) -> TextDocument:
+    def make_document(self, document: TextDocument) -> TextDocument:
         """Return a document with what its file's name and the rows about it say."""
         file = document.columns["file"]
         label, title, part, columns = document.label, "", document.part, dict[str, str]()
-        seen: dict[str, str] = {}
+        values: dict[str, str] = {}
         for join in self._joins:
             facts = join.facts.get(file)
             if facts is None:
                 continue
-            seen[join.key] = file
+            values[join.key] = file
             columns = {**facts.columns, **columns}
             if facts.title:
-                seen[join.roles["title"]] = facts.title
+                values[join.roles["title"]] = facts.title
                 title = title or facts.title
             part = facts.part if facts.part is not None and (part is None or self._split_wins) else part
             if facts.label is not None and "label" in join.roles:
-                seen[join.roles["label"]] = facts.label
+                values[join.roles["label"]] = facts.label
                 if self._in_folders:
                     columns[join.roles["label"]] = facts.label
                 else:
                     label = facts.label
-        named = self._named(file)
+        named = self._read_name_fields(file)
         label, title = named.get(column_names.LABEL_FIELD, label), named.get(column_names.TITLE_FIELD, title)
         part = PARTS[named[column_names.SPLIT_FIELD].lower()] if column_names.SPLIT_FIELD in named else part
         columns |= {name: value for name, value in named.items() if name not in column_names.NAME_ROLES}
-        self.columns.see(seen | columns | named)
-        return document._replace(
-            label=label, title=title or document.title, part=part, columns={**document.columns, **columns}
-        )
+        self.columns.see(values | columns | named)
+        columns = {**document.columns, **columns}
+        return document._replace(label=label, title=title or document.title, part=part, columns=columns)
 
-    def _named(self, file: str) -> dict[str, str]:
+    def _read_name_fields(self, file: str) -> dict[str, str]:
         """Return the fields in the name of a file, none where it does not fit."""
         if self._pattern is None:
             return {}
-        found = self._pattern.found(column_names.strip_kind(file, KINDS)) or {}
+        found = self._pattern.match_name(column_names.strip_kind(file, KINDS)) or {}
         return found if found.get(column_names.SPLIT_FIELD, "train").lower() in PARTS else {}
 
-    def say(self, source: TextSource, path: Path) -> None:
+    def note_joins(self, source: TextSource, path: Path) -> None:
         """Keep in a source what its documents are described by.
 
         Raises
@@ -286,24 +264,23 @@ class _Described:
         IngestError
             When no name of a file fits the pattern.
         """
-        called = self._called
-        said = [join.described(called, without=("label",) if self._in_folders else ()) for join in self._joins]
-        if said:
-            source.understood["metadata"] = "; ".join(said)
+        names = self._names
+        descriptions = [join.describe(names, without=("label",) if self._in_folders else ()) for join in self._joins]
+        if descriptions:
+            source.understood["metadata"] = "; ".join(descriptions)
         for join in self._joins:
-            source.notes.extend(join.notes(called))
+            source.notes.extend(join.list_notes(names))
             if self._in_folders and "label" in join.roles:
                 change = f"--label-column '{join.roles['label']}' takes those of {join.table}"
                 source.notes.append(f"the labels are the folders of the texts; {change}")
         if self._pattern is None:
             return
-        strange = [file for file in called if not self._named(file)]
-        if len(strange) == len(called):
+        strange = [file for file in names if not self._read_name_fields(file)]
+        if len(strange) == len(names):
             cause = f"has no file whose name fits --name-fields '{self._pattern.text}'"
-            raise IngestError(path, f"{cause}; the first is {called[0]!r}, so give another pattern, or none")
-        source.understood["file names"] = (
-            f"{self._pattern.text}: {len(called) - len(strange):,} of {len(called):,} names fit"
-        )
+            raise IngestError(path, f"{cause}; the first is {names[0]!r}, so give another pattern, or none")
+        fits = f"{len(names) - len(strange):,} of {len(names):,} names fit"
+        source.understood["file names"] = f"{self._pattern.text}: {fits}"
         if strange:
             named = ", ".join(map(repr, strange[:_NAMED])) + (" …" if len(strange) > _NAMED else "")
             do = "1 name does" if len(strange) == 1 else f"{len(strange):,} names do"
@@ -317,15 +294,14 @@ def _find_folders(file: str) -> str:
     return "/".join(folders[1:] if folders and folders[0].lower() in PARTS else folders)
 
 
-def _propose_fields(source: TextSource, called: Sequence[str]) -> None:
+def _propose_fields(source: TextSource, names: Sequence[str]) -> None:
     """Note which fields could be taken from the names of files, where they are alike."""
-    some = called[:: max(1, len(called) // _LOOKED_AT)]
+    some = names[:: max(1, len(names) // _LOOKED_AT)]
     names = [column_names.strip_kind(PurePosixPath(file).name, KINDS) for file in some]
     pattern = column_names.propose_pattern(names)
     if pattern:
         source.proposed["name_fields"] = pattern
         first = column_names.show_example(pattern, names, 1)[0]
-        shown = ", ".join(f"{name} {value}" for name, value in first.items())
-        source.notes.append(
-            f"--name-fields '{pattern}' makes columns of the names of the files (of the first: {shown})"
-        )
+        example = ", ".join(f"{name} {value}" for name, value in first.items())
+        what = f"makes columns of the names of the files (of the first: {example})"
+        source.notes.append(f"--name-fields '{pattern}' {what}")

@@ -5,15 +5,16 @@ import logging
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from app.ingest import files
+from app.ingest import packing
 from app.ingest.readers import markup, xml_parsing
 from app.ingest.readers.xml_parsing import DamagedXmlError, find_xml_encoding, parse_xml, strip_namespace
+from app.ingest.source import Contents, Unreadable
 
 _LARGEST_MEMBER = 1 << 26  # bytes of text and its marks unpacked; more is made to fill the memory
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
@@ -23,10 +24,7 @@ _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n", "s": " "} | d
 # A second copy of a text box, where moved text was, how to pronounce it, what was deleted, remarks of readers.
 _LEFT_OUT = ("Fallback", "moveFrom", "rt", "tracked-changes", "annotation")
 _DAMAGED = "is damaged, or of another program"
-
-
-class Unreadable(Exception):  # noqa: N818 - said of a document
-    """A document cannot be read; the message goes on after its name: "is encrypted"."""
+_TOO_LARGE = f"holds more than {_LARGEST_MEMBER >> 20} MB of text"
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:
@@ -61,9 +59,8 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
 
 def read_docx(raw: bytes) -> tuple[str, str]:
     """Return title and text of a Word document and its notes, a line a paragraph; ``Unreadable`` when it is damaged."""
-    about, *parts = _read_members(
-        raw, "docProps/core.xml", "word/document.xml", "word/footnotes.xml", "word/endnotes.xml"
-    )
+    notes = ("word/footnotes.xml", "word/endnotes.xml")
+    about, *parts = _read_members(raw, "docProps/core.xml", "word/document.xml", *notes)
     return _find_title(about), _gather_text(("t",), *parts)
 
 
@@ -81,14 +78,13 @@ def read_rtf(raw: bytes) -> tuple[str, str]:
     """
     from striprtf.striprtf import font_table_group, rtf_to_text
 
-    text = raw.decode("latin-1").lstrip(
-        "\ufeff\xef\xbb\xbf \r\n\0"
-    )  # bytes beyond ASCII stand for those of its code page
+    text = raw.decode("latin-1")  # bytes beyond ASCII stand for those of its code page
+    text = text.lstrip("\ufeff\xef\xbb\xbf \r\n\0")
     if not text.startswith("{\\rtf"):
         raise Unreadable("is no RTF")
     text = _PICTURE.sub("", text).replace("\\field{", "{")
     if len(text) > _LARGEST_MEMBER:
-        raise Unreadable(f"holds more than {_LARGEST_MEMBER >> 20} MB of text")
+        raise Unreadable(_TOO_LARGE)
     try:
         if len(font_table_group(text)) > _LARGEST_FONTS:
             raise Unreadable(_DAMAGED)
@@ -175,10 +171,10 @@ def _read_members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
                 if name != body and name not in there:
                     found.append(b"")
                     continue
-                found.append(files.read_member(archive, archive.getinfo(name), _LARGEST_MEMBER))
-    except files.TooLarge:
-        raise Unreadable(f"holds more than {_LARGEST_MEMBER >> 20} MB of text") from None
-    except files.UNPACKING:
+                found.append(packing.read_member(archive, archive.getinfo(name), _LARGEST_MEMBER))
+    except packing.TooLarge:
+        raise Unreadable(_TOO_LARGE) from None
+    except packing.UNPACKING:
         raise Unreadable(_DAMAGED) from None
     return found
 
@@ -198,55 +194,38 @@ _NUMBER = re.compile(r"[0-9]+")
 _LONGEST = 300  # characters of what is said of a book
 
 
-class EpubBook(NamedTuple):
-    """The title of a book, what its package says of it, and its text."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-class DamagedBookError(Exception):
-    """A book cannot be read; the message goes on after its name."""
-
-
-def read_epub(raw: bytes, most: int) -> EpubBook:
-    """Return a book with its pages in their order.
-
-    Parameters
-    ----------
-    most : int
-        Bytes that its pages may unpack to.
+def read_epub(raw: bytes) -> Contents:
+    """Return a book with its pages in their order, and what its package says of it.
 
     Raises
     ------
-    DamagedBookError
+    Unreadable
         When it is damaged, encrypted, too large or has no text.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            return _read_book(archive, most)
-    except files.TooLarge:
-        raise DamagedBookError(f"holds more than {most >> 20} MB of text") from None
-    except files.UNPACKING:
-        raise DamagedBookError("is damaged, or no EPUB") from None
+            return _read_book(archive, _LARGEST_MEMBER)
+    except packing.TooLarge:
+        raise Unreadable(_TOO_LARGE) from None
+    except packing.UNPACKING:
+        raise Unreadable("is damaged, or no EPUB") from None
 
 
-def _read_book(archive: zipfile.ZipFile, most: int) -> EpubBook:
+def _read_book(archive: zipfile.ZipFile, most: int) -> Contents:
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     where, package = _find_package(archive, members, most)
     names = [posixpath.normpath(posixpath.join(posixpath.dirname(where), unquote(href))) for href in package.pages]
     pages = [name for name in names if name in members] or _sort_pages(list(members))
     pieces: list[str] = []
     for name in dict.fromkeys(pages):
-        page = files.read_member(archive, members[name], most)
+        page = packing.read_member(archive, members[name], most)
         most -= len(page)
         pieces.append(markup.read_page(page.decode(find_xml_encoding(page), "replace").removeprefix("\ufeff"))[1])
     text = "\n\n".join(filter(None, pieces))
     if not text:
         encrypted = "META-INF/encryption.xml" in members
-        raise DamagedBookError("is encrypted" if encrypted else "has no text, only pictures of it")
-    return EpubBook(package.about.pop("title", ""), package.about, text)
+        raise Unreadable("is encrypted" if encrypted else "has no text, only pictures of it")
+    return Contents(package.about.pop("title", ""), text, package.about)
 
 
 class _EpubPackage:
@@ -276,11 +255,11 @@ class _EpubPackage:
             self._order.append(attributes.get("idref", ""))
 
     def end(self, tag: str) -> None:
-        said = " ".join("".join(self._said).split())
-        if _ABOUT.get(strip_namespace(tag)) == self._name and said:
+        text = " ".join("".join(self._said).split())
+        if _ABOUT.get(strip_namespace(tag)) == self._name and text:
             before = self.about.get(self._name)
             if before is None or self._name in _SEVERAL:
-                self.about[self._name] = f"{before}; {said}"[:_LONGEST] if before else said[:_LONGEST]
+                self.about[self._name] = f"{before}; {text}"[:_LONGEST] if before else text[:_LONGEST]
         self._name = ""
 
     def data(self, text: str) -> None:
@@ -291,9 +270,8 @@ class _EpubPackage:
 def _find_package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tuple[str, _EpubPackage]:
     """Return where the package of a book is, and what it says; nothing where it is missing or damaged."""
     container = _describe_book(archive, members.get(_CONTAINER), most)
-    where = (
-        container.path if container.path in members else next((each for each in members if each.endswith(".opf")), "")
-    )
+    named = [name for name in (container.path, *members) if name in members]
+    where = next((name for name in named if name == container.path or name.endswith(".opf")), "")
     return where, _describe_book(archive, members.get(where), most)
 
 
@@ -301,7 +279,7 @@ def _describe_book(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most:
     package = _EpubPackage()
     if info is not None:
         try:
-            for _ in parse_xml([files.read_member(archive, info, most)], package):
+            for _ in parse_xml([packing.read_member(archive, info, most)], package):
                 pass
         except DamagedXmlError:  # what was read before is kept
             pass
@@ -312,29 +290,6 @@ def _sort_pages(names: list[str]) -> list[str]:
     """Return the pages of a book whose package does not say their order: by the numbers in their names."""
     pages = [name for name in names if name.lower().endswith(_PAGES) and not name.startswith("META-INF/")]
     return sorted(pages, key=lambda name: [(int(each[-18:]), "") for each in _NUMBER.findall(name)] + [(0, name)])
-
-
-_LARGEST = 1 << 26  # bytes of the text of a book
-
-
-class Contents(NamedTuple):
-    """The contents of a file.
-
-    Attributes
-    ----------
-    title : str
-        Empty where it has none of its own.
-    text : str
-    columns : mapping of str to str
-        What else it says of itself: author, date and the like.
-    left_out : str
-        What of it is not read as text, for a note; empty where nothing is worth one.
-    """
-
-    title: str
-    text: str
-    columns: Mapping[str, str] = {}
-    left_out: str = ""
 
 
 def read_contents(name: PurePath, raw: bytes, encoding: str) -> Contents:
@@ -354,27 +309,6 @@ def read_contents(name: PurePath, raw: bytes, encoding: str) -> Contents:
     return _TEXTS.get(kind, _read_plain)(text, name)
 
 
-def _read_office(read: Callable[[bytes], tuple[str, str]]) -> Callable[[bytes], Contents]:
-    return lambda raw: Contents(*read(raw))
-
-
-def _read_epub_file(raw: bytes) -> Contents:
-    try:
-        book = read_epub(raw, _LARGEST)
-    except DamagedBookError as error:
-        raise Unreadable(str(error)) from None
-    return Contents(book.title, book.text, book.fields)
-
-
-def _read_notebook_file(raw: bytes) -> Contents:
-    found = markup.read_notebook(raw)
-    if found is None:
-        raise Unreadable("is no notebook")
-    if not found.text.strip():
-        raise Unreadable("has cells of code only" if found.code else "has no cells")
-    return Contents(found.title, found.text, {}, "cells of code" if found.code else "")
-
-
 def _read_xml_file(raw: bytes) -> Contents:
     try:
         found = list(xml_parsing.read_documents([raw]))
@@ -383,14 +317,14 @@ def _read_xml_file(raw: bytes) -> Contents:
     text = "\n\n".join(document.text for document in found)
     if not text:
         raise Unreadable("has no text in it")
-    return Contents(found[0].title, text, found[0].fields)
+    return found[0]._replace(text=text)
 
 
 # How the bytes of a file are read that says its encoding itself, or needs none.
 BINARY: dict[str, Callable[[bytes], Contents]] = {
-    **{kind: _read_office(read) for kind, read in _OFFICE_READERS.items()},
-    ".epub": _read_epub_file,
-    ".ipynb": _read_notebook_file,
+    **{kind: lambda raw, read=read: Contents(*read(raw)) for kind, read in _OFFICE_READERS.items()},  # type: ignore[misc]
+    ".epub": read_epub,
+    ".ipynb": markup.read_notebook,
     **dict.fromkeys((".xml", ".tei", ".nxml"), _read_xml_file),
 }
 
@@ -406,22 +340,13 @@ def _read_plain(text: str, _name: PurePath) -> Contents:
 
 def _read_html(text: str, name: PurePath) -> Contents:
     front = _read_plain(text, name)
-    title, seen = markup.read_page(front.text)
-    return Contents(front.title or title, seen, front.columns)
-
-
-def _read_subtitle_file(text: str, name: PurePath) -> Contents:
-    return Contents(name.stem, markup.read_subtitles(text))
-
-
-def _read_latex_file(text: str, _name: PurePath) -> Contents:
-    title, fields, body = markup.read_latex(text)
-    return Contents(title, body, fields, "formulas and tables of LaTeX")
+    title, body = markup.read_page(front.text)
+    return Contents(front.title or title, body, front.columns)
 
 
 _TEXTS: dict[str, Callable[[str, PurePath], Contents]] = {
     **dict.fromkeys(markup.PAGE_KINDS, _read_html),
-    **dict.fromkeys(markup.SUBTITLE_KINDS, _read_subtitle_file),
-    ".tex": _read_latex_file,
+    **dict.fromkeys(markup.SUBTITLE_KINDS, lambda text, name: Contents(name.stem, markup.read_subtitles(text))),
+    ".tex": lambda text, _name: markup.read_latex(text),
 }
 KINDS = (".txt", ".text", ".md", ".markdown", ".rst", ".log", *_TEXTS, *BINARY)

@@ -3,17 +3,20 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import json_shapes
 from app.ingest.readers.json_shapes import Record
-from app.ingest.source import Reader, TextSource
-from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from app.ingest.source import COLUMNS, Reader, TextSource
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import PARTS, find_roles, split_columns
 
 Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
 
@@ -109,15 +112,16 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
         return _complete_layout(place.records, _Layout(place.path, place.shape), options)
     if len(first) != 1 or not isinstance(first[0], dict):
         return _find_in_values(first, options)
-    asked = split_columns(options.text_column, list(first[0]))
-    places = [] if any(name in first[0] for name in asked) else json_shapes.find_places(first[0])
+    columns = split_columns(options.text_column, list(first[0]))
+    places = [] if any(name in first[0] for name in columns) else json_shapes.find_places(first[0])
     if not places:
         return _complete_layout(first, _Layout(), options)
     best = places[0]
     others = [place for place in places[1:] if json_shapes.is_close(best, place)]
     guess = ""
     if others:
-        guess = f"records are those of {best.said}, though {others[0].said} has texts too (change it with --records)"
+        rival = others[0].description
+        guess = f"records are those of {best.description}, though {rival} has texts too (change it with --records)"
     return _complete_layout(best.records, _Layout(best.path, best.shape, guess=guess), options)
 
 
@@ -140,8 +144,8 @@ def _complete_layout(records: Sequence[Record], layout: _Layout, options: Import
     sample = records[:_SAMPLE]
     single = (options.title_column, options.label_column, options.split_column)
     names = [name for record in sample for name in record]
-    asked = [*split_columns(options.text_column, names), *(name for name in single if name is not None)]
-    flat = json_shapes.needs_flattening(sample, asked)
+    columns = [*split_columns(options.text_column, names), *(name for name in single if name is not None)]
+    flat = json_shapes.needs_flattening(sample, columns)
     return layout._replace(flat=flat, blocks=json_shapes.has_blocks(sample))
 
 
@@ -179,7 +183,7 @@ def recognise_json(path: Path) -> bool:
     """Recognise a file by its ending and first letter, and a folder by the files in it and in its folders."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_json)) or bool(_list_below(path))
-    if files.find_suffix(path) != ".json" or files.strip_packing(path.name) in _ABOUT:
+    if files.find_suffix(path) != ".json" or packing.strip_packing(path.name) in _ABOUT:
         return False
     return files.read_start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
 
@@ -187,10 +191,7 @@ def recognise_json(path: Path) -> bool:
 def read_json(path: Path, options: ImportOptions) -> TextSource:
     """Read the objects as documents; words of the title count too."""
     parts, own = _find_json_parts(path)
-
-    def values(file: Path) -> Iterator[tuple[int, Any]]:
-        return _read_json_file(file, options.encoding)
-
+    values = partial(_read_json_file, encoding=options.encoding)
     return make_json_source(path, parts, values, own, options, empty="give a file with an array of objects")
 
 
@@ -211,19 +212,14 @@ def _list_below(folder: Path) -> list[Path]:
 
 def _find_json_parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
     """Return the files, and of those in folders of a folder the name of theirs as a field of their records."""
-    here = (
-        []
-        if not path.is_dir()
-        else files.list_files(path, lambda file: file.name not in _OF_SLACK and recognise_json(file))
-    )
+    here = files.list_files(path, lambda file: file.name not in _OF_SLACK and recognise_json(file))
     below = _list_below(path) if path.is_dir() and not here else []
     if not below:
         return files.find_parts(path, recognise_json, "JSON", several=True), {}
     tops = {file: file.relative_to(path).parts[0] for file in below}
     if {top.lower() for top in tops.values()} <= set(PARTS):
-        return sorted(
-            (files.Part(file, PARTS[top.lower()]) for file, top in tops.items()), key=lambda part: part[::-1]
-        ), {}
+        parts = [files.Part(file, PARTS[top.lower()]) for file, top in tops.items()]
+        return sorted(parts, key=lambda part: part[::-1]), {}
     called = "channel" if any((path / name).exists() for name in _OF_SLACK) else "folder"
     return [files.Part(file, None) for file in below], {file: {called: top} for file, top in tops.items()}
 
@@ -249,9 +245,9 @@ def read_values(stream: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         reader.most = _LARGEST
     while (letter := reader.next_letter()) not in ("", "]"):
         line = reader.line
-        yield line, reader.value()
+        yield line, reader.read_value()
         if opening == "[":
-            reader.separator()
+            reader.skip_comma()
     if opening == "[" and letter != "]":
         raise IngestError(path, _CUT, reader.line)
 
@@ -272,14 +268,14 @@ class _Pieces:
             begin = blanks.end() if blanks else self._place
             self.line += self._text.count("\n", self._place, begin)
             self._place = begin
-            if begin < len(self._text) or not self._more():
+            if begin < len(self._text) or not self._read_more():
                 return self._text[begin : begin + 1]
 
     def skip(self) -> None:
         """Skip the next letter."""
         self._place += 1
 
-    def separator(self) -> None:
+    def skip_comma(self) -> None:
         """Skip the comma between values; only the end of the array may stand in its place."""
         letter = self.next_letter()
         if letter == ",":
@@ -291,26 +287,23 @@ class _Pieces:
         if letter != "]":
             raise IngestError(self._path, "is not JSON: a comma is missing between two objects", self.line)
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Read the value that begins here."""
         while True:
-            try:
-                found, end = _decoder.raw_decode(self._text, self._place)
-            except json.JSONDecodeError as error:
-                if self._more():
-                    continue
-                line = self.line + self._text.count("\n", self._place, error.pos)
-                raise IngestError(self._path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
-            except ValueError:  # Python reads no whole number of more than 4,300 digits
-                cause = "has a number of thousands of digits; write it in quotes"
-                raise IngestError(self._path, cause, self.line) from None
-            except RecursionError:
-                raise IngestError(self._path, "is JSON nested too deeply to be a document", self.line) from None
+            with _refuse_bad_json(self._path, self.line):
+                try:
+                    found, end = _decoder.raw_decode(self._text, self._place)
+                except json.JSONDecodeError as error:
+                    below = self._text.count("\n", self._place, error.pos)
+                    if self._read_more():
+                        continue
+                    cause = f"is not JSON: {error.msg} at character {error.colno}"
+                    raise IngestError(self._path, cause, self.line + below) from None
             self.line += self._text.count("\n", self._place, end)
             self._place = end
             return found
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read on, as much again as there is, so that a long value is not begun again and again; False at the end."""
         self._text, self._place = self._text[self._place :], 0
         if len(self._text) > self.most:
@@ -321,20 +314,14 @@ class _Pieces:
         return bool(more)
 
 
-def recognise_jsonl(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_jsonl))
-    return files.find_suffix(path) in (".jsonl", ".ndjson")
+_is_json_lines = files.match_endings(".jsonl", ".ndjson")
+recognise_jsonl = files.make_recogniser(_is_json_lines)
 
 
 def read_jsonl(path: Path, options: ImportOptions) -> TextSource:
     """Read the objects as documents; words of the title count too."""
-    parts = files.find_parts(path, recognise_jsonl, "JSON lines", several=True)
-
-    def values(file: Path) -> Iterator[tuple[int, Any]]:
-        return _read_json_lines(file, options.encoding)
-
+    parts = files.find_parts(path, _is_json_lines, "JSON lines", several=True)
+    values = partial(_read_json_lines, encoding=options.encoding)
     return make_json_source(path, parts, values, {}, options, empty="give a file with a JSON object on each line")
 
 
@@ -342,31 +329,30 @@ def _read_json_lines(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
-        try:
+        with _refuse_bad_json(path, line):
             record = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
-        except ValueError:  # Python reads no whole number of more than 4,300 digits
-            raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
-        except RecursionError:
-            raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
         yield line, record
 
 
+@contextmanager
+def _refuse_bad_json(path: Path, line: int) -> Iterator[None]:
+    """Refuse what is no JSON; ``line`` is that on which the value begins."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
+    except RecursionError:
+        raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
+
+
+_JSON_FILES = (
+    "JSON: NAME.json, objects with the fields text, title, label, split in an array or within others; a folder "
+    "of such files, or an export of Slack; other fields are kept"
+)
+_JSONL_FILES = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
 READERS = (
-    Reader(
-        "json",
-        "JSON: NAME.json, objects with the fields text, title, label, split in an array or within others; a folder of "
-        "such files, or an export of Slack; other fields are kept",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_json,
-        read_json,
-    ),
-    Reader(
-        "jsonl",
-        "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_jsonl,
-        read_jsonl,
-    ),
+    Reader("json", _JSON_FILES, (*COLUMNS, "records", "token_pattern"), recognise_json, read_json),
+    Reader("jsonl", _JSONL_FILES, (*COLUMNS, "records", "token_pattern"), recognise_jsonl, read_jsonl),
 )

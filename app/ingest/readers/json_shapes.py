@@ -39,7 +39,7 @@ class Place(NamedTuple):
     worth: int
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The place in words."""
         where = ".".join(self.path)
         return f"{self.shape} in {where}" if where and self.shape else self.shape or where
@@ -151,11 +151,8 @@ def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iter
             elif isinstance(inner[0], dict):
                 for below in inner[0]:
                     held = [found[below] for found in inner if isinstance(found, dict) and below in found]
-                    yield from _walk_array(
-                        [each for found in held if isinstance(found, list) for each in found],
-                        (*path, name, below),
-                        depth + 2,
-                    )
+                    joined = [each for found in held if isinstance(found, list) for each in found]
+                    yield from _walk_array(joined, (*path, name, below), depth + 2)
         yield Place(path, "", records, 0)
     elif value and all(isinstance(each, str) for each in value):
         texts = [{"text": each} for each in value]
@@ -320,13 +317,13 @@ def flatten(record: Record, above: str = "", depth: int = 0) -> dict[str, Any]:
     return found
 
 
-def needs_flattening(sample: Sequence[Record], asked: Sequence[str]) -> bool:
+def needs_flattening(sample: Sequence[Record], columns: Sequence[str]) -> bool:
     """Return whether the texts are in objects within the records, or a column that was asked for is."""
     names = {name for record in sample for name in record}
     if not any(isinstance(value, dict) for record in sample for value in record.values()):
         return False
     inner = {name for record in sample for name in flatten(record)}
-    if any(name in inner and name not in names for name in asked):
+    if any(name in inner and name not in names for name in columns):
         return True
     plain = [{name: value for name, value in record.items() if not isinstance(value, dict)} for record in sample]
     return weigh_records(plain) == 0 < weigh_records(sample)

@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from scipy import sparse as scipy_sparse
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import arrays, matrices, text_kinds
@@ -66,19 +65,10 @@ def make_counted_source(
     if not counts.n_documents == len(texts) == len(labels):
         cause = f"has {counts.n_documents:,} documents of counts, {len(texts):,} texts and {len(labels):,} labels"
         raise IngestError(path, f"{cause}, which do not belong together")
-    numbers, names = joining.encode_labels(labels, {})
+    encoded = joining.encode_labels(labels, {})
     titles = [_make_title(text) or f"document {number}" for number, text in enumerate(texts, 1)]
-    return CountSource(
-        where=str(path),
-        vocabulary=vocabulary,
-        blocks=lambda: (
-            rows._replace(texts=list(texts[begin : begin + len(rows.labels)]))
-            for rows, begin in matrices.number_rows(matrices.read_count_blocks(counts, labels=numbers, titles=titles))
-        ),
-        n_documents=counts.n_documents,
-        label_names=names,
-        part=part,
-        notes=notes,
+    return matrices.make_count_source(
+        path, vocabulary, counts, titles, encoded, texts=texts, part=part, notes=notes, kind="counts"
     )
 
 
@@ -96,11 +86,7 @@ _TEXT, _PART, _LABEL = range(3)
 
 def recognise_octis(path: Path) -> bool:
     """Recognise a folder with both files."""
-    return (
-        path.is_dir()
-        and joining.find_beside(path, [_CORPUS]) is not None
-        and joining.find_beside(path, ["vocabulary.txt"]) is not None
-    )
+    return path.is_dir() and _has_file(path, _CORPUS) and _has_file(path, "vocabulary.txt")
 
 
 def read_octis(path: Path, options: ImportOptions) -> CountSource:
@@ -116,10 +102,10 @@ def read_octis(path: Path, options: ImportOptions) -> CountSource:
         if not text.strip():
             continue
         cells = [*text.split("\t"), "", ""]
-        said = _read_part(cells[_PART], file, line)
-        if said != LEFT_OUT:
+        here = _read_part(cells[_PART], file, line)
+        if here != LEFT_OUT:
             texts.append(cells[_TEXT])
-            parts.append(said)
+            parts.append(here)
             labels.append(cells[_LABEL].strip() or None)
     counts, others = count_tokens(texts, words)
     notes = [f"{others:,} words of {file.name} are not in the vocabulary and left out"] if others else []
@@ -129,12 +115,12 @@ def read_octis(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _read_part(cell: str, path: Path, line: int) -> int | None:
-    said = cell.strip().lower()
-    if not said:
+    name = cell.strip().lower()
+    if not name:
         return None
-    if said not in PARTS:
+    if name not in PARTS:
         raise IngestError(path, f"the part {cell.strip()[:40]!r} is none of train, val and test", line)
-    return PARTS[said]
+    return PARTS[name]
 
 
 _NAMES = {"train": TRAIN, "test": TEST}
@@ -142,11 +128,9 @@ _NAMES = {"train": TRAIN, "test": TEST}
 
 def recognise_topmost(path: Path) -> bool:
     """Recognise a folder with a vocabulary and texts or counts of training documents."""
-    return (
-        path.is_dir()
-        and _has_file(path, "vocab.txt")
-        and (_has_file(path, "train_texts.txt") or _has_file(path, "train_bow.npz"))
-    )
+    if not path.is_dir() or not _has_file(path, "vocab.txt"):
+        return False
+    return _has_file(path, "train_texts.txt") or _has_file(path, "train_bow.npz")
 
 
 def _has_file(folder: Path, name: str) -> bool:
@@ -175,8 +159,8 @@ def read_topmost(path: Path, options: ImportOptions) -> CountSource:
         counts.append(here)
         sizes.append(size)
         texts += _check_length(path, f"{name}_texts.txt", lines, size) or [""] * size
-        said = _read_lines(path, f"{name}_labels.txt", options.encoding)
-        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", said, size) or [""] * size]
+        marks = _read_lines(path, f"{name}_labels.txt", options.encoding)
+        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", marks, size) or [""] * size]
     part = np.repeat(np.array(list(_NAMES.values()), np.int8)[: len(sizes)], sizes) if len(sizes) > 1 else None
     return make_counted_source(path, words, matrices.join_counts(counts), texts, labels, part, notes)
 
@@ -186,7 +170,7 @@ def _read_topmost_counts(
 ) -> Counts:
     file = joining.find_beside(folder, [f"{name}_bow.npz"])
     if file is not None:
-        matrix: scipy_sparse.csr_matrix = arrays.turn_matrix(arrays.read_matrix(file), file, vocabulary_path, words)
+        matrix = arrays.load_npz(file, vocabulary_path, words)
         return matrices.tidy_matrix(matrix, file, whole=matrices.is_whole(matrix.data))
     if lines is None:
         raise IngestError(folder, f"has neither {name}_bow.npz nor {name}_texts.txt")
@@ -221,7 +205,8 @@ def recognise_wiki(path: Path) -> bool:
     """Recognise a file ``wiki_00`` that begins with a document, and a folder by the files at any depth."""
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
-    return bool(_FILE.fullmatch(files.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (b"<", b"{")
+    named = _FILE.fullmatch(packing.strip_packing(path.name)) is not None
+    return named and files.read_start(path).lstrip()[:1] in (b"<", b"{")
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:
@@ -256,7 +241,8 @@ def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
             if text.strip() and not _OPENS.fullmatch(text.strip()):
                 raise IngestError(path, "is neither <doc ...> nor within such a block", line)
             if text.strip():
-                about, lines, size, begin = _read_attributes(text), [], 0, line
+                about = {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
+                lines, size, begin = [], 0, line
         elif text.strip() == "</doc>":
             yield _make_article(about, lines)
             about = None
@@ -266,10 +252,6 @@ def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
             files.check_length(size, path, begin)
     if about is not None:
         raise IngestError(path, "the block <doc ...> that begins here never ends; copy the file again", begin)
-
-
-def _read_attributes(text: str) -> dict[str, str]:
-    return {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
 
 
 def _make_article(about: dict[str, Any], lines: list[str]) -> TextDocument:
@@ -295,11 +277,6 @@ def _read_objects(path: Path, encoding: str) -> Iterator[TextDocument]:
 _GRAMS = re.compile(r"[-_.]ngrams?([1-9])$", re.IGNORECASE)
 _BEFORE = re.compile(r"^(?:wordcounts?|ngrams?[1-9]?)[-_]", re.IGNORECASE)
 _LARGEST = 2**31 - 1
-
-
-def recognise_wordcounts(path: Path) -> bool:
-    """Recognise a file by the lines of a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "wordcounts"
 
 
 def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
@@ -362,9 +339,8 @@ def _read_bag(path: Path, encoding: str) -> dict[str, int]:
         if entry is not None and entry[1] > 0:
             bag[entry[0]] += entry[1]
             if bag[entry[0]] > _LARGEST:
-                raise IngestError(
-                    path, f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts", line
-                )
+                cause = f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts"
+                raise IngestError(path, cause, line)
     return bag
 
 
@@ -398,33 +374,15 @@ def _read_wordcount_blocks(found: CountFile, names: list[PurePosixPath], labels:
         yield Rows(read(begin, end), labels[begin:end], [_title_file(name) for name in here], [""] * len(here), columns)
 
 
+_OCTIS_FILES = "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt"
+_TOPMOST_FILES = (
+    "TopMost: a folder with vocab.txt and train_bow.npz or train_texts.txt, also test_..., train_labels.txt"
+)
+_WIKI_FILES = "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line"
+_WORDCOUNTS_FILES = "words and counts: a folder of .txt or .csv with 'word <tab> count' on each line, a file a document"
 READERS = (
-    Reader(
-        "octis",
-        "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt",
-        ("vocabulary",),
-        recognise_octis,
-        read_octis,
-    ),
-    Reader(
-        "topmost",
-        "TopMost: a folder with vocab.txt and train_bow.npz or train_texts.txt, also test_..., train_labels.txt",
-        ("vocabulary",),
-        recognise_topmost,
-        read_topmost,
-    ),
-    Reader(
-        "wiki",
-        "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line",
-        ("token_pattern",),
-        recognise_wiki,
-        read_wiki,
-    ),
-    Reader(
-        "wordcounts",
-        "words and counts: a folder of .txt or .csv with 'word <tab> count' on each line, a file a document",
-        (),
-        recognise_wordcounts,
-        read_wordcounts,
-    ),
+    Reader("octis", _OCTIS_FILES, ("vocabulary",), recognise_octis, read_octis),
+    Reader("topmost", _TOPMOST_FILES, ("vocabulary",), recognise_topmost, read_topmost),
+    Reader("wiki", _WIKI_FILES, ("token_pattern",), recognise_wiki, read_wiki),
+    Reader("wordcounts", _WORDCOUNTS_FILES, (), text_kinds.recognise_kinds("wordcounts"), read_wordcounts),
 )

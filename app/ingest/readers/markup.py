@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from app.ingest.source import Contents, Unreadable
+
 PAGE_KINDS = (".html", ".htm", ".xhtml")
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript"})
@@ -109,18 +111,18 @@ def read_subtitles(text: str) -> str:
     >>> read_subtitles("1\n00:01,000 --> 00:02,000\n<i>The ferry</i>\n\n2\n00:02,000 --> 00:03,000\nwas late.")
     'The ferry\nwas late.'
     """
-    said: list[str] = []
-    shown: list[str] = []  # lines of the cue before
+    spoken: list[str] = []
+    before: list[str] = []  # lines of the cue before
     for cue in _split_cues(text.splitlines()):
         lines = [line for each in cue if (line := _strip_marks(each))]
         fresh = lines
-        for size in range(min(len(shown), len(lines)), 0, -1):
-            if shown[-size:] == lines[:size]:
+        for size in range(min(len(before), len(lines)), 0, -1):
+            if before[-size:] == lines[:size]:
                 fresh = lines[size:]
                 break
-        said += fresh
-        shown = lines or shown
-    return "\n".join(said)
+        spoken += fresh
+        before = lines or before
+    return "\n".join(spoken)
 
 
 def _split_cues(lines: list[str]) -> list[list[str]]:
@@ -177,9 +179,8 @@ def split_front_matter(text: str) -> FrontMatter:
     ends = _FENCES.get(opening.rstrip())
     if ends is None:
         return FrontMatter({}, text)
-    end = re.compile(rf"^(?:{'|'.join(map(re.escape, ends))})[ \t]*\r?$\n?", re.MULTILINE).search(
-        rest, 0, _LARGEST_FRONT
-    )
+    ending = re.compile(rf"^(?:{'|'.join(map(re.escape, ends))})[ \t]*\r?$\n?", re.MULTILINE)
+    end = ending.search(rest, 0, _LARGEST_FRONT)
     if end is None:
         return FrontMatter({}, text)
     block = rest[: end.start()]
@@ -226,34 +227,35 @@ def _read_cell(value: Any) -> str:
     return " ".join((value if isinstance(value, str) else str(value)).split())
 
 
-class NotebookText(NamedTuple):
-    """The text of a notebook: its title, empty where it has none, and its cells of text."""
+def read_notebook(raw: bytes) -> Contents:
+    """Return the cells of text of a Jupyter notebook, without those of code.
 
-    title: str
-    text: str
-    code: int
-
-
-def read_notebook(raw: bytes) -> NotebookText | None:
-    """Return the cells of text of a Jupyter notebook, and how many of code it has; None where it is none."""
+    Raises
+    ------
+    Unreadable
+        When it is none, or has no such cells.
+    """
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):
-        return None
+        found = None
     if not isinstance(found, dict):
-        return None
+        raise Unreadable("is no notebook")
     cells = _list_cells(found.get("cells"))
     for sheet in _list_cells(found.get("worksheets")):  # before version 4
         cells += _list_cells(sheet.get("cells"))
     if not cells and "nbformat" not in found:
-        return None
+        raise Unreadable("is no notebook")
     texts = [_join_cell(cell) for cell in cells if cell.get("cell_type") in ("markdown", "raw", "heading")]
     text = _ATTACHED.sub("", "\n\n".join(filter(None, texts)))
-    named = found.get("metadata")
-    title = named.get("title") if isinstance(named, dict) else None
+    code = any(cell.get("cell_type") == "code" for cell in cells)
+    if not text.strip():
+        raise Unreadable("has cells of code only" if code else "has no cells")
+    metadata = found.get("metadata")
+    title = metadata.get("title") if isinstance(metadata, dict) else None
     heading = _HEADING.search(text)
-    code = sum(cell.get("cell_type") == "code" for cell in cells)
-    return NotebookText(title if isinstance(title, str) else heading[1] if heading else "", text, code)
+    title = title if isinstance(title, str) else heading[1] if heading else ""
+    return Contents(title, text, {}, "cells of code" if code else "")
 
 
 def _list_cells(value: Any) -> list[dict[str, Any]]:
@@ -327,23 +329,15 @@ _LONGEST_ABOUT = 2_000
 _DEEPEST = 20  # files that take in one another
 
 
-class Article(NamedTuple):
-    """A document in LaTeX: its title, what else its preamble says of it, and its text."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-def read_latex(source: str) -> Article:
-    """Return the title, author, date and text of a document, or of a part of one."""
+def read_latex(source: str) -> Contents:
+    """Return the title, text, author and date of a document in LaTeX, or of a part of one."""
     source = _COMMENT.sub(r"\1", source)
     about = {name: text for name, begins in _ABOUT.items() if (text := _find_argument(source, begins))}
     body = _find_body(source)
     title = about.pop("title", "")
     if "\\" in about.get("date", "") or about.get("date", "").lower() == "today":
         about.pop("date")
-    return Article(title, about, strip_commands(body))
+    return Contents(title, strip_commands(body), about, "formulas and tables of LaTeX")
 
 
 def strip_commands(source: str) -> str:
@@ -381,13 +375,13 @@ def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath
     """
     left = most - len(source)
 
-    def within(text: str, seen: frozenset[PurePosixPath]) -> str:
+    def within(text: str, above: frozenset[PurePosixPath]) -> str:
         def place(found: re.Match[str]) -> str:
             nonlocal left
             for path in list_paths(found, name):
-                if path not in seen and len(seen) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
+                if path not in above and len(above) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
                     left -= len(inner) + 1
-                    return within(_COMMENT.sub(r"\1", inner), seen | {path}) if left > 0 else " "
+                    return within(_COMMENT.sub(r"\1", inner), above | {path}) if left > 0 else " "
             return " "
 
         return _INCLUDED.sub(place, text)
@@ -439,14 +433,10 @@ def _drop_formulas(source: str) -> str:
     kept: list[str] = []
     place, begin, closing = 0, -1, ""
     for mark in _MATHS.finditer(source):
-        if (
-            closing
-            and mark[1] != closing
-            and (
-                mark.start(1) - begin > _LONGEST_FORMULA or (closing == "$" and "\n\n" in source[begin : mark.start(1)])
-            )
-        ):
-            closing = ""
+        if closing and mark[1] != closing:
+            parted = closing == "$" and "\n\n" in source[begin : mark.start(1)]
+            if parted or mark.start(1) - begin > _LONGEST_FORMULA:
+                closing = ""
         if closing and mark[1] == closing:
             kept += [source[place:begin], " "]
             place, closing = mark.end(1), ""

@@ -50,12 +50,12 @@ def read_apart(path: Path) -> dict[str, Array]:
     with tempfile.TemporaryDirectory(prefix="topiary-apart-") as folder:
         patience = PATIENCE + PATIENCE_FOR_EACH * path.stat().st_size
         try:
-            status, said = launch_child(path, folder, patience)
+            status, refusal = launch_child(path, folder, patience)
         except subprocess.TimeoutExpired:
             cause = f"could not be read within {patience:.0f} seconds, which no sound file of its size takes"
             raise IngestError(path, f"{cause}; save it again") from None
         if status == _REFUSED:
-            raise IngestError(path, json.loads(said))
+            raise IngestError(path, json.loads(refusal))
         if status == _NO_MEMORY:
             cause = f"needs more than {_limit_memory(path) >> 20:,} MB of memory, which no sound file of its size does"
             raise IngestError(path, f"{cause}; save it again, or a part of it")
@@ -111,11 +111,8 @@ def limit_process(path: Path) -> None:
         return
     import resource
 
-    for kind, most in (
-        (resource.RLIMIT_AS, _limit_memory(path)),
-        (resource.RLIMIT_FSIZE, _limit_memory(path)),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        most = 0 if kind == resource.RLIMIT_CORE else _limit_memory(path)
         hard = resource.getrlimit(kind)[1]
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (allowed, hard))
@@ -129,8 +126,8 @@ def run_command() -> int:
     """Do what the command line says."""
     path, folder = sys.argv[1:]
     limit_process(Path(path))
-    status, said = run_child(Path(path), folder)
-    sys.stdout.write(said)
+    status, refusal = run_child(Path(path), folder)
+    sys.stdout.write(refusal)
     return status
 
 
@@ -154,10 +151,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     matrices = [TRAINING, *((OBSERVED, SCORED) if OBSERVED in loaded and SCORED in loaded else ())]
     for name in matrices:
         matrix = _read_matrix(loaded, name, path, len(words))
-        found |= {
-            f"{name}.{part}": np.asarray(value)
-            for part, value in zip(PARTS, (matrix.data, matrix.indices, matrix.indptr, matrix.shape), strict=True)
-        }
+        found |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
     found |= {name: _read_label_array(loaded, name, path) for name in LABELS if name in loaded}
     if NAMES in loaded:
         found[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
@@ -189,10 +183,9 @@ def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> 
     """Return one matrix of words x documents, turned to documents x words."""
     matrix = _check_numeric(found, name, path)
     if matrix.ndim != 2 or matrix.shape[0] != n_words:
-        cause = (
-            f"{name} is {' x '.join(map(str, matrix.shape))}, but should have one row for each of the {n_words:,} words"
-        )
-        raise IngestError(path, f"{cause} of vocabulary")
+        size = " x ".join(map(str, matrix.shape))
+        cause = f"{name} is {size}, but should have one row for each of the {n_words:,} words of vocabulary"
+        raise IngestError(path, cause)
     turned = _turn_matrix(matrix, name, path)
     data = turned.data
     if not np.all((data >= 0) & (data == np.floor(data)) & (data <= LARGEST)):
@@ -239,11 +232,7 @@ def _read_label_array(found: dict[str, Any], name: str, path: Path) -> Array:
     return dense.ravel()
 
 
-def recognise_mat(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the file in it."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_mat)) == 1
-    return files.find_suffix(path) == ".mat"
+_is_matlab = files.match_endings(".mat")
 
 
 def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
@@ -252,7 +241,7 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
     *scored*; the corpus gets their sum, and the scored part separately.
     """
-    (path, _), *_ = files.find_parts(path, recognise_mat, "MATLAB")
+    (path, _), *_ = files.find_parts(path, _is_matlab, "MATLAB")
     found = read_apart(path)
     words = tuple(unpack_texts(found[VOCABULARY]))
     train = _make_csr(found, TRAINING)
@@ -260,27 +249,21 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     part = np.full(train.shape[0], TRAIN, np.int8)
     whole, scored = train, None
     if has_test:
-        held, seen = _make_csr(found, SCORED), _make_csr(found, OBSERVED)
-        if seen.shape != held.shape:
-            cause = f"{OBSERVED} has {seen.shape[0]:,} documents, but {SCORED} has {held.shape[0]:,}"
+        held_out, observed = _make_csr(found, SCORED), _make_csr(found, OBSERVED)
+        if observed.shape != held_out.shape:
+            cause = f"{OBSERVED} has {observed.shape[0]:,} documents, but {SCORED} has {held_out.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
-        part = np.concatenate([part, np.full(held.shape[0], TEST, np.int8)])
-        both = seen.astype(np.int64) + held
+        part = np.concatenate([part, np.full(held_out.shape[0], TEST, np.int8)])
+        both = observed.astype(np.int64) + held_out
         matrices.check_counts(both.data, path)
         whole = scipy_sparse.vstack([train, both.astype(np.int32)], format="csr")
-        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held.dtype)
-        scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held], format="csr"), path)
+        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
+        scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
-    labels, label_names = _join_labels(found, path, len(part), train.shape[0])
+    encoded = _join_labels(found, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
-    return CountSource(
-        where=str(path),
-        vocabulary=words,
-        blocks=lambda: matrices.read_count_blocks(counts, labels=labels, titles=titles, scored=scored),
-        n_documents=len(part),
-        label_names=label_names,
-        part=part if has_test else None,
-        has_scored=has_test,
+    return matrices.make_count_source(
+        path, words, counts, titles, encoded, scored=scored, part=part if has_test else None, kind="counts"
     )
 
 
@@ -300,15 +283,8 @@ def _join_labels(found: dict[str, Array], path: Path, documents: int, n_train: i
     return joining.encode_labels((joining.write_label(label) for each in raw for label in each.tolist()), numbered)
 
 
-READERS = (
-    Reader(
-        "mat",
-        "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest",
-        (),
-        recognise_mat,
-        read_mat,
-    ),
-)
+_MAT_FILES = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
+READERS = (Reader("mat", _MAT_FILES, (), files.make_recogniser(_is_matlab, single=True), read_mat),)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from app.ingest.errors import IngestError
-from app.ingest.files import Part, number_documents
 from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
 from engine.contract import Counts
 
@@ -25,6 +24,7 @@ MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every 
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
+# A line without a head: one with two numbers too many would hide that from the sums.
 _HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
 MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
@@ -110,8 +110,8 @@ def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]
     if wrong.any():
         bad = int(np.argmax(wrong))
         above = f"is more than {most:,}, the most words of a document" if whole else f"is not a number up to {most:,}"
-        shown = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
-        raise IngestError(path, f"the value {shown} {'is negative' if values[bad] < 0 else above}", line_of(bad))
+        number = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
+        raise IngestError(path, f"the value {number} {'is negative' if values[bad] < 0 else above}", line_of(bad))
 
 
 def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, headless: bool = False) -> PairCells:
@@ -131,14 +131,9 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
         flat = parse_numbers(chunk.translate(_COLON_TO_SPACE), whole=whole)
         if flat is not None:
             lengths = _count_colons(chunk)
-            if len(flat) == len(lengths) + 2 * lengths.sum() and not _begins_with_pair(chunk):
+            if len(flat) == len(lengths) + 2 * lengths.sum() and not _HEADLESS.search(chunk):
                 return _unravel_pairs(flat, lengths)
     return _parse_pairs_slowly(chunk, path, line, whole=whole, headless=headless)
-
-
-def _begins_with_pair(chunk: bytes) -> bool:
-    """Return whether a line has no head: one with two numbers too many would hide that from the sums."""
-    return _HEADLESS.search(chunk) is not None
 
 
 def _unravel_pairs(flat: Array, lengths: Array) -> PairCells:
@@ -296,19 +291,6 @@ def is_whole(values: Array) -> bool:
     return bool(np.issubdtype(values.dtype, np.integer) or np.all(values == np.floor(values)))
 
 
-def read_count_blocks(
-    counts: Counts, *, labels: Array, titles: Sequence[str], scored: Counts | None = None
-) -> Iterator[Rows]:
-    """Yield counts that are in memory, in runs of documents."""
-    for begin in range(0, counts.n_documents, BLOCK):
-        end = min(begin + BLOCK, counts.n_documents)
-        yield make_untitled(counts.rows(begin, end), begin)._replace(
-            labels=labels[begin:end],
-            titles=list(titles[begin:end]),
-            scored=None if scored is None else scored.rows(begin, end),
-        )
-
-
 def join_counts(parts: Sequence[Counts]) -> Counts:
     """Join counts, one below the other."""
     starts = [np.diff(each.starts) for each in parts]
@@ -319,39 +301,62 @@ def join_counts(parts: Sequence[Counts]) -> Counts:
     )
 
 
-def number_rows(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
-    """Yield runs of documents, each with the number of its first, from 0."""
-    begin = 0
-    for rows in runs:
-        yield rows, begin
-        begin += len(rows.labels)
+def sort_words(counts: Counts) -> Counts:
+    """Return counts whose words ascend in every document."""
+    documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
+    order = np.lexsort((counts.words, documents))
+    return counts._replace(words=counts.words[order], values=counts.values[order])
 
 
 def make_count_source(
     path: Path,
-    parts: list[Part],
-    sizes: list[int],
-    words: tuple[str, ...],
+    words: Iterable[str],
     counts: Counts,
-    encoded: tuple[Array, tuple[str, ...]],
-    vocabulary: Path,
+    titles: Sequence[str],
+    encoded: Encoded | None = None,
+    *,
+    texts: Sequence[str] | None = None,
+    columns: Sequence[dict[str, str]] | None = None,
+    scored: Counts | None = None,
+    **more: Any,
 ) -> CountSource:
-    """Return the documents of a file, or of a train and test pair, whose counts are in memory.
+    """Return documents whose counts are in memory.
 
     Parameters
     ----------
-    words : tuple of str
-        Those of the file ``vocabulary``.
+    path : Path
+        The file or folder.
+    words : iterable of str
+        The vocabulary.
+    encoded : (array, tuple of str), optional
+        The class of each document, and the names of the classes.
+    scored : Counts, optional
+        The part of the tokens that the file holds out for scoring.
+    more
+        Other attributes of the source: its part, notes and the like.
     """
-    part, titles = number_documents(parts, sizes)
-    labels, label_names = encoded
+    labels, names = encoded or (np.full(counts.n_documents, -1, np.int32), ())
+
+    def blocks() -> Iterator[Rows]:
+        for begin in range(0, counts.n_documents, BLOCK):
+            here = slice(begin, min(begin + BLOCK, counts.n_documents))
+            rows = make_untitled(counts.rows(here.start, here.stop), begin)
+            yield Rows(
+                rows.counts,
+                labels[here],
+                list(titles[here]),
+                rows.texts if texts is None else list(texts[here]),
+                rows.columns if columns is None else list(columns[here]),
+                None if scored is None else scored.rows(here.start, here.stop),
+            )
+
+    usual: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
     return CountSource(
         where=str(path),
-        vocabulary=words,
-        blocks=lambda: read_count_blocks(counts, labels=labels, titles=titles),
-        n_documents=sum(sizes),
-        label_names=label_names,
-        kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
-        part=part,
-        understood={"vocabulary": vocabulary.name},
+        vocabulary=tuple(words),
+        blocks=blocks,
+        n_documents=counts.n_documents,
+        label_names=names,
+        has_scored=scored is not None,
+        **usual | more,
     )

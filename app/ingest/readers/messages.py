@@ -65,9 +65,8 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
     for file in mail:
         inside = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
         folders = "/".join(inside.parts[:-1])
-        label = folders or (
-            files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
-        )
+        archive = files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
+        label = folders or archive
         for line, raw in _read_messages(file):
             number += 1
             yield _make_mail(raw, number, label, file, line)
@@ -184,11 +183,6 @@ _MEDIA = re.compile(
 )
 
 
-def recognise_whatsapp(path: Path) -> bool:
-    """Recognise a file by the messages in a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "whatsapp"
-
-
 def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     """Return the messages as documents; what the program itself says, and what stands for pictures, is left out."""
     paths = text_kinds.list_files(path, ("whatsapp",))
@@ -228,17 +222,14 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         if about:
             yield from _make_message(about, begun, left_out)
         about, begun, size = {}, [], 0
-        said = _AUTHOR.match(found[5])
-        if said is None:
+        author = _AUTHOR.match(found[5])
+        if author is None:
             left_out["message of WhatsApp itself"] += 1
             continue
-        date = (
-            _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
-            .replace("\u202f", " ")
-            .replace("\u00a0", " ")
-        )
-        about = {"author": _MARKS.sub("", said[1] or said[3]).strip(), "date": date}
-        begun.append(said[2] or "")
+        date = _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
+        date = date.replace("\u202f", " ").replace("\u00a0", " ")
+        about = {"author": _MARKS.sub("", author[1] or author[3]).strip(), "date": date}
+        begun.append(author[2] or "")
     if about:
         yield from _make_message(about, begun, left_out)
 
@@ -252,8 +243,8 @@ def _make_message(about: dict[str, str], lines: list[str], left_out: Counter[str
 
 
 def _note_left_out(left_out: Counter[str]) -> str:
-    said = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
-    return f"left out of the chat: {', '.join(said)}"
+    counts = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    return f"left out of the chat: {', '.join(counts)}"
 
 
 _PLURALS = {
@@ -261,19 +252,9 @@ _PLURALS = {
     "picture, recording or the like": "pictures, recordings and the like",
 }
 
+_MAIL_FILES = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message"
+_WHATSAPP_FILES = "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them"
 READERS = (
-    Reader(
-        "mail",
-        "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message",
-        ("token_pattern",),
-        recognise_mail,
-        read_mail,
-    ),
-    Reader(
-        "whatsapp",
-        "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them",
-        ("token_pattern",),
-        recognise_whatsapp,
-        read_whatsapp,
-    ),
+    Reader("mail", _MAIL_FILES, ("token_pattern",), recognise_mail, read_mail),
+    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), text_kinds.recognise_kinds("whatsapp"), read_whatsapp),
 )

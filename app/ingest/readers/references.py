@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,134 +10,9 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.roles import Roles, make_text_source
-
-RECORDS_ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
-ABSTRACT, TITLE = "abstract", "title"
-SEVERAL = "; "  # between the values of a field that has several
-
-_SAMPLE = 500  # records that are looked at for a label
-_LONGEST = 200  # characters of a value that is looked at
-_MOST_CLASSES = 50
-_NAMED = 8  # columns in a sentence
-
-TextRecord = Mapping[str, str]
-RecordReading = Callable[[Path], Iterator[tuple[int, dict[str, str]]]]
-
-
-def make_record_source(
-    path: Path,
-    paths: Sequence[Path],
-    read: RecordReading,
-    options: ImportOptions,
-    labels: Sequence[str],
-    *,
-    text: str = ABSTRACT,
-    encoded: bool = True,
-    what: str = ABSTRACT,
-    notes: Sequence[str] = (),
-) -> TextSource:
-    """Return the records of some files as documents; those without a text keep their title, and a note counts them.
-
-    Parameters
-    ----------
-    path : Path
-        What was asked for: the file, or the folder of all.
-    read : callable
-        Gives the line and the fields of each record of a file.
-    labels : sequence of str
-        Fields that may be the label, the best first.
-    text : str
-        The field of the text.
-    encoded : bool
-        Whether the files are text, in an encoding that may be a guess.
-    what : str
-        What the text is called in sentences.
-    notes : sequence of str
-        Sentences that grow while files are read.
-
-    Raises
-    ------
-    IngestError
-        When there is no record, or a column of the options is not there.
-    """
-    every = (record for file in paths for _, record in read(file))
-    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(every, _SAMPLE)]
-    if not sample:
-        raise IngestError(paths[0], "has no records in it; is it the right file?")
-    names = list(dict.fromkeys(name for record in sample for name in record))
-    given = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
-    for name in (*(given or ()), options.title_column, options.label_column, options.split_column):
-        if name is not None and name not in names:
-            some = ", ".join(names[:_NAMED])
-            raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
-    label = options.label_column or _choose_label(sample, labels)
-    texts = given or (text,)
-    title = options.title_column or TITLE
-    roles = Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
-    counted = _CountedRecords(read, texts, what)
-    source = make_text_source(
-        path, [files.Part(file, None) for file in paths], roles, counted.records, options, encoded=encoded
-    )
-    if path.is_dir():
-        others = [
-            file for file in path.rglob("*") if file.is_file() and file not in paths and not file.name.startswith(".")
-        ]
-        source.notes.extend([f"left out what is of another format: {files.describe_kinds(others)}"] if others else [])
-    if label is not None and options.label_column is None:
-        source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
-    return _add_notes(source, counted, notes)
-
-
-class _CountedRecords:
-    """Counts records, and those of them without a text, while they are read."""
-
-    def __init__(self, read: RecordReading, texts: Sequence[str], what: str) -> None:
-        self._read, self._texts, self._what = read, texts, what
-        self._seen = self._without = 0
-
-    def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        """Give every record of a file, with all fields of a text."""
-        for line, record in self._read(path):
-            self._seen += 1
-            self._without += not any(record.get(name) for name in self._texts)
-            yield line, {name: record.get(name, "") for name in (*self._texts, TITLE)} | record
-
-    def restart(self) -> None:
-        """Count from the beginning."""
-        self._seen = self._without = 0
-
-    def note(self) -> str:
-        """Return a sentence about records without a text; empty where all have one."""
-        if not self._without:
-            return ""
-        have = "1 record has" if self._without == 1 else f"{self._without:,} records have"
-        return f"{have} no {self._what}, of {self._seen:,}; only the words of the title are counted there"
-
-
-def _add_notes(source: TextSource, counted: _CountedRecords, notes: Sequence[str]) -> TextSource:
-    """Return the source with what there is to say once all records have been read."""
-
-    def documents() -> Iterator[TextDocument]:
-        counted.restart()
-        yield from source.documents()
-        source.notes.extend(note for note in (counted.note(), *notes) if note and note not in source.notes)
-
-    return replace(source, documents=documents)
-
-
-def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:
-    """Return the first of some fields that most records have, with one of a few values each."""
-    for name in labels:
-        values = [value for record in sample if (value := record.get(name, "").strip())]
-        different = len(set(values))
-        single = not any(SEVERAL in value for value in values)
-        few = 1 < different <= min(_MOST_CLASSES, max(2, len(values) // 3))
-        if single and few and 2 * len(values) > len(sample):
-            return name
-    return None
-
+from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
+from app.ingest.readers.text_kinds import recognise_kinds
+from app.ingest.source import Reader, TextSource
 
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
 _GAP = re.compile(r"\s+")
@@ -160,6 +34,8 @@ class TagFormat(NamedTuple):
         By tag the column it goes to; lines of others are left out.
     paragraphs : frozenset of str
         Columns whose lines go on as one text; each line of others is a value of its own.
+    labels : tuple of str
+        Columns that may be the label, the best first.
     blank_ends : bool
         Whether an empty line ends a record.
     """
@@ -169,18 +45,8 @@ class TagFormat(NamedTuple):
     ends: frozenset[str]
     names: Mapping[str, str]
     paragraphs: frozenset[str]
+    labels: tuple[str, ...]
     blank_ends: bool = False
-
-
-def make_tag_reader(tags: TagFormat, encoding: str) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
-    """Return what reads the records of a file, each with the line on which it begins."""
-
-    def read(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        for line, found in _read_tagged(path, tags, encoding):
-            if record := _tidy_fields(found):
-                yield line, record
-
-    return read
 
 
 class _TaggedDraft:
@@ -205,7 +71,7 @@ def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[i
     name = ""
     for line, text in files.read_lines(path, encoding):
         tagged = tags.line.match(text)
-        tag, said = (tagged[1], (tagged[2] or "").strip()) if tagged else ("", "")
+        tag, value = (tagged[1], (tagged[2] or "").strip()) if tagged else ("", "")
         if draft is not None and (tag in tags.begins or tag in tags.ends or (tags.blank_ends and not text.strip())):
             yield draft.line, draft.found
             draft, name = None, ""
@@ -216,8 +82,8 @@ def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[i
             if draft is None:
                 draft = _TaggedDraft(line)
             name = tags.names.get(tag, "")
-            if name and said:
-                draft.add(name, said, goes_on=False)
+            if name and value:
+                draft.add(name, value, goes_on=False)
         if draft is not None and draft.size > files.LARGEST_TEXT:
             cause = f"has a record of more than {files.LARGEST_TEXT >> 20} MB; is a line missing that ends it?"
             raise IngestError(path, cause, draft.line)
@@ -372,6 +238,7 @@ _RIS = TagFormat(
         "PB": "publisher", "ID": "id", "AN": "id", "DB": "database",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+    labels=("type", "journal", "keywords", "database", "language"),
 )  # fmt: skip
 _ENDNOTE = TagFormat(
     line=re.compile(r"%([0-9A-Za-z@!$&(+*<>^~]) (.*)"),
@@ -383,28 +250,8 @@ _ENDNOTE = TagFormat(
         "W": "database",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+    labels=_RIS.labels,
 )  # fmt: skip
-_RIS_LABELS = ("type", "journal", "keywords", "database", "language")
-
-
-def recognise_ris(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the tags in a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) in ("ris", "endnote")
-
-
-def read_ris(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("ris", "endnote"))
-    readers = {"endnote": make_tag_reader(_ENDNOTE, options.encoding), "ris": make_tag_reader(_RIS, options.encoding)}
-    return make_record_source(
-        path,
-        paths,
-        lambda file: readers.get(text_kinds.find_kind(file) or "", readers["ris"])(file),
-        options,
-        _RIS_LABELS,
-    )
-
-
 _WOS = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9])(?: (.*)|\s*$)"),
     begins=frozenset(["PT"]),
@@ -417,21 +264,8 @@ _WOS = TagFormat(
     paragraphs=frozenset(
         [TITLE, ABSTRACT, "type", "journal", "keywords", "keywords plus", "category", "research area"]
     ),
+    labels=("type", "journal", "category", "research area", "language"),
 )  # fmt: skip
-_WOS_LABELS = ("type", "journal", "category", "research area", "language")
-
-
-def recognise_wos(path: Path) -> bool:
-    """Recognise a file by the tags at its beginning, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "wos"
-
-
-def read_wos(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("wos",))
-    return make_record_source(path, paths, make_tag_reader(_WOS, options.encoding), options, _WOS_LABELS)
-
-
 _MEDLINE = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- (.*)"),
     begins=frozenset(["PMID"]),
@@ -442,20 +276,25 @@ _MEDLINE = TagFormat(
         "LID": "doi", "UR": "url",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "source"]),
+    labels=("type", "journal", "language"),
     blank_ends=True,
 )  # fmt: skip
-_MEDLINE_LABELS = ("type", "journal", "language")
+_TAGS = {"ris": _RIS, "endnote": _ENDNOTE, "wos": _WOS, "medline": _MEDLINE}
 
 
-def recognise_medline(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the tags at its beginning, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "medline"
+def make_tag_reader(*kinds: str) -> Callable[[Path, ImportOptions], TextSource]:
+    """Make the reader of records in some of these formats; words of the title count too."""
 
+    def read(path: Path, options: ImportOptions) -> TextSource:
+        def read_file(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+            kind = text_kinds.find_kind(file)
+            found = _read_tagged(file, _TAGS[kind if kind in kinds else kinds[0]], options.encoding)
+            return ((line, record) for line, values in found if (record := _tidy_fields(values)))
 
-def read_medline(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("medline",))
-    return make_record_source(path, paths, make_tag_reader(_MEDLINE, options.encoding), options, _MEDLINE_LABELS)
+        paths = text_kinds.list_files(path, kinds)
+        return make_record_source(path, paths, read_file, options, _TAGS[kinds[0]].labels)
+
+    return read
 
 
 _LARGEST = 1 << 28  # bytes of a file, which is read as a whole
@@ -471,18 +310,12 @@ _FOUR_DIGITS = re.compile(r"[0-9]{4}")
 _KEYWORDS = re.compile(r"\s*[;,]\s*")
 
 
-def recognise_bibtex(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the first entry, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "bibtex"
-
-
 def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
     """Return the entries as documents; words of the title count too."""
     paths = text_kinds.list_files(path, ("bibtex",))
     notes: list[str] = []
-    return make_record_source(
-        path, paths, lambda file: _read_bibtex_file(file, options.encoding, notes), options, _BIBTEX_LABELS, notes=notes
-    )
+    read = partial(_read_bibtex_file, encoding=options.encoding, notes=notes)
+    return make_record_source(path, paths, read, options, _BIBTEX_LABELS, notes=notes)
 
 
 def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -501,16 +334,15 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
         yield entry.line, record
     if broken:
         has = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
-        note = (
-            f"{has} a brace or quotation mark that never closes and {'is' if len(broken) == 1 else 'are'} read in part"
-        )
+        are = "is" if len(broken) == 1 else "are"
+        note = f"{has} a brace or quotation mark that never closes and {are} read in part"
         notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
 
 
 def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
     record = {"type": entry.kind}
-    for name, given in _COLUMNS.items():
-        value = next((entry.fields[field] for field in given if entry.fields.get(field, "").strip()), "")
+    for name, sources in _COLUMNS.items():
+        value = next((entry.fields[field] for field in sources if entry.fields.get(field, "").strip()), "")
         if name == "authors":
             value = SEVERAL.join(decode_value(each) for each in _AND.split(" ".join(value.split())) if each)
         elif name == "keywords":
@@ -524,33 +356,15 @@ def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
     return {name: value for name, value in record.items() if value}
 
 
+_RIS_FILES = "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them"
+_WOS_FILES = (
+    "Web of Science: savedrecs.txt or NAME.ciw, a record a document: the abstract is the text; a folder of them"
+)
+_MEDLINE_FILES = "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them"
+_BIBTEX_FILES = "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them"
 READERS = (
-    Reader(
-        "ris",
-        "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_ris,
-        read_ris,
-    ),
-    Reader(
-        "wos",
-        "Web of Science: savedrecs.txt or NAME.ciw, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_wos,
-        read_wos,
-    ),
-    Reader(
-        "medline",
-        "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_medline,
-        read_medline,
-    ),
-    Reader(
-        "bibtex",
-        "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_bibtex,
-        read_bibtex,
-    ),
+    Reader("ris", _RIS_FILES, RECORDS_ACCEPTS, recognise_kinds("ris", "endnote"), make_tag_reader("ris", "endnote")),
+    Reader("wos", _WOS_FILES, RECORDS_ACCEPTS, recognise_kinds("wos"), make_tag_reader("wos")),
+    Reader("medline", _MEDLINE_FILES, RECORDS_ACCEPTS, recognise_kinds("medline"), make_tag_reader("medline")),
+    Reader("bibtex", _BIBTEX_FILES, RECORDS_ACCEPTS, recognise_kinds("bibtex"), read_bibtex),
 )

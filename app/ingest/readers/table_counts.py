@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import count_tables, matrices
-from app.ingest.readers.count_tables import CountTable, Matrix, Places
+from app.ingest.readers.count_tables import Matrix, Places
 from app.ingest.readers.matrices import MOST_TOKENS
-from app.ingest.source import CountSource, Reader, Rows
+from app.ingest.source import GUESS, CountSource, Reader
 from app.ingest.tables import joining
+from app.ingest.tables.opening import Table, open_table
 from app.ingest.tables.values import is_missing
 from app.ingest.text.cleaning import make_storable
 from engine.contract import Counts
@@ -37,27 +38,28 @@ class _MatrixCells:
         self.columns: list[dict[str, str]] = []
 
 
-def recognise_dtm(path: Path) -> bool:
-    """Recognise a matrix by the names of columns and the numbers below them, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, _belongs_to_dtm))
+def _is_matrix(path: Path) -> bool:
+    """Return whether a file is a matrix, by the names of its columns and the numbers below them."""
     return isinstance(count_tables.find_counts(path), Matrix)
 
 
-def _belongs_to_dtm(path: Path) -> bool:
+def _belongs_to_matrices(path: Path) -> bool:
     """Return whether a file of a folder is a matrix; the .txt of a folder are texts."""
-    return files.find_suffix(path) != ".txt" and recognise_dtm(path)
+    return files.find_suffix(path) != ".txt" and _is_matrix(path)
+
+
+recognise_dtm = files.make_recogniser(_is_matrix, _belongs_to_matrices)
 
 
 def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents; a matrix of words x documents is turned round."""
-    parts = files.find_parts(path, _belongs_to_dtm, "document-term matrix")
+    parts = files.find_parts(path, _belongs_to_matrices, "document-term matrix")
     first = parts[0].path
-    table = count_tables.open_table(first, options)
+    table = open_table(first, options)
     sample = [row for _, row in islice(table.rows(first), _DTM_SAMPLE)]
     if not sample:
         raise IngestError(first, "has no counts below its line of column names")
-    matrix = count_tables.find_matrix(table.names, sample) or count_tables.take_matrix(table.names, sample)
+    matrix = count_tables.find_matrix(table.names.names, sample) or count_tables.take_matrix(table.names.names, sample)
     if not matrix.counts:
         raise IngestError(first, "has no column of counts: numbers from 0 on below the name of a word")
     cells, sizes = _MatrixCells(), []
@@ -66,57 +68,58 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
         (_read_turned if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
         sizes.append(len(cells.titles) - before)
     part, titles = files.number_documents(parts, sizes)
-    labels, label_names = joining.encode_labels(cells.labels, {})
     values = np.frombuffer(cells.values, np.float64) if cells.values else np.empty(0)
     whole = matrices.is_whole(values)
     lengths, words = np.array(cells.lengths, np.int64), np.array(cells.places, np.int64)
     counts = Counts.of(lengths, words, values.astype(np.int64) if whole else values)
     counts = matrices.tidy_counts(counts, len(cells.words), first, whole=whole)
     titles = [own or title for own, title in zip(cells.titles, titles, strict=True)]
-    return CountSource(
-        where=str(path),
-        vocabulary=tuple(cells.words),
-        blocks=lambda: _add_columns(matrices.read_count_blocks(counts, labels=labels, titles=titles), cells.columns),
-        n_documents=len(titles),
-        label_names=label_names,
-        kind="counts" if whole else "real",
+    return matrices.make_count_source(
+        path,
+        cells.words,
+        counts,
+        titles,
+        joining.encode_labels(cells.labels, {}),
+        columns=cells.columns,
         part=part,
-        notes=table.notes,
-        understood=_report_table(table, matrix, options),
+        notes=_list_notes(first, table, options),
+        understood=_describe_table(first, table, options, certain=options.format is not None)
+        | _describe_columns(table, matrix),
     )
 
 
-def _report_table(table: CountTable, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
-    """Return how the table was read, as a report says it."""
-    if options.format is None:
-        table.guesses.append(
+def _list_notes(path: Path, table: Table, options: ImportOptions) -> list[str]:
+    return [*(files.note_guesses([path], options.encoding) if table.encoded else ()), *table.notes]
+
+
+def _describe_table(path: Path, table: Table, options: ImportOptions, *, certain: bool = True) -> dict[str, str]:
+    """Return how a table was read, as a report says it; ``certain`` says that it is one of counts."""
+    guesses = table.guesses(texts=False)
+    if not certain:
+        guesses.append(
             "the names of columns are taken for words, and numbers below for counts (change it with --format csv)"
         )
-    return table.report() | _describe_columns(table, matrix)
+    encoding = files.describe_encoding(path, options.encoding) if table.encoded else {}
+    return ({GUESS: "; ".join(guesses)} if guesses else {}) | encoding | table.understood
 
 
-def _describe_columns(table: CountTable, matrix: Matrix) -> dict[str, str]:
+def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
     """Return what the columns were taken for."""
     if matrix.turned and matrix.title is not None:
-        return {"words": f"the rows, by the column {table.names[matrix.title]!r}; the columns are the documents"}
+        return {"words": f"the rows, by the column {table.names.names[matrix.title]!r}; the columns are the documents"}
     found = {"words": f"the names of {len(matrix.counts):,} columns"}
     if matrix.title is not None:
-        found["titles"] = f"in the column {table.names[matrix.title]!r}"
+        found["titles"] = f"in the column {table.names.names[matrix.title]!r}"
     if matrix.label is not None:
-        found["classes"] = f"in the column {table.names[matrix.label]!r}"
+        found["classes"] = f"in the column {table.names.names[matrix.label]!r}"
     return found
 
 
-def _add_columns(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> Iterator[Rows]:
-    for rows, begin in matrices.number_rows(blocks):
-        yield rows._replace(columns=list(columns[begin : begin + len(rows.labels)]))
-
-
-def _read_matrix(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
     """Add the rows of a file as documents."""
-    numbers = [
-        cells.words.setdefault(_read_word(table.names[place], path, 1), len(cells.words)) for place in matrix.counts
-    ]
+    names = table.names.names
+    words = [_read_word(names[place], path, 1) for place in matrix.counts]
+    numbers = [cells.words.setdefault(word, len(cells.words)) for word in words]
     places = list(zip(matrix.counts, numbers, strict=True))
     for line, row in table.rows(path):
         found = [(number, row[place]) for place, number in places if row[place] not in _ZERO]
@@ -124,10 +127,10 @@ def _read_matrix(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCe
         label = "" if matrix.label is None else row[matrix.label].strip()
         cells.labels.append(None if not label or is_missing(label) else label)
         cells.titles.append("" if matrix.title is None else make_storable(" ".join(row[matrix.title].split())))
-        cells.columns.append({table.names[place]: row[place] for place in matrix.others})
+        cells.columns.append({names[place]: row[place] for place in matrix.others})
 
 
-def _read_turned(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+def _read_turned(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
     """Add the columns of a file as documents; its rows are words."""
     documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
     lines: list[int] = []
@@ -140,7 +143,7 @@ def _read_turned(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCe
     for document, place in zip(documents, matrix.counts, strict=True):
         _add_document(document, cells, path, None)
         cells.labels.append(None)
-        cells.titles.append(make_storable(table.names[place]))
+        cells.titles.append(make_storable(table.names.names[place]))
         cells.columns.append({})
 
 
@@ -185,23 +188,24 @@ class _TripleCells:
         self.owners, self.words, self.counts = array("q"), array("q"), array("q")
 
 
-def recognise_triples(path: Path) -> bool:
-    """Return whether known names stand above documents, words and counts; a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, _belongs_to_triples))
+def _has_triples(path: Path) -> bool:
+    """Return whether known names stand above documents, words and counts."""
     return isinstance(count_tables.find_counts(path), Places)
 
 
 def _belongs_to_triples(path: Path) -> bool:
     """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
-    return files.find_suffix(path) != ".txt" and recognise_triples(path)
+    return files.find_suffix(path) != ".txt" and _has_triples(path)
+
+
+recognise_triples = files.make_recogniser(_has_triples, _belongs_to_triples)
 
 
 def read_triples(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents, the columns as words, in the order of their first lines; repeats add up."""
     parts = files.find_parts(path, _belongs_to_triples, "table of counts")
     first = parts[0].path
-    table = count_tables.open_table(first, options)
+    table = open_table(first, options)
     places = _find_columns(first, table, options)
     cells = _TripleCells()
     sizes: list[int] = []
@@ -210,24 +214,20 @@ def read_triples(path: Path, options: ImportOptions) -> CountSource:
         sizes.append(len(cells.rows) - sum(sizes))
     if not cells.rows:
         raise IngestError(first, "has no counts below its line of column names")
-    counts = _make_counts(cells, first)
     part, _ = files.number_documents(parts, sizes)
-    titles, none = list(cells.rows), np.full(len(cells.rows), -1, np.int32)
-    return CountSource(
-        where=str(path),
-        vocabulary=tuple(cells.columns),
-        blocks=lambda: matrices.read_count_blocks(counts, labels=none, titles=titles),
-        n_documents=len(titles),
-        part=part,
-        notes=[*table.notes, *_note_columns(table, places)],
-        understood=table.report(),
+    notes = [*_list_notes(first, table, options), *_note_columns(table, places)]
+    understood = _describe_table(first, table, options)
+    counts = _make_counts(cells, first)
+    return matrices.make_count_source(
+        path, cells.columns, counts, list(cells.rows), part=part, notes=notes, understood=understood
     )
 
 
-def _note_columns(table: CountTable, places: Places) -> list[str]:
+def _note_columns(table: Table, places: Places) -> list[str]:
     """Return a note about columns that are neither document nor word nor count."""
-    named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
-    used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
+    names = table.names.names
+    named = [repr(names[place]) for place in places.others if not names[place].startswith("column ")]
+    used = [names[place] for place in (places.row, places.column, places.value) if place is not None]
     left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
     if places.value is None:
         return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
@@ -242,7 +242,7 @@ def _make_counts(cells: _TripleCells, where: Path) -> Counts:
     return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
 
 
-def _read_part(path: Path, table: CountTable, places: Places, cells: _TripleCells, before: int) -> None:
+def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, before: int) -> None:
     """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
     for line, row in table.rows(path):
         owner = cells.rows.setdefault(_read_name(row[places.row], "row", path, line), len(cells.rows))
@@ -256,12 +256,12 @@ def _read_part(path: Path, table: CountTable, places: Places, cells: _TripleCell
         cells.counts.append(1 if places.value is None else _read_whole_count(row[places.value], path, line))
 
 
-def _find_columns(path: Path, table: CountTable, options: ImportOptions) -> Places:
+def _find_columns(path: Path, table: Table, options: ImportOptions) -> Places:
     """Return where the cells are in a row, by the names of the columns or else in the usual order."""
     sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
-    found = count_tables.find_places(table.names, sample) if options.header != "no" else None
-    if found is None and len(table.names) != _TRIPLE_CELLS:
-        cause = f"has {len(table.names)} columns where row, column and count should be"
+    found = count_tables.find_places(table.names.names, sample) if options.header != "no" else None
+    if found is None and len(table.names.names) != _TRIPLE_CELLS:
+        cause = f"has {len(table.names.names)} columns where row, column and count should be"
         raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
     return found or Places(0, 1, 2)
 
@@ -282,21 +282,16 @@ def _read_whole_count(cell: str, path: Path, line: int) -> int:
     return int(whole[1])
 
 
+_DTM_FILES = (
+    "document-term matrix: NAME.csv, .tsv, .xlsx or .parquet with a document in each row and a word in each "
+    "column, as scikit-learn, quanteda and tm write them"
+)
+_TRIPLES_FILES = (
+    "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, "
+    "item, count; or document, word, n, as tidytext and quanteda write them)"
+)
+_ACCEPTED = ("header", "skip_lines", "separator", "quote")
 READERS = (
-    Reader(
-        "dtm",
-        "document-term matrix: NAME.csv, .tsv, .xlsx or .parquet with a document in each row and a word in each "
-        "column, as scikit-learn, quanteda and tm write them",
-        ("header", "skip_lines", "separator", "quote"),
-        recognise_dtm,
-        read_dtm,
-    ),
-    Reader(
-        "triples",
-        "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, item, "
-        "count; or document, word, n, as tidytext and quanteda write them)",
-        ("header", "skip_lines", "separator", "quote"),
-        recognise_triples,
-        read_triples,
-    ),
+    Reader("dtm", _DTM_FILES, _ACCEPTED, recognise_dtm, read_dtm),
+    Reader("triples", _TRIPLES_FILES, _ACCEPTED, recognise_triples, read_triples),
 )

@@ -14,20 +14,13 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import count_tables, json_shapes, text_kinds
 from app.ingest.readers.json_shapes import Record
-from app.ingest.source import GUESS, LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, TextSource
 from app.ingest.tables import joining
-from app.ingest.tables.cells import ENDINGS, Layout, find_layout, is_separated, read_rows
-from app.ingest.tables.headers import Names
-from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
-from app.ingest.tables.sheets import (
-    ARROW,
-    PARQUET,
-    find_workbook_names,
-    look_at_workbook,
-    note_repeated_names,
-    read_arrow_rows,
-    read_workbook_rows,
-)
+from app.ingest.tables.cells import ENDINGS, is_separated
+from app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import PARTS, find_roles, split_columns
+from app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
 
 _COUNTS = (
     "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
@@ -41,53 +34,53 @@ _ONLY_WORDS = (
 )
 
 
-def recognise_csv(path: Path) -> bool:
-    """Recognise a table by its ending, or a .txt by its first lines, unless it has counts; a folder by its files."""
-    if path.is_dir():
-        return bool(files.list_files(path, _belongs_to_csv))
+def _is_table(path: Path) -> bool:
+    """Return whether a file is a table by its ending, or a .txt by its first lines, and has no counts."""
     return is_separated(path) and count_tables.find_counts(path) is None
 
 
 def _belongs_to_csv(path: Path) -> bool:
     """Return whether a file of a folder is a table of texts; the .txt of a folder are texts."""
-    return files.find_suffix(path) in ENDINGS and recognise_csv(path)
+    return files.find_suffix(path) in ENDINGS and _is_table(path)
+
+
+recognise_csv = files.make_recogniser(_is_table, _belongs_to_csv)
 
 
 def read_csv(path: Path, options: ImportOptions) -> TextSource:
     """Read the rows of a table as documents; words of the title count too."""
-    parts = files.find_parts(path, _belongs_to_csv, "csv", several=True)
+    return _read_table(path, files.find_parts(path, _belongs_to_csv, "csv", several=True), options, ".csv")
+
+
+def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions, kind: str) -> TextSource:
     first = parts[0].path
-    layout = find_layout(first, options)
-    sample = [record for _, record in islice(_read_records(first, layout, options), _ROWS_LOOKED_AT)]
+    table = open_table(first, options, kind)
+    sample = [record for _, record in islice(table.records(first), _ROWS_LOOKED_AT)]
     if not sample:
-        cause = "has no documents below its line of column names; add rows, or say that it has no such line"
-        raise IngestError(first, cause)
-    rows = [list(record.values()) for record in sample]
-    if options.text_column is None and layout.names.header:
-        _refuse_counts(first, layout.names.names, rows)
-    guesses = layout.guesses()
-    if not layout.names.header and _look_like_counts(rows):
-        guesses.insert(0, "rows are read as texts, though they look like document, word and count: --format triples")
-    roles = find_roles(sample, options, first, named=layout.names.header)
+        advice = "say that it has no such line" if table.encoded else "use --header no"
+        raise IngestError(first, f"has no documents below its line of column names; add rows, or {advice}")
+    guesses = table.guesses(texts=True)
+    if table.encoded:
+        rows = [list(record.values()) for record in sample]
+        if options.text_column is None and table.names.header:
+            _refuse_counts(first, table.names.names, rows)
+        if not table.names.header and _look_like_counts(rows):
+            guesses.insert(
+                0, "rows are read as texts, though they look like document, word and count: --format triples"
+            )
     source = make_text_source(
         path,
         parts,
-        roles,
-        lambda file: _read_records(file, layout, options),
+        find_roles(sample, options, first, named=table.names.header),
+        table.records,
         options,
-        header=layout.names.header,
+        header=table.names.header,
+        encoded=table.encoded,
         guesses=guesses,
     )
-    source.understood.update(layout.understood())
-    source.notes.extend(layout.notes())
+    source.understood.update(table.understood)
+    source.notes.extend(table.notes)
     return source
-
-
-def _read_records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return line and cells by column of every row."""
-    names = layout.names.names
-    for line, row in read_rows(path, layout, options):
-        yield line, dict(zip(names, row, strict=True))
 
 
 def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> None:
@@ -104,32 +97,14 @@ def _look_like_counts(rows: list[list[str]]) -> bool:
 
 
 _TRIPLE = ("document", "word", "count")
-
-
 _SAMPLE = 50
-
-
 _LOOKED_AT = 2_000  # lines by which a wrapped text is recognised,
-
-
 _FEWEST_LINES = 12  # and so many of them at least
-
-
 _WIDEST = 100  # characters of a line of such a text,
-
-
 _NARROWEST = 40
-
-
 _FULL = 0.75  # how far a line within a paragraph fills the width, at least,
-
-
 _MOST = 0.85  # in so large a share of them
-
-
 _ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
-
-
 _FIELD = re.compile(
     r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
 )  # the name of a field or of a speaker
@@ -140,17 +115,9 @@ _SIGN = re.compile(
     r"\s*(?:PMID: [0-9]+|(?:Document )?[0-9]+ of [0-9]+(?: DOCUMENTS)?$|End of Document$|Load-Date: |"
     r"ProQuest document ID: |Document [A-Za-z0-9]{15,}$|_{20,}$)"
 )
-
-
 _FEWEST_SIGNS = 3
-
-
 _NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
-
-
 _OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
-
-
 _WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
 
 
@@ -266,7 +233,7 @@ def recognise_parquet(path: Path) -> bool:
     """Recognise a file by its ending, unless it has counts, and a folder by the files in it and one level below."""
     if path.is_dir():
         return bool(_list_tables(path))
-    is_table = files.find_suffix(path) in (*PARQUET, *ARROW)
+    is_table = files.find_suffix(path) in ARROWS
     return is_table and count_tables.find_counts(path) is None
 
 
@@ -355,86 +322,38 @@ def _read_schema(path: Path, stream: Any) -> Any:
     return about.get("info") if isinstance(about, dict) else None
 
 
-def recognise_xlsx(path: Path) -> bool:
-    """Recognise a file by its ending, but no lock file of Excel and no counts, and a folder by its files."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_xlsx))
-    if files.find_suffix(path) not in count_tables.WORKBOOKS or path.name.startswith("~$"):
+def _is_workbook(path: Path) -> bool:
+    """Return whether a file is a workbook by its ending, but no lock file of Excel, and has no counts."""
+    if files.find_suffix(path) not in WORKBOOKS or path.name.startswith("~$"):
         return False
     return count_tables.find_counts(path) is None
 
 
 def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
     """Read the rows as documents; words of the title count too."""
-    parts = files.find_parts(path, recognise_xlsx, "xlsx", several=True)
-    first = parts[0].path
-    named = find_workbook_names(first, options)
-    sample = [record for _, record in islice(_read_workbook_records(first, named, options), _ROWS_LOOKED_AT)]
-    if not sample:
-        raise IngestError(first, "has no documents below its line of column names; add rows, or use --header no")
-    roles = find_roles(sample, options, first, named=named.header)
-    source = make_text_source(
-        path,
-        parts,
-        roles,
-        lambda file: _read_workbook_records(file, named, options),
-        options,
-        header=named.header,
-        encoded=False,
-        guesses=[named.guess] if named.guess else [],
-    )
-    sheet = look_at_workbook(first)
-    source.understood.update({"sheet": sheet.name, "header": named.understood})
-    source.notes.extend(named.notes)
+    parts = files.find_parts(path, _is_workbook, "xlsx", several=True)
+    source = _read_table(path, parts, options, ".xlsx")
+    sheet = look_at_workbook(parts[0].path)
     if sheet.others:
         others = ", ".join(sheet.others)[:80]
         source.notes.append(f"only the sheet {sheet.name!r} is read; the others ({others}) are left out")
     return source
 
 
-def _read_workbook_records(path: Path, named: Names, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return line and cells by column of every row."""
-    for line, cells in read_workbook_rows(path, named, options):
-        yield line, dict(zip(named.names, cells, strict=True))
-
-
+recognise_xlsx = files.make_recogniser(_is_workbook)
+_CSV_FILES = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
+_LINES_FILES = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
+_PARQUET_FILES = "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row"
+_XLSX_FILES = "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv"
 READERS = (
     Reader(
         "csv",
-        "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv",
-        (
-            "text_column",
-            "title_column",
-            "label_column",
-            "split_column",
-            "header",
-            "skip_lines",
-            "separator",
-            "quote",
-            "token_pattern",
-        ),
+        _CSV_FILES,
+        (*COLUMNS, "header", "skip_lines", "separator", "quote", "token_pattern"),
         recognise_csv,
         read_csv,
     ),
-    Reader(
-        "lines",
-        "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'",
-        ("token_pattern",),
-        recognise_lines,
-        read_lines_source,
-    ),
-    Reader(
-        "parquet",
-        "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row",
-        ("text_column", "title_column", "label_column", "split_column", "token_pattern"),
-        recognise_parquet,
-        read_parquet,
-    ),
-    Reader(
-        "xlsx",
-        "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv",
-        ("text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "token_pattern"),
-        recognise_xlsx,
-        read_xlsx,
-    ),
+    Reader("lines", _LINES_FILES, ("token_pattern",), recognise_lines, read_lines_source),
+    Reader("parquet", _PARQUET_FILES, (*COLUMNS, "token_pattern"), recognise_parquet, read_parquet),
+    Reader("xlsx", _XLSX_FILES, (*COLUMNS, "header", "skip_lines", "token_pattern"), recognise_xlsx, read_xlsx),
 )

@@ -4,11 +4,11 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.readers.xml_parsing import find_root
 from app.ingest.text import encodings
@@ -38,6 +38,7 @@ _BIBTEX = re.compile(
 _MAIL = re.compile(
     r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
 )
+_BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
 # A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
 # and, in some languages, words before and after the time.
 _MARK = "[\u200e\u200f\u202a-\u202e]*"
@@ -62,6 +63,11 @@ def find_kind(path: Path) -> str | None:
     return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
 
 
+def recognise_kinds(*kinds: str) -> Callable[[Path], bool]:
+    """Make the function that recognises a file of some kinds, and a folder by most of its files."""
+    return lambda path: find_kind(path) in kinds
+
+
 def find_kind_in_zip(path: Path) -> str | None:
     """Return the kind of half of the texts in a zip file; None where there is no such kind, or it cannot be opened."""
     kinds: Counter[str | None] = Counter()
@@ -73,7 +79,7 @@ def find_kind_in_zip(path: Path) -> str | None:
                     kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
             if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
                 return "xml"
-    except (*files.UNPACKING, NotImplementedError, UnicodeDecodeError):
+    except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return None
     return _choose_kind(kinds)
 
@@ -88,18 +94,11 @@ def _choose_kind(kinds: Counter[str | None]) -> str | None:
 
 def find_kind_of_text(start: str) -> str | None:
     """Return the kind of a text that begins so."""
-    if _WOS.match(start):
-        return "wos"
-    if _MEDLINE.match(start):
-        return "medline"
-    if _ENDNOTE.match(start):
-        return "endnote"
+    for kind, pattern in _BEGINNINGS.items():
+        if pattern.match(start):
+            return kind
     if _RIS.search(start) and len(_RIS_LINE.findall(start)) >= _FEWEST:
         return "ris"
-    if _BIBTEX.match(start):
-        return "bibtex"
-    if _MAIL.match(start):
-        return "mail"
     lines = [line for line in start.splitlines()[:200] if line.strip()]
     messages = sum(bool(WHATSAPP.match(line)) for line in lines)
     if messages >= _FEWEST and 4 * messages >= len(lines) and WHATSAPP.match(lines[0]):
@@ -116,12 +115,9 @@ def is_word_list(lines: Sequence[str]) -> bool:
         return False
     if len(found) < len(inside) and read_entry(inside[0]):  # only the first line may be none
         return False
-    return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _may_be_counts([count for _, count in found])
-
-
-def _may_be_counts(counts: Sequence[int]) -> bool:
-    """Return whether numbers may be counts: not the numbers of lines, 1, 2, 3, ..."""
-    return len(counts) < _FEWEST or any(other != one + 1 for one, other in pairwise(counts))
+    if len(found) >= _FEWEST and all(other == one + 1 for (_, one), (_, other) in pairwise(found)):
+        return False  # the numbers of lines, 1, 2, 3, ...
+    return all(len(word.split()) <= _LONGEST_GRAM for word in words)
 
 
 def read_entry(line: str) -> tuple[str, int] | None:
@@ -186,15 +182,15 @@ def _is_hidden(name: str) -> bool:
 
 def sample_files(folder: Path) -> Iterator[Path]:
     """Give the first files of a folder, without those that are hidden or say what is in it."""
-    seen = 0
+    n_files = 0
     for here, inside, names in os.walk(folder):
         inside[:] = sorted(name for name in inside if not name.startswith("."))
         for name in sorted(names):
             path = Path(here, name)
             if not name.startswith(".") and not _ASIDE.match(name) and path.is_file():
                 yield path
-                seen += 1
-                if seen == _LOOKED_AT:
+                n_files += 1
+                if n_files == _LOOKED_AT:
                     return
 
 

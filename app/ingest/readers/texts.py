@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup
-from app.ingest.readers.documents import BINARY, KINDS, PICTURED, Contents, Unreadable, read_contents
-from app.ingest.source import LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
+from app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from app.ingest.tables.roles import PARTS
 from app.ingest.tables.values import find_date
 from app.ingest.text import encodings
@@ -48,12 +48,12 @@ class TextMembers(NamedTuple):
     texts: list[PurePosixPath]
     others: list[PurePosixPath]
 
-    def called(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the texts as the column ``file`` of their documents calls them: without folders that all share."""
         top = _count_shared_folders(self.texts) if self.texts else 0
         return [str(PurePosixPath(*name.parts[top:])) for name in self.texts]
 
-    def without(self, names: Collection[PurePosixPath]) -> "TextMembers":
+    def leave_out(self, names: Collection[PurePosixPath]) -> "TextMembers":
         """Return the files but some."""
         texts, others = ([name for name in each if name not in names] for each in self)
         return TextMembers(texts, others)
@@ -71,7 +71,7 @@ def list_members(path: Path) -> TextMembers:
         if files.find_suffix(path) not in ("", *KINDS):
             cause = f"is neither a text ({', '.join(KINDS)}) nor a folder or zip file of texts"
             raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
-        return TextMembers([PurePosixPath(files.strip_packing(path.name))], [])
+        return TextMembers([PurePosixPath(packing.strip_packing(path.name))], [])
     names = _list_names(path)
     texts = _find_texts(names)
     return TextMembers(texts, sorted(set(names).difference(texts)))
@@ -99,26 +99,20 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         ordered = [name for name in ordered if name not in parts]
     top = _count_shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
-    understood: dict[str, str] = {}
-    folder = _TextFolder(path, shuffled, parts, top, options.encoding, notes, understood)
-    return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
+    folder = _TextFolder(path, shuffled, parts, top, options.encoding)
+    folder.notes.extend(notes)
+    return TextSource(where=str(path), documents=folder.documents, notes=folder.notes, understood=folder.understood)
 
 
 class _TextFolder:
     """The documents of a folder or zip file; what takes long to find is kept, for they are read twice."""
 
     def __init__(
-        self,
-        path: Path,
-        names: list[PurePosixPath],
-        parts: Collection[PurePosixPath],
-        top: int,
-        encoding: str,
-        notes: list[str],
-        understood: dict[str, str],
+        self, path: Path, names: list[PurePosixPath], parts: Collection[PurePosixPath], top: int, encoding: str
     ) -> None:
         self._path, self._names, self._parts, self._top, self._encoding = path, names, parts, top, encoding
-        self._notes, self._understood = notes, understood
+        self.notes: list[str] = []
+        self.understood: dict[str, str] = {}
         self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
     def documents(self) -> Iterator[TextDocument]:
@@ -130,54 +124,48 @@ class _TextFolder:
         for name, raw in _read_contents(self._path, self._names):
             inside, marked = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
             try:
-                found = self._contents(name, raw, marked)
+                found = self._decode_file(name, raw, marked)
             except UnicodeDecodeError as error:
                 if marked.startswith(WIDE):  # every other letter of it would be a zero
                     unread.append(f"{inside} is damaged {marked.upper()}")
                     continue
                 line = raw.count(b"\n", 0, error.start) + 1
                 taken = self._shared.find(raw, self._encoding, "latin-1")
-                said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
-                strange.setdefault(taken, []).append(said)
-                found = self._contents(name, raw, taken)
+                sentence = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+                strange.setdefault(taken, []).append(sentence)
+                found = self._decode_file(name, raw, taken)
             except Unreadable as error:
                 unread.append(f"{inside} {error}")
                 continue
             left_out[found.left_out] += 1
-            document = self._document(found, inside)
+            document = self._make_document(found, inside)
             columns.update(name for name in document.columns if name != "file")
             yield document
         for taken, those in strange.items():
-            _note_strange(
-                those, f"read as {files.show_encoding(taken) if taken != 'latin-1' else 'Latin-1'}", self._notes
-            )
+            shown = files.show_encoding(taken) if taken != "latin-1" else "Latin-1"
+            _note_strange(those, f"read as {shown}", self.notes)
         for what, times in left_out.items():
-            _note_strange(
-                [f"{what} were left out of {times:,} document{'s' if times > 1 else ''}"] if what else [],
-                "",
-                self._notes,
-            )
-        _note_strange(unread, "left out", self._notes)
-        self._say(strange, columns)
+            if what:
+                documents = f"{times:,} document{'s' if times > 1 else ''}"
+                _note_strange([f"{what} were left out of {documents}"], "", self.notes)
+        _note_strange(unread, "left out", self.notes)
+        self._keep_findings(strange, columns)
 
-    def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
+    def _keep_findings(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
         """Keep for a report what was guessed and found."""
         if strange:
             guessed = (f"{len(those):,} as {files.show_encoding(taken)}" for taken, those in strange.items())
             how = "a guess from the letters of all; --encoding names another"
-            self._understood["encoding"] = (
-                f"{files.show_encoding(self._encoding)}, files that are not: {', '.join(guessed)} ({how})"
-            )
+            usual = files.show_encoding(self._encoding)
+            self.understood["encoding"] = f"{usual}, files that are not: {', '.join(guessed)} ({how})"
         if columns:
-            self._understood["columns"] = ", ".join(
-                f"{name} ({times:,})" for name, times in columns.most_common(_NAMED)
-            )
+            self.understood["columns"] = ", ".join(f"{name} ({times:,})" for name, times in columns.most_common(_NAMED))
 
-    def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
+    def _decode_file(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
         """Return what a file holds; of other programs' files it is kept, packed."""
         kind = name.suffix.lower()
         if kind == ".tex":
-            source = markup.inline_files(raw.decode(encoding), name, self._part, files.LARGEST_TEXT)
+            source = markup.inline_files(raw.decode(encoding), name, self._read_part, files.LARGEST_TEXT)
             return read_contents(name, source.encode("utf-8", "replace"), "utf-8")
         if kind not in BINARY:
             return read_contents(name, raw, encoding)
@@ -187,7 +175,7 @@ class _TextFolder:
         found, text = self._known[name]
         return found._replace(text=zlib.decompress(text).decode())
 
-    def _part(self, name: PurePosixPath) -> str | None:
+    def _read_part(self, name: PurePosixPath) -> str | None:
         """Return the source of a file of LaTeX that another one takes in; None where there is none."""
         if name not in self._parts:
             return None
@@ -202,7 +190,7 @@ class _TextFolder:
         return SharedEncoding(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
 
     @cached_property
-    def _alike(self) -> frozenset[str]:
+    def _shared_lines(self) -> frozenset[str]:
         """Return the lines with which most documents begin: they are no titles."""
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
@@ -212,7 +200,7 @@ class _TextFolder:
         least = max(_FEWEST_ALIKE, len(looked_at) // 2)
         return frozenset(line for line, times in lines.items() if times >= least)
 
-    def _document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
+    def _make_document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
         """Return a document; its folders are the label, ``train`` and ``test`` above them the split."""
         folders = list(inside.parts[:-1])
         part = PARTS.get(folders[0].lower()) if folders else None
@@ -222,7 +210,7 @@ class _TextFolder:
             folders = folders[1:]
         title, columns = found.title, {"file": str(inside), **found.columns}
         if not title:
-            title, date = _find_title(_list_first_lines(found.text), self._alike)
+            title, date = _find_title(_list_first_lines(found.text), self._shared_lines)
             if date:
                 columns.setdefault("date", date)
         title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
@@ -299,7 +287,7 @@ def _list_names(path: Path) -> list[PurePosixPath]:
     else:
         with _open_archive(path) as archive:
             members = _list_archive(archive)
-            if sum(info.file_size for info in members.values()) > files.limit_unpacked(path.stat().st_size):
+            if sum(info.file_size for info in members.values()) > packing.limit_unpacked(path.stat().st_size):
                 cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
                 raise IngestError(path, cause)
             names = list(members)
@@ -333,9 +321,8 @@ def _limit_size(name: PurePosixPath) -> int:
 
 
 def _refuse_size(where: str | Path, name: PurePosixPath) -> IngestError:
-    return IngestError(
-        where, f"is larger than {_limit_size(name) >> 20} MB, the most of one document; split it, or leave it out"
-    )
+    cause = f"is larger than {_limit_size(name) >> 20} MB, the most of one document"
+    return IngestError(where, f"{cause}; split it, or leave it out")
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:
@@ -350,7 +337,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
     r"""Return every file by its path, which the archive may write as ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
-    return {files.member_path(info): info for info in archive.infolist() if not files.is_folder(info)}
+    return {packing.get_member_path(info): info for info in archive.infolist() if not packing.is_folder(info)}
 
 
 def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
@@ -360,20 +347,13 @@ def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple
             if name not in members:
                 raise IngestError(path, "changed while it was being read; import it again")
             try:
-                raw = files.read_member(archive, members[name], _limit_size(name))
-            except files.TooLarge:
+                raw = packing.read_member(archive, members[name], _limit_size(name))
+            except packing.TooLarge:
                 raise _refuse_size(f"{path}/{name}", name) from None
-            except files.UNPACKING as error:
+            except packing.UNPACKING as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error}); pack the files again") from None
             yield name, raw
 
 
-READERS = (
-    Reader(
-        "text",
-        "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label",
-        ("token_pattern", "metadata", "name_fields"),
-        recognise_texts,
-        read_texts,
-    ),
-)
+_TEXT_FILES = "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label"
+READERS = (Reader("text", _TEXT_FILES, ("token_pattern", "metadata", "name_fields"), recognise_texts, read_texts),)

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from html.entities import name2codepoint
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from app.ingest import files
+from app.ingest.source import Contents
 from app.ingest.text import encodings
 from app.ingest.text.encodings import find_marked_encoding
 
+T = TypeVar("T")
 _DECLARED = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")
 _STARTS = re.compile(r"\s*<[?!A-Za-z_:]")
 _DECLARATION = re.compile(r"\s*<\?xml[^<>]{0,300}\?>")
@@ -58,6 +60,26 @@ def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
         raise DamagedXmlError(f"is no sound XML ({error})") from None
 
 
+class Gatherer(Generic[T]):
+    """A target of a parser that gathers things as they end."""
+
+    def __init__(self) -> None:
+        self.done: list[T] = []
+
+
+def gather_ended(pieces: Iterable[bytes], target: Gatherer[T]) -> Iterator[T]:
+    """Yield what a target gathers of an XML file, as soon as it has ended.
+
+    Raises
+    ------
+    DamagedXmlError
+    """
+    for _ in parse_xml(pieces, target):
+        yield from target.done
+        target.done.clear()
+    yield from target.done
+
+
 def strip_namespace(tag: str) -> str:
     """Return the name of an element without the vocabulary it is of."""
     return tag.rpartition("}")[2]
@@ -71,11 +93,11 @@ def is_xml(start: bytes) -> bool:
 def find_root(start: bytes) -> str:
     """Return the name of the outermost element of a file that begins so, in lower case; empty where there is none."""
     text = start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")
-    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _without_prolog(text))
+    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _drop_prolog(text))
     return found[1].lower() if found and is_xml(start) else ""
 
 
-def _without_prolog(text: str) -> str:
+def _drop_prolog(text: str) -> str:
     """Return the text without declarations, remarks and a document type."""
     text = re.sub(r"<\?.{0,2000}?\?>|<!--.{0,4000}?-->", "", text, flags=re.DOTALL)
     return re.sub(r"<!DOCTYPE[^<>\[]{0,500}(?:\[.{0,4000}?\]\s*)?>", "", text, flags=re.DOTALL)
@@ -105,9 +127,8 @@ def _decode_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
         if decoder is None:
             name = find_xml_encoding(raw)
             if name == "utf-8" and not find_marked_encoding(raw, ""):
-                name = encodings.recognise_pieces(
-                    [raw[: raw.rfind(b">") + 1]], "utf-8"
-                ).name  # a letter may be cut at its end
+                whole = raw[: raw.rfind(b">") + 1]  # a letter may be cut at its end
+                name = encodings.recognise_pieces([whole], "utf-8").name
             decoder = codecs.getincrementaldecoder(name)("replace")
         text = held + decoder.decode(raw)
         if first:
@@ -163,25 +184,14 @@ _TEI_GAP = re.compile(r"\s*\n\s*")
 _BLANKS = re.compile(r"[ \t]+")
 
 
-class XmlDocument(NamedTuple):
-    """A document: its title, what is known of it, and its text."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
+def read_documents(pieces: Iterable[bytes]) -> Iterator[Contents]:
     """Give every document of a file: those of a corpus in TEI, or the only one.
 
     Raises
     ------
     app.ingest.readers.xml_parsing.DamagedXmlError
     """
-    reader = _TeiReader()
-    for _ in parse_xml(pieces, reader):
-        yield from reader.taken()
-    yield from reader.taken()
+    return gather_ended(pieces, _TeiReader())
 
 
 class _TeiField(NamedTuple):
@@ -220,34 +230,28 @@ class _TeiDraft:
             self.pieces[-1] = self.pieces[-1].rstrip()
         self.glued = True
 
-    def finished(self) -> XmlDocument:
+    def make_contents(self) -> Contents:
         """Return the document."""
         date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
-        fields |= {
-            name.partition(" ")[2]: values[0] for name, values in self.found.items() if name.startswith("about ")
-        }
+        about = [name for name in self.found if name.startswith("about ")]
+        fields |= {name.partition(" ")[2]: self.found[name][0] for name in about}
         title = next(iter(self.found.get("title", ())), "")
         text = _TEI_GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
-        return XmlDocument(title, {name: value for name, value in fields.items() if value}, text)
+        return Contents(title, text, {name: value for name, value in fields.items() if value})
 
 
-class _TeiReader:
+class _TeiReader(Gatherer[Contents]):
     """Target of a parser: gathers documents as they end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._path: list[str] = []
-        self._done: list[XmlDocument] = []
         self._draft = _TeiDraft()
         self._field: _TeiField | None = None
         self._left_out = 0
         self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
         self._is_tei = False
-
-    def taken(self) -> list[XmlDocument]:
-        """Return the documents that have ended since this was last called."""
-        done, self._done = self._done, []
-        return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = strip_namespace(tag)
@@ -289,7 +293,7 @@ class _TeiReader:
             self._draft.pieces.append("\n")
         is_last = name in _DOCUMENTS if self._is_tei else not self._path
         if is_last:
-            self._done.append(self._draft.finished())
+            self.done.append(self._draft.make_contents())
             self._draft = _TeiDraft()
 
     def data(self, text: str) -> None:

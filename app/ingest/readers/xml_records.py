@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import unescape
 from itertools import islice
 from pathlib import Path
@@ -11,11 +12,12 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, references, text_kinds, xml_parsing
-from app.ingest.readers.references import ABSTRACT, SEVERAL, TITLE
+from app.ingest.readers import markup, text_kinds, xml_parsing
+from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
 from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.roles import find_roles, make_text_source
+from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import find_roles
 
 ElementPath: TypeAlias = tuple[str, ...]
 ElementValues: TypeAlias = list[tuple[ElementPath, str]]
@@ -48,26 +50,18 @@ def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[Element
     ------
     app.ingest.readers.xml_parsing.DamagedXmlError
     """
-    reader = _RecordReader(path)
-    for _ in parse_xml(pieces, reader):
-        yield from reader.taken()
-    yield from reader.taken()
+    return xml_parsing.gather_ended(pieces, _RecordReader(path))
 
 
-class _RecordReader:
+class _RecordReader(xml_parsing.Gatherer[ElementValues]):
     """Target of a parser: gathers the elements at a path as they end."""
 
     def __init__(self, path: ElementPath) -> None:
+        super().__init__()
         self._path = tuple(name.lower() for name in path)
         self._names: list[str] = []
         self._builder: TreeBuilder | None = None
         self._depth = self._size = 0
-        self._done: list[ElementValues] = []
-
-    def taken(self) -> list[ElementValues]:
-        """Return the records that have ended since this was last called."""
-        done, self._done = self._done, []
-        return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._names.append(strip_namespace(tag).lower())
@@ -83,7 +77,7 @@ class _RecordReader:
         if self._builder is not None:
             self._builder.end(tag)
             if len(self._names) == self._depth:
-                self._done.append(list(list_values(self._builder.close(), ())))
+                self.done.append(list(list_values(self._builder.close(), ())))
                 self._builder = None
         self._names.pop()
 
@@ -206,14 +200,11 @@ def _is_list(path: Path, fewest: int) -> bool:
     return root in _CORPORA or (bool(root) and root not in _NO_LISTS and find_records([start], fewest) is not None)
 
 
-def _is_read(file: Path) -> bool:
-    return files.find_suffix(file) in _KINDS and not file.name.startswith(".")
-
-
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
     """Return the records as documents, their values as columns of a table; words of the title count too."""
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in inside if file.is_file() and (file == path or _is_read(file))]
+    paths = [file for file in inside if file.is_file() and (file == path or not file.name.startswith("."))]
+    paths = [file for file in paths if file == path or files.find_suffix(file) in _KINDS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
     if options.records is None and find_root(files.read_start(paths[0], _START)) in _CORPORA:
@@ -225,24 +216,23 @@ def read_xml(path: Path, options: ImportOptions) -> TextSource:
     read_one = _make_xml_reader(where)
     if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
         named = _name_values(read_one, known)
-        return references.make_record_source(
-            path, paths, named, options, ("type", "journal", "language"), encoded=False
-        )
+        return make_record_source(path, paths, named, options, ("type", "journal", "language"), encoded=False)
     every = (values for file in paths for _, values in read_one(file))
     sample = [[(place, value[:_LONGEST]) for place, value in values] for values in islice(every, _SAMPLE)]
     if not sample:
         raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
-    names = _short_names(sample)
+    names = _shorten_names(sample)
 
-    seen = [_make_xml_record(values, names) for values in sample]
-    found = dict.fromkeys((name for record in seen for name in record), "")
-    roles = find_roles([found | record for record in seen], options, paths[0])
+    records = [_make_xml_record(values, names) for values in sample]
+    found = dict.fromkeys((name for record in records for name in record), "")
+    roles = find_roles([found | record for record in records], options, paths[0])
 
-    def filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    def read_filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, values in read_one(file):
             yield number, dict.fromkeys(roles.text, "") | _make_xml_record(values, names)
 
-    source = make_text_source(path, [files.Part(file, None) for file in paths], roles, filled, options, encoded=False)
+    parts = [files.Part(file, None) for file in paths]
+    source = make_text_source(path, parts, roles, read_filled, options, encoded=False)
     source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
     if options.records is None:
         guess = f"every <{where[-1]}> is a document (--records names another element)"
@@ -276,10 +266,8 @@ def _name_values(
             found: dict[str, list[str]] = {}
             for place, value in values:
                 where = f"/{'/'.join(place).lower()}"
-                name = next(
-                    (name for name, ends in known.items() if where.endswith(tuple(f"/{e}" for e in ends))), None
-                )
-                if name is not None:
+                names = (name for name, ends in known.items() if where.endswith(tuple(f"/{end}" for end in ends)))
+                if (name := next(names, None)) is not None:
                     found.setdefault(name, []).append(" ".join(value.split()))
             first = {name: each[:1] if name in (TITLE, "year", "type", "id") else each for name, each in found.items()}
             yield number, {name: ("\n\n" if name == ABSTRACT else SEVERAL).join(each) for name, each in first.items()}
@@ -287,29 +275,27 @@ def _name_values(
     return read_named
 
 
-def _split_path(given: str | None) -> tuple[str, ...] | None:
+def _split_path(text: str | None) -> tuple[str, ...] | None:
     """Return the path that the options name, its elements parted by dots or strokes."""
-    names = [name for name in (given or "").replace("/", ".").split(".") if name]
+    names = [name for name in (text or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
 
 def _make_xml_reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, ElementValues]]]:
     def read_one(path: Path) -> Iterator[tuple[int, ElementValues]]:
-        try:
+        with _refuse_damaged(path, "correct it, or export it again"):
             yield from enumerate(read_records(read_xml_pieces(path), tuple(where)), 1)
-        except DamagedXmlError as error:
-            raise IngestError(path, f"{error}; correct it, or export it again") from None
 
     return read_one
 
 
-def _short_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str]:
+def _shorten_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str]:
     """Return the name of each path: its last part, and as many before that as tell it from others."""
     paths = {tuple(name.removeprefix("@") for name in path): path for values in sample for path, _ in values}
     names: dict[tuple[str, ...], str] = {}
-    for shown, path in paths.items():
-        alone = (size for size in range(1, len(shown)) if sum(other[-size:] == shown[-size:] for other in paths) == 1)
-        names[path] = "/".join(shown[-next(alone, len(shown)) :])
+    for parts, path in paths.items():
+        alone = (size for size in range(1, len(parts)) if sum(other[-size:] == parts[-size:] for other in paths) == 1)
+        names[path] = "/".join(parts[-next(alone, len(parts)) :])
     return names
 
 
@@ -333,13 +319,11 @@ def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
     def documents() -> Iterator[TextDocument]:
         number = 0
         for file in paths:
-            try:
+            with _refuse_damaged(file, "correct it, or export it again"):
                 for document in xml_parsing.read_documents(read_xml_pieces(file)):
                     number += 1
                     title = document.title or f"document {number}"
-                    yield TextDocument(document.text, title, None, None, document.fields)
-            except DamagedXmlError as error:
-                raise IngestError(file, f"{error}; correct it, or export it again") from None
+                    yield TextDocument(document.text, title, None, None, document.columns)
 
     return TextSource(where=str(path), documents=documents, understood={"records": "<TEI>, each a document"})
 
@@ -354,11 +338,6 @@ _ONE = (TITLE, "date", "updated", "id", "link")
 _LABELS = ("category", "feed", "author")
 
 
-def recognise_feed(path: Path) -> bool:
-    """Recognise a file by the outermost element, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "feed"
-
-
 def read_feed(path: Path, options: ImportOptions) -> TextSource:
     """Return the entries as documents, without the marks of pages; words of the title count too."""
     paths = text_kinds.list_files(path, ("feed",))
@@ -367,18 +346,23 @@ def read_feed(path: Path, options: ImportOptions) -> TextSource:
         for line, record in _read_entries(file):
             yield line, record | ({"feed": files.strip_endings(file)} if len(paths) > 1 else {})
 
-    return references.make_record_source(
-        path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text"
-    )
+    return make_record_source(path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text")
 
 
 def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     name = "entry" if find_root(files.read_start(path, 1 << 14)) == "feed" else "item"
-    try:
+    with _refuse_damaged(path, "download it again"):
         for number, values in enumerate(read_records(read_xml_pieces(path), (name,)), 1):
             yield number, _make_entry(values)
+
+
+@contextmanager
+def _refuse_damaged(path: Path, advice: str) -> Iterator[None]:
+    """Refuse a file that is damaged XML."""
+    try:
+        yield
     except DamagedXmlError as error:
-        raise IngestError(path, f"{error}; download it again") from None
+        raise IngestError(path, f"{error}; {advice}") from None
 
 
 def _make_entry(values: ElementValues) -> dict[str, str]:
@@ -410,19 +394,9 @@ def _strip_marks(value: str) -> str:
     return markup.read_page(value)[1] if "<" in value else unescape(value)
 
 
+_XML_FILES = "XML: NAME.xml with a list of records, each a document (--records names the element), or a corpus in TEI"
+_FEED_FILES = "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them"
 READERS = (
-    Reader(
-        "xml",
-        "XML: NAME.xml with a list of records, each a document (--records names the element), or a corpus in TEI",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_xml,
-        read_xml,
-    ),
-    Reader(
-        "feed",
-        "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them",
-        references.RECORDS_ACCEPTS,
-        recognise_feed,
-        read_feed,
-    ),
+    Reader("xml", _XML_FILES, (*COLUMNS, "records", "token_pattern"), recognise_xml, read_xml),
+    Reader("feed", _FEED_FILES, RECORDS_ACCEPTS, text_kinds.recognise_kinds("feed"), read_feed),
 )

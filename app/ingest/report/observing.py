@@ -4,9 +4,9 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDo
 from app.ingest.tables.values import Column, is_number
 from app.ingest.text.passages import LongTexts
 
+T = TypeVar("T")
 EXAMPLES = 10  # words named of a cut
 
 
@@ -129,7 +130,7 @@ class Characters:
         if self._size >= _AT_ONCE:
             self._count()
 
-    def counted(self) -> Counter[str]:
+    def count_all(self) -> Counter[str]:
         """Return how often each character occurred."""
         self._count()
         return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
@@ -237,20 +238,22 @@ class Observer:
         """Return the same source, observed while it is read."""
         self._source = source
         if isinstance(source, TextSource):
-            return replace(source, documents=lambda: self._documents(source))
-        return replace(source, blocks=lambda: self._blocks(source))
+            return replace(source, documents=lambda: self._watch_items(source.documents, Tally.see))
+        return replace(
+            source, blocks=lambda: self._watch_items(source.blocks, lambda tally, rows: tally.see_counts(rows, source))
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of a table."""
         found = self._source.columns if isinstance(self._source, TextSource) else None
-        return () if found is None else found.found()
+        return () if found is None else found.list_all()
 
     @property
     def proposed(self) -> dict[str, str]:
         """Options of an import that could make more of the documents, each with a value."""
         found = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
-        split = self.tally.long.proposal() if self.tally is not None else ""
+        split = self.tally.long.propose_split() if self.tally is not None else ""
         return found | ({"split": split} if split else {})
 
     @property
@@ -266,25 +269,14 @@ class Observer:
         stopped = sum(len(word) * times for word, times in vocabulary.stopped.items())
         self.letters_in_words = int((lengths * vocabulary.totals).sum()) + stopped
 
-    def _documents(self, source: TextSource) -> Iterator[TextDocument]:
-        if self.tally is not None:
-            yield from source.documents()
-            return
-        tally = Tally()
-        for document in source.documents():
-            tally.see(document)
-            yield document
-        self.tally = tally
-
-    def _blocks(self, source: CountSource) -> Iterator[Rows]:
-        if self.tally is not None:
-            yield from source.blocks()
-            return
-        tally = Tally()
-        for rows in source.blocks():
-            tally.see_counts(rows, source)
-            yield rows
-        self.tally = tally
+    def _watch_items(self, read: Callable[[], Iterator[T]], see: Callable[[Tally, T], None]) -> Iterator[T]:
+        """Yield the items; the first time they are read whole makes the tally."""
+        tally = Tally() if self.tally is None else None
+        for item in read():
+            if tally is not None:
+                see(tally, item)
+            yield item
+        self.tally = tally or self.tally
 
 
 WAYS = "--split paragraphs, chapters or '500 words'"
@@ -346,23 +338,20 @@ def explain_no_vocabulary(
         alike = "have the same text" if same else "have the same words"
         return f"has nothing that tells its documents apart: all {filled:,} {alike}; give documents that differ"
     if limits.min_df > limits.max_df * documents:
-        cuts = (
-            f"--min-df {limits.min_df:,} (documents or more) and --max-df {limits.max_df:g} (of all documents or less)"
-        )
-        cause = f"has only {documents:,} documents, and no word can pass {cuts}"
+        least = f"--min-df {limits.min_df:,} (documents or more)"
+        most = f"--max-df {limits.max_df:g} (of all documents or less)"
+        cause = f"has only {documents:,} documents, and no word can pass {least} and {most}"
         return f"{cause}; give more documents, lower --min-df or raise --max-df"
     if document_counts.max() == 1:
-        return (
-            f"has no word that two of its {filled:,} documents share; {_explain_unlike(observer, lengths[lengths > 0])}"
-        )
+        why = _explain_unlike(observer, lengths[lengths > 0])
+        return f"has no word that two of its {filled:,} documents share; {why}"
     return explain_cuts(observer)
 
 
 def explain_cuts(observer: Observer) -> str:
     """Return which cuts take all words away."""
-    taken = [
-        f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in observer.cuts if cut.words
-    ]
+    cuts = [cut for cut in observer.cuts if cut.words]
+    taken = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
     return f"has {observer.words:,} different words, and none is left: {', '.join(taken)}; cut less"
 
 
@@ -422,9 +411,8 @@ def list_warnings(
     found += _warn_of_words(observer, tokens_kept, words_kept)
     more = wordless - tally.empty
     if more > _WORDLESS * tally.documents:
-        found.append(
-            f"{_describe_share(more, tally.documents)} documents have no word that is kept; cut less of the vocabulary"
-        )
+        share = _describe_share(more, tally.documents)
+        found.append(f"{share} documents have no word that is kept; cut less of the vocabulary")
     return tuple(found)
 
 
@@ -451,13 +439,10 @@ def _warn_of_labels(tally: Tally) -> Iterator[str]:
 def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
-        only = (
-            "only numbers"
-            if tally.numeric == filled
-            else f"a number in {_describe_share(tally.numeric, filled)} documents"
-        )
+        some = f"a number in {_describe_share(tally.numeric, filled)} documents"
+        only = "only numbers" if tally.numeric == filled else some
         yield f"the text has {only}; name the column of the text"
-    characters = tally.characters.counted()
+    characters = tally.characters.count_all()
     visible = sum(times for letter, times in characters.items() if not letter.isspace())
     outside = max(0, visible - observer.letters_in_words)
     if visible and outside > _OUTSIDE * visible:
@@ -474,13 +459,12 @@ def _warn_of_length(tally: Tally) -> Iterator[str]:
     usual = tally.long.usual
     if not usual:
         return
-    with_chapters, looked_at = tally.long.chaptered()
+    with_chapters, looked_at = tally.long.count_chaptered()
     ways = "--split paragraphs or --split '500 words'"
-    if tally.long.proposal() == CHAPTERS:
+    if tally.long.propose_split() == CHAPTERS:
         ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
-    documents = (
-        f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"
-    )
+    half = f"half of the documents have {usual:,} words or more"
+    documents = half if tally.documents > 1 else f"it has {usual:,} words"
     yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
 
 

@@ -1,6 +1,6 @@
 """The report of an import, as the command, the library and the pages show it and the corpus keeps it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -92,30 +92,20 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
-        named = {
-            "columns": [each._asdict() for each in self.columns],
-            "cuts": [each._asdict() for each in self.cuts],
-            "scripts": [each._asdict() for each in self.scripts],
-            "languages": [each._asdict() for each in self.languages],
-            "labels": dict(self.labels),
-        }
-        return asdict(self) | named
+        named = {name: [each._asdict() for each in getattr(self, name)] for name in _PARTS}
+        return asdict(self) | named | {"labels": dict(self.labels)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the report that :meth:`to_json` wrote."""
-        return cls(
-            **dict(values)
-            | {
-                "columns": tuple(Column(**_make_tuples(each)) for each in values["columns"]),
-                "cuts": tuple(Cut(**_make_tuples(each)) for each in values["cuts"]),
-                "scripts": tuple(Share(**each) for each in values["scripts"]),
-                "languages": tuple(Share(**each) for each in values["languages"]),
-                "labels": tuple(values["labels"].items()),
-                "warnings": tuple(values["warnings"]),
-                "notes": tuple(values["notes"]),
-            }
-        )
+        named: dict[str, Any] = {
+            name: tuple(kind(**_make_tuples(each)) for each in values[name]) for name, kind in _PARTS.items()
+        }
+        named |= {name: tuple(values[name]) for name in ("warnings", "notes")}
+        return cls(**dict(values) | named | {"labels": tuple(values["labels"].items())})
+
+
+_PARTS: dict[str, Callable[..., Any]] = {"columns": Column, "cuts": Cut, "scripts": Share, "languages": Share}
 
 
 def load_report(meta: Mapping[str, Any]) -> Report | None:
@@ -163,18 +153,18 @@ class ReportLine(NamedTuple):
     """A row of the report: its name and its text."""
 
     name: str
-    said: str
+    text: str
 
 
 def list_lines(report: Report) -> tuple[ReportLine, ...]:
     """Return the whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
-    return tuple(ReportLine(name, said) for name, said in _write_lines(report) if said)
+    return tuple(ReportLine(name, text) for name, text in _write_lines(report) if text)
 
 
 def list_summary(report: Report) -> tuple[str, ...]:
     """Return the report in five lines, as they are printed after an import, before the warnings."""
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
-    read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())
+    read = "; ".join(f"{name} {text}" for name, text in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
     taken = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
@@ -190,7 +180,7 @@ def list_summary(report: Report) -> tuple[str, ...]:
 
 def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
     """Return the name, the role and some values of every column."""
-    return tuple((each.name, each.role, _join_samples(each)) for each in report.columns)
+    return tuple((each.name, each.role, " | ".join(each.samples)) for each in report.columns)
 
 
 def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
@@ -199,7 +189,7 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
         (
             CUTS[cut.option][1],
             f"--{cut.option.replace('_', '-')} {cut.setting}",
-            _describe_cut(cut),
+            f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none",
             " ".join(cut.examples),
         )
         for cut in report.cuts
@@ -224,7 +214,7 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "file", report.path
     yield "format", _describe_format(report)
     yield GUESS, report.understood.get(GUESS, "")
-    yield from ((name, said) for name, said in report.understood.items() if name != GUESS)
+    yield from ((name, text) for name, text in report.understood.items() if name != GUESS)
     yield "counts", "" if report.kind == "counts" else _describe_kind(report)
     yield "documents", _describe_documents(report)
     yield "parts", describe_parts(report.documents, report.train, report.validation)
@@ -242,18 +232,13 @@ def _describe_format(report: Report) -> str:
 
 
 def _describe_documents(report: Report) -> str:
-    said = [_count_things(report.read, "document")]
-    said += (
-        [f"{report.empty:,} with nothing in it" if report.empty == 1 else f"{report.empty:,} with nothing in them"]
-        if report.empty
-        else []
+    counts = (
+        (report.empty, f"with nothing in {'it' if report.empty == 1 else 'them'}"),
+        (report.duplicates, "with the content of one before"),
+        (report.wordless - report.empty, "more without a word that is kept"),
+        (report.read - report.documents, "left out"),
     )
-    same = f"{report.duplicates:,} with the content of one before"
-    said += [same] if report.duplicates else []
-    without = report.wordless - report.empty
-    said += [f"{without:,} more without a word that is kept"] if without > 0 else []
-    said += [f"{report.read - report.documents:,} left out"] if report.read > report.documents else []
-    return ", ".join(said)
+    return ", ".join([_count_things(report.read, "document"), *(f"{n:,} {what}" for n, what in counts if n > 0)])
 
 
 def _describe_labels(report: Report) -> str:
@@ -265,20 +250,12 @@ def _describe_labels(report: Report) -> str:
 
 
 def _describe_shares(shares: Sequence[Share]) -> str:
-    seen = [each for each in shares if each.share >= _LEAST_SHARE]
-    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in seen)
+    large = [each for each in shares if each.share >= _LEAST_SHARE]
+    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in large)
 
 
 def _describe_kind(report: Report) -> str:
     return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
-
-
-def _join_samples(column: Column) -> str:
-    return " | ".join(column.samples)
-
-
-def _describe_cut(cut: Cut) -> str:
-    return f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none"
 
 
 def _count_things(n: int, what: str, several: str = "") -> str:

@@ -223,12 +223,12 @@ class Pattern:
         self._folders = text.count("/")
         self._expression = re.compile(_write_expression(literals, named), re.IGNORECASE)
 
-    def found(self, name: str) -> dict[str, str] | None:
+    def match_name(self, name: str) -> dict[str, str] | None:
         """Return the fields of a name without its ending, perhaps with folders above it; None where it does not fit.
 
-        >>> Pattern("{year}_{label}").found("letters/1990_sea")
+        >>> Pattern("{year}_{label}").match_name("letters/1990_sea")
         {'year': '1990', 'label': 'sea'}
-        >>> Pattern("{year}_{label}").found("1990_deep_sea") is None
+        >>> Pattern("{year}_{label}").match_name("1990_deep_sea") is None
         True
         """
         parts = unicodedata.normalize("NFC", name).split("/")
@@ -271,7 +271,7 @@ def propose_pattern(names: Sequence[str]) -> str:
 def show_example(pattern: str, names: Sequence[str], most: int) -> Sequence[Mapping[str, str]]:
     """Return the fields of the first names that fit."""
     made = Pattern(pattern)
-    found = (made.found(name) for name in names)
+    found = (made.match_name(name) for name in names)
     return [fields for fields in found if fields is not None][:most]
 
 

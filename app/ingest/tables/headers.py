@@ -210,10 +210,10 @@ def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Se
     cells = [cell.strip() for cell in row]
     if len(row) != len(names) or any(is_number(cell) or parse_date(cell) is not None for cell in cells):
         return False
-    said = [cell.lower() for cell in cells if cell]
-    if not said:
+    lower = [cell.lower() for cell in cells if cell]
+    if not lower:
         return False
-    if any(cell in _UNDER_QUESTIONS for cell in said):
+    if any(cell in _UNDER_QUESTIONS for cell in lower):
         return True
     unlike, like = 0, 0
     for place, cell in enumerate(cells):
@@ -224,7 +224,7 @@ def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Se
         like += cell in filled
         unlike += (_are_all_numbers(filled) or is_date_column("", filled)) and cell not in filled
     gaps = sum(not name.strip() and bool(cell) for name, cell in zip(names, cells, strict=False))
-    return not like and (unlike >= 2 or (gaps >= 1 and (unlike >= 1 or 2 * gaps >= len(said))))
+    return not like and (unlike >= 2 or (gaps >= 1 and (unlike >= 1 or 2 * gaps >= len(lower))))
 
 
 def name_columns(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -242,9 +242,9 @@ def name_columns(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     for number, (name, cell) in enumerate(zip(first, rows[1], strict=True), 1):
         under = " ".join(cell.split())
         group = name or group
-        said = "" if under == group or (name and under.lower() in _UNDER_QUESTIONS) else under
-        above = group if name or said else ""
-        found.append(" ".join(part for part in (above, said) if part) or f"column {number}")
+        below = "" if under == group or (name and under.lower() in _UNDER_QUESTIONS) else under
+        above = group if name or below else ""
+        found.append(" ".join(part for part in (above, below) if part) or f"column {number}")
     return tuple(found)
 
 
@@ -303,9 +303,8 @@ class Names(NamedTuple):
         found = []
         if self.above:
             lines, are = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
-            found.append(
-                f"{lines} above the column names, {self.line_said}, {are} left out (change it with --skip-lines)"
-            )
+            above = f"{lines} above the column names, {self.line_said}"
+            found.append(f"{above}, {are} left out (change it with --skip-lines)")
         elif not self.sure:
             found.append(f"the first line is taken for column names by its looks: {self.line_said}")
             found[-1] += " (change it with --header)"
@@ -316,8 +315,8 @@ class Names(NamedTuple):
     @property
     def line_said(self) -> str:
         """The cells of the line of names, shortened."""
-        said = ", ".join(repr(cell if len(cell) <= 30 else f"{cell[:29]}…") for cell in self.line if cell)
-        return said if len(said) <= 90 else f"{said[:89]}…"
+        cells = ", ".join(repr(cell if len(cell) <= 30 else f"{cell[:29]}…") for cell in self.line if cell)
+        return cells if len(cells) <= 90 else f"{cells[:89]}…"
 
 
 def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_names: bool = False) -> Names:
@@ -330,7 +329,7 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
     row_names : bool
         Whether the line of names is one cell shorter than the rows, whose first cells are names of theirs.
     """
-    if row_names:
+    if row_names and options.header != "no":
         first = [ROW_NAME, *sample[0]]
         names, notes = number_names(name_columns([first]))
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
@@ -342,13 +341,11 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
     lines = sample[heading.above : heading.above + heading.rows]
     names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
     if heading.kind:
-        notes = (
-            f"{_count_things(heading.rows - 1, 'line')} below the column names, {heading.kind}, {_NO_DOCUMENT}",
-            *notes,
-        )
+        lines_below = _count_things(heading.rows - 1, "line")
+        notes = (f"{lines_below} below the column names, {heading.kind}, {_NO_DOCUMENT}", *notes)
     if heading.above:
-        said = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
-        notes = (f"left out above the column names: {said[:80]!r}", *notes)
+        lines_above = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
+        notes = (f"left out above the column names: {lines_above[:80]!r}", *notes)
     return Names(
         names,
         header=True,
@@ -391,8 +388,8 @@ def _has_asked(cells: Sequence[str], options: ImportOptions) -> bool:
         return False
     names = [" ".join(cell.split()) for cell in cells]
     single = (options.title_column, options.label_column, options.split_column)
-    asked = {*split_columns(options.text_column, names), *(name for name in single if name is not None)}
-    return any(name in asked for name in names if name)
+    columns = {*split_columns(options.text_column, names), *(name for name in single if name is not None)}
+    return any(name in columns for name in names if name)
 
 
 def _count_things(n: int, what: str) -> str:

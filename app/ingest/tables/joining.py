@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, Reader, TextDocument, TextSource
@@ -33,7 +33,7 @@ _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "label
 def find_beside(folder: Path, names: Iterable[str]) -> Path | None:
     """Return the first of some files that a folder has, plain or compressed."""
     for name in names:
-        for path in (folder / f"{name}{ending}" for ending in ("", *files.ENDINGS)):
+        for path in (folder / f"{name}{ending}" for ending in ("", *packing.ENDINGS)):
             if path.is_file():
                 return path
     return None
@@ -241,11 +241,7 @@ class TextFiles:
     """
 
     def __init__(self, files: Sequence[str]) -> None:
-        self._ways = (
-            defaultdict[str, list[str]](list),
-            defaultdict[str, list[str]](list),
-            defaultdict[str, list[str]](list),
-        )
+        self._ways = tuple(defaultdict[str, list[str]](list) for _ in range(3))
         for file in files:
             for way, called in zip(self._ways, _list_ways(_simplify_name(file).rpartition("/")[2]), strict=True):
                 way[called].append(file)
@@ -299,7 +295,7 @@ class Join:
     repeated: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
 
-    def notes(self, files: Sequence[str]) -> Iterator[str]:
+    def list_notes(self, files: Sequence[str]) -> Iterator[str]:
         """Give notes about texts and rows that have no counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
@@ -317,7 +313,7 @@ class Join:
                 verb = one if len(cells) == 1 else several
                 yield f"{_count_files(len(cells), 'row', 'rows')} of {self.table} {verb}: {_name_some(cells)}{more}"
 
-    def described(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
+    def describe(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
         """Return how many texts have a row, and what columns are taken for, but some roles, in a sentence."""
         with_row = sum(file in self.facts for file in files)
         roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items() if role not in without)
@@ -382,9 +378,8 @@ def _list_records(table: Path, files: Sequence[str]) -> list[dict[str, Any]]:
         return []
     index = TextFiles(files)
     if sum(bool(index.find(name)) for name in found) >= _SHARE * min(len(files), len(found)):
-        return [
-            {"file": name} | (value if isinstance(value, dict) else {"label": value}) for name, value in found.items()
-        ]
+        facts = {name: value if isinstance(value, dict) else {"label": value} for name, value in found.items()}
+        return [{"file": name} | value for name, value in facts.items()]
     values = [list(column.values() if isinstance(column, dict) else column) for column in found.values()
               if isinstance(column, dict | list)]  # fmt: skip
     if len(values) < len(found) or len({len(column) for column in values}) > 1:
@@ -418,7 +413,7 @@ def _list_candidates(table: Path, reader: Reader, options: ImportOptions) -> lis
     for number, _ in enumerate(source.documents()):
         if number >= _LOOKED_AT:
             break
-    names = [column.name for column in source.columns.found()]
+    names = [column.name for column in source.columns.list_all()]
     return sorted(names, key=lambda name: KEYS.index(low) if (low := name.strip().casefold()) in KEYS else len(KEYS))
 
 
@@ -479,11 +474,8 @@ def _find_shared(some: Sequence[str], others: Sequence[str]) -> int:
 
 def _split_path(text: str) -> list[str]:
     """Return the folders and the name in a path, none of a text that is too long for one."""
-    return (
-        [part for part in _simplify_name(text).split("/") if part not in ("", ".", "..")]
-        if len(text) < _LONGEST
-        else []
-    )
+    parts = _simplify_name(text).split("/") if len(text) < _LONGEST else []
+    return [part for part in parts if part not in ("", ".", "..")]
 
 
 def _simplify_name(text: str) -> str:

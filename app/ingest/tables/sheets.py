@@ -11,17 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.tables.headers import Names, number_names, read_names
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
-
-
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts
-
-
 _ROWS = 1_000  # at a time
 
 
@@ -34,17 +30,12 @@ def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, N
         When it is no sound table.
     """
     number = 0
-    with files.open_seekable(path) as stream:
-        try:
-            for batch in _read_batches(path, stream):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield number, record
-        except (IngestError, MemoryError, GeneratorExit):
-            raise
-        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise IngestError(path, f"is no sound table of its format ({said}); save or download it again") from None
+    damage = files.refuse_damage(path, "table of its format", "save or download it again")
+    with files.open_seekable(path) as stream, damage:
+        for batch in _read_batches(path, stream):
+            for record in batch.to_pylist():
+                number += 1
+                yield number, record
 
 
 def note_repeated_names(path: Path) -> tuple[str, ...]:
@@ -80,10 +71,8 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
         import pyarrow as arrow
         from pyarrow import parquet
     except ModuleNotFoundError:
-        cause = "is a table that needs one more package to be read"
-        raise IngestError(
-            path, f"{cause}: pip install 'topiary-explorer[parquet]', or save it as .csv or .jsonl"
-        ) from None
+        cause = "is a table that needs one more package to be read: pip install 'topiary-explorer[parquet]'"
+        raise IngestError(path, f"{cause}, or save it as .csv or .jsonl") from None
     if files.find_suffix(path) in PARQUET:
         found = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
         yield from map(_rename_repeated, found)
@@ -114,20 +103,10 @@ def _rename_repeated(batch: Any) -> Any:
 
 
 SAMPLE = 200  # rows from which names and roles are found
-
-
 BLANK_ROWS = 10_000  # in a row, after which a sheet is over: one may be formatted to its last row
-
-
 _USUAL_WIDTH, _WIDEST = 1_000, 16_384  # columns
-
-
 _LONGEST_MERGED = 60  # letters of a cell that stands for all cells it is merged with
-
-
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
-
-
 _PIECE = 1 << 20
 
 
@@ -221,10 +200,10 @@ def _fill_row(cells: list[str], width: int) -> list[str]:
 
 def _find_used(book: Any) -> Any:
     """Return the first sheet that people see and that has a cell with something in it."""
-    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
+    visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
     return next(
-        (sheet for sheet in shown if any(map(_is_filled, islice(_read_cells(sheet, _USUAL_WIDTH), BLANK_ROWS)))),
-        shown[0],
+        (sheet for sheet in visible if any(map(_is_filled, islice(_read_cells(sheet, _USUAL_WIDTH), BLANK_ROWS)))),
+        visible[0],
     )
 
 
@@ -326,23 +305,17 @@ def _open_workbook(path: Path) -> Iterator[Any]:
         raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
     # What of its looks is not understood is no matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
-    with files.open_seekable(path) as stream:
-        try:
-            _check_size(path, stream)
-            book = load_workbook(stream, read_only=True, data_only=True)
-            if not book.worksheets:
-                raise IngestError(path, "has no sheet with cells")
-            yield book
-        except (IngestError, MemoryError, GeneratorExit):
-            raise
-        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise IngestError(path, f"is no sound Excel workbook ({said}); save it again") from None
+    with files.open_seekable(path) as stream, files.refuse_damage(path, "Excel workbook", "save it again"):
+        _check_size(path, stream)
+        book = load_workbook(stream, read_only=True, data_only=True)
+        if not book.worksheets:
+            raise IngestError(path, "has no sheet with cells")
+        yield book
 
 
 def _check_size(path: Path, stream: Any) -> None:
     with zipfile.ZipFile(stream) as archive:
         total = sum(info.file_size for info in archive.infolist())
-    if total > files.limit_unpacked(path.stat().st_size):
+    if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a workbook of its size should; save it as .csv")
     stream.seek(0)

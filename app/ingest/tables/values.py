@@ -189,14 +189,12 @@ _make_parser = dateutil.parser(_Names())
 
 
 @lru_cache(maxsize=1 << 14)
-def parse_date(text: str, *, day_first: bool = False, bare: bool = False) -> str | None:
+def parse_date(text: str, *, bare: bool = False) -> str | None:
     """Return a date or time in the form of ISO 8601, as exactly as it is given; None for any other text.
 
     Parameters
     ----------
     text : str
-    day_first : bool
-        Whether ``3/4/2020`` is the third of April; it is wherever the other way round is no date.
     bare : bool
         Whether a number alone may be one: a year, ``20200131``, seconds (or a thousandth, a millionth ... of them)
         since 1970, days since 1900 as Excel counts them.
@@ -219,7 +217,7 @@ def parse_date(text: str, *, day_first: bool = False, bare: bool = False) -> str
     dotted = re.search(r"(?<!\d)\d{1,2}\.\s?\d{1,2}\.\s?\d\d", text) is not None
     try:
         found, other = (
-            _make_parser.parse(plain, default=each, dayfirst=day_first or dotted, tzinfos=_find_zone)
+            _make_parser.parse(plain, default=each, dayfirst=dotted, tzinfos=_find_zone)
             for each in (datetime(2000, 1, 1, tzinfo=None), datetime(2004, 2, 2, 1, tzinfo=None))  # noqa: DTZ001
         )
     except (ValueError, OverflowError):
@@ -233,8 +231,8 @@ def find_date(line: str) -> str | None:
     >>> find_date("September 26, 1975"), find_date("Published: 3. Mai 2021"), find_date("In May 1968")
     ('September 26, 1975', '3. Mai 2021', None)
     """
-    said = _BEFORE_A_DATE.sub("", line.strip(), count=1)
-    return said if parse_date(said) else None
+    date_text = _BEFORE_A_DATE.sub("", line.strip(), count=1)
+    return date_text if parse_date(date_text) else None
 
 
 def _simplify_date(text: str) -> str:
@@ -304,11 +302,6 @@ def is_date_column(name: str, values: Sequence[str]) -> bool:
         if others > most:
             return False
     return True
-
-
-def is_day_first(values: Sequence[str]) -> bool:
-    """Return whether dates such as ``3/4/2020`` begin with the day: one of them could not begin with the month."""
-    return any(re.match(r"\s*(1[3-9]|2\d|3[01])[/. -]\d", value) for value in values)
 
 
 def _are_bare(name: str, values: Sequence[str]) -> bool:
@@ -383,16 +376,16 @@ class Columns:
         for name, value in record.items():
             known = self._samples.setdefault(str(name), [])
             if len(known) < SAMPLES:
-                shown = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
-                if shown and shown not in known:
-                    known.append(shown)
+                sample = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
+                if sample and sample not in known:
+                    known.append(sample)
 
-    def found(self) -> tuple[Column, ...]:
+    def list_all(self) -> tuple[Column, ...]:
         """Return the columns in the order of the table."""
         names = dict.fromkeys((*self._samples, *self._roles))
-        return tuple(self._column(name, self._samples.get(name, [])) for name in names)
+        return tuple(self._make_column(name, self._samples.get(name, [])) for name in names)
 
-    def _column(self, name: str, samples: list[str]) -> Column:
+    def _make_column(self, name: str, samples: list[str]) -> Column:
         role = self._roles.get(name) or ("date" if is_date_column(name, samples) else "other")
         return Column(name, role, tuple(samples))
 

@@ -53,12 +53,9 @@ def simplify_letters(text: str) -> str:
     >>> simplify_letters("cafe\u0301 co\u00adop \ufb01rst"), simplify_letters("كِتَـــاب") == "كتاب"
     ('café coop first', True)
     """
-    return text if text.isascii() else _OPTIONAL.sub(_expand_ligature, unicodedata.normalize("NFC", text))
-
-
-def _expand_ligature(found: re.Match[str]) -> str:
-    """Return the letters of a ligature; nothing in place of what is optional."""
-    return _LIGATURES.get(found[0], "")
+    if text.isascii():
+        return text
+    return _OPTIONAL.sub(lambda match: _LIGATURES.get(match[0], ""), unicodedata.normalize("NFC", text))
 
 
 @cache
@@ -147,7 +144,7 @@ class Rejoining(NamedTuple):
             return text
         pieces, place = [], 0
         for cut in find_cuts(text):
-            if (_compound(cut.first, cut.second).lower() in self.listed) == (self.which == "listed"):
+            if (_join_halves(cut.first, cut.second).lower() in self.listed) == (self.which == "listed"):
                 pieces.append(text[place : cut.hyphen])
                 place = cut.second_half
         return "".join([*pieces, text[place:]])
@@ -195,21 +192,21 @@ class HyphenEvidence:
         """Decide about every cut word; None where there is none."""
         if not self._cut:
             return None
-        evidence = {pair: self._evidence(*pair) for pair in self._cut}
+        evidence = {pair: self._weigh_pair(*pair) for pair in self._cut}
         balance = sum(times * evidence[pair] for pair, times in self._cut.items())
-        joins = {pair: self._joins(pair, each, balance) for pair, each in evidence.items()}
+        joins = {pair: self._is_joined(pair, each, balance) for pair, each in evidence.items()}
         sides = [Counter({pair: n for pair, n in self._cut.items() if joins[pair] is side}) for side in (True, False)]
         which = "all" if balance >= 0 else "listed"
-        listed = frozenset(_compound(*pair) for pair, joined in joins.items() if joined is (which == "listed"))
-        examples = tuple(_compound(*side.most_common(1)[0][0]) for side in sides if side)
+        listed = frozenset(_join_halves(*pair) for pair, joined in joins.items() if joined is (which == "listed"))
+        examples = tuple(_join_halves(*side.most_common(1)[0][0]) for side in sides if side)
         return HyphenDecision(Rejoining(which, listed), sides[0].total(), sides[1].total(), examples)
 
-    def _evidence(self, first: str, second: str) -> int:
+    def _weigh_pair(self, first: str, second: str) -> int:
         """Return 1 where the collection writes two halves as one word rather than with a hyphen, -1 the other way."""
-        whole, hyphened = self._words[first + second], self._words[_compound(first, second)]
+        whole, hyphened = self._words[first + second], self._words[_join_halves(first, second)]
         return 1 if whole and whole >= hyphened else -int(hyphened > 0)
 
-    def _joins(self, pair: tuple[str, str], evidence: int, balance: int) -> bool:
+    def _is_joined(self, pair: tuple[str, str], evidence: int, balance: int) -> bool:
         if evidence:
             return evidence > 0
         return balance >= 0 and min(self._words[half] for half in pair) * _SELDOM < self._cut[pair]
@@ -249,7 +246,7 @@ def _remove_cuts(text: str) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def _compound(first: str, second: str) -> str:
+def _join_halves(first: str, second: str) -> str:
     """Return two halves with a hyphen between them."""
     return f"{first}-{second}"
 

@@ -195,16 +195,16 @@ class Encoding(NamedTuple):
     guessed: bool = False
 
 
-def recognise_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
+def recognise_pieces(pieces: Iterable[bytes], option: str) -> Encoding:
     """Return the encoding of a text without a byte-order mark, which comes in pieces that end between lines.
 
     Parameters
     ----------
-    given : str
+    option : str
         The encoding of the options; only ``utf-8``, the default, is doubted.
     """
-    if codecs.lookup(given).name != "utf-8":
-        return Encoding(given, "as given")
+    if codecs.lookup(option).name != "utf-8":
+        return Encoding(option, "as given")
     first = True
     for piece in pieces:
         if first and (wide := _name_without_mark(piece)):
@@ -213,19 +213,19 @@ def recognise_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
         try:
             piece.decode("utf-8")
         except UnicodeDecodeError:
-            return _guess_encoding(piece) or Encoding(given, "as usual")
-    return Encoding(given, "as all of it fits")
+            return _guess_encoding(piece) or Encoding(option, "as usual")
+    return Encoding(option, "as all of it fits")
 
 
-def recognise_text(raw: bytes, given: str) -> str:
-    """Return the encoding of a whole text: that of its byte-order mark, or of its zero bytes, else ``given``."""
-    return find_marked_encoding(raw, "") or _name_without_mark(raw) or given
+def recognise_text(raw: bytes, option: str) -> str:
+    """Return the encoding of a whole text: that of its byte-order mark, or of its zero bytes, else ``option``."""
+    return find_marked_encoding(raw, "") or _name_without_mark(raw) or option
 
 
-def replace_encoding(raw: bytes, given: str, otherwise: str) -> str:
-    """Return the encoding of a text that is not of the ``given`` one; ``otherwise`` where there is no evidence."""
+def replace_encoding(raw: bytes, option: str, otherwise: str) -> str:
+    """Return the encoding of a text that is not in that of ``option``; ``otherwise`` where there is no evidence."""
     few = sum(byte > 127 for byte in raw[:_SAMPLE]) < FEWEST
-    guess = None if few or codecs.lookup(given).name != "utf-8" else _guess_encoding(raw)
+    guess = None if few or codecs.lookup(option).name != "utf-8" else _guess_encoding(raw)
     return otherwise if guess is None or _list_fitting(guess.name, raw) is None else guess.name
 
 
@@ -266,10 +266,10 @@ class SharedEncoding:
             return False
         return rate_text(beyond.decode(self._name), (self._language,)).letters >= _LIKELY
 
-    def find(self, raw: bytes, given: str, otherwise: str) -> str:
+    def find(self, raw: bytes, option: str, otherwise: str) -> str:
         """Find the encoding as `replace_encoding` does; that of all texts, where this one reads well in it."""
-        mine = codecs.lookup(given).name == "utf-8" and self._fits(_find_strange_lines(raw))
-        return self._name if mine else replace_encoding(raw, given, otherwise)
+        mine = codecs.lookup(option).name == "utf-8" and self._fits(_find_strange_lines(raw))
+        return self._name if mine else replace_encoding(raw, option, otherwise)
 
 
 _SHARES = 16  # texts that share a sample at least: no long one settles it alone

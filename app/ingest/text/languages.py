@@ -165,8 +165,8 @@ def find_language_code(name: str) -> str | None:
     >>> find_language_code("German"), find_language_code("de"), find_language_code("Klingon")
     ('de', 'de', None)
     """
-    asked = name.strip().lower()
-    return next((code for code, known in NAMES.items() if asked in (code, known.lower())), None)
+    lower = name.strip().lower()
+    return next((code for code, known in NAMES.items() if lower in (code, known.lower())), None)
 
 
 def list_stop_words(code: str) -> frozenset[str]:
@@ -206,11 +206,11 @@ def recognise_languages(texts: Iterable[str]) -> Recognised:
     enough = sum(counts.total() for counts in words.values()) >= _ENOUGH or known.keys() - words.keys() != set()
     whole = by_script.total()
     return Recognised(
-        _share_counts(by_script, whole), _share_counts(known, whole), _share_counts(letters, whole), enough
+        _compute_shares(by_script, whole), _compute_shares(known, whole), _compute_shares(letters, whole), enough
     )
 
 
-def _share_counts(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, float]:
+def _compute_shares(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, float]:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return {name: n / whole for name, n in ranked}
 

@@ -13,10 +13,11 @@ import numpy as np
 from app.ingest.errors import IngestError
 from app.ingest.options import CHAPTERS, PARAGRAPHS
 from app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
+from app.ingest.text import headings
+from app.ingest.text.headings import UNWRAPPED, Heading
 from app.ingest.text.languages import RANGES
 
 LEAST = 50  # words of a passage; a shorter one is joined with the next
-UNWRAPPED = 90  # characters of a line from which it is a paragraph of its own
 _NEAR_PARAGRAPH, _NEAR_SENTENCE = 0.15, 0.5  # of the words of a passage: how far away the place to cut may be
 
 _UNSPACED = "".join(RANGES[script] for script in ("Han", "Kana", "Thai", "Lao", "Khmer", "Burmese"))
@@ -51,7 +52,7 @@ def count_words(text: str) -> int:
 
 def divide_into_paragraphs(text: str) -> list[Passage]:
     """Return the paragraphs of a text, short ones joined with those after them."""
-    return [Passage(part) for part in join_short_passages(cut_text(text, find_paragraphs(text)))]
+    return join_short_passages([Passage(part) for part in cut_text(text, find_paragraphs(text))])
 
 
 def divide_by_words(text: str, size: int) -> list[Passage]:
@@ -115,244 +116,6 @@ def cut_text(text: str, places: Sequence[int]) -> list[str]:
     return [part for part in parts if part]
 
 
-def join_short_passages(parts: Sequence[str]) -> list[str]:
-    """Return the parts, those of fewer than `LEAST` words joined with the next, and the last with the one before."""
-    joined: list[str] = []
-    held: list[str] = []
-    words = 0
-    for part in parts:
-        held.append(part)
-        words += count_words(part)
-        if words >= LEAST:
-            joined.append("\n\n".join(held))
-            held, words = [], 0
-    if held and joined:
-        joined[-1] = "\n\n".join([joined[-1], *held])
-    elif held:
-        joined.append("\n\n".join(held))
-    return joined
-
-
-_LONGEST = 120  # characters of a heading
-_LONGEST_TITLE = 70  # characters of the line below "CHAPTER I." that is its title
-_ENDS = (".", "!", "?", "…", '"', "”", "’", "»", ":", "。", "！", "？", "」", "*", "_")
-
-_CHAPTER = (
-    "chapter|chap\\.?|stave|canto|kapitel|chapitre|chap[ií]tre|cap[ií]tulo|cap[ií]tol|capitolo|hoofdstuk|kapitola|kapittel|"
-    "rozdzia[łl]|fejezet|b[öo]l[üu]m|luku|chương|глава|розділ|κεφ[άα]λαιο|פרק|الفصل"
-)
-_PART = (
-    "book|part|volume|act|scene|letter|section|buch|teil|band|akt|szene|brief|abschnitt|livre|partie|tome|acte|sc[èe]ne|"
-    "lettre|libro|parte|tomo|acto|escena|carta|atto|scena|lettera|boek|deel|часть|книга|том|część|księga|kniha|část"
-)
-_ALONE = (
-    "prologue|epilogue|preface|foreword|introduction|conclusion|afterword|prolog|epilog|vorwort|nachwort|einleitung|"
-    "pr[ée]face|postface|avant-propos|pr[óo]logo|ep[íi]logo|prefacio|prefazione|пролог|эпилог|предисловие"
-)
-_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred first second third fourth "
-    "fifth sixth seventh eighth ninth tenth eleventh twelfth last erster erste erstes zweiter zweite zweites "
-    "dritter dritte drittes vierter vierte viertes fünfter fünfte fünftes premier première deuxième second seconde "
-    "troisième quatrième cinquième primero primera primer segundo segunda tercero tercera tercer cuarto cuarta "
-    "quinto quinta primo prima secondo seconda terzo terza первая вторая третья четвертая четвёртая пятая первый "
-    "второй третий"
-)
-_NUMBER_WORDS = frozenset(_WORDS.split())
-_NUMBER = r"[^\W_]+(?:-[^\W\d_]+)?"
-_REST = r"(?:\s*([.:)\]—–-]+)\s*(.*)|\s+(.*))?"  # a mark and a title, or a title alone
-_KEYED = re.compile(rf"({_CHAPTER}|{_PART})\s+({_NUMBER}){_REST}", re.IGNORECASE)
-_NUMBER_FIRST = re.compile(rf"({_NUMBER})[.:)]?\s+({_CHAPTER}|{_PART}){_REST}", re.IGNORECASE)
-_WORDED = re.compile(rf"(?:({_CHAPTER})\s+\S+(?:\s\S+){{0,2}}|\S+\s+({_CHAPTER})\.?)", re.IGNORECASE)
-_ASIAN = re.compile("(第|제)\\s*([0-9０-９一二三四五六七八九十百千零〇两兩]+)\\s*[章回節节卷部篇話话장부편화].{0,40}")
-_STANDING = re.compile(rf"({_ALONE})(?:\.|:.{{0,60}})?", re.IGNORECASE)
-_NUMERAL = re.compile(r"([IVXLC]{1,8}|\d{1,3})([.):]?)(?:\s+(\S.*))?")
-_ROMAN = re.compile(r"(?=.)(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE)
-_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
-_MARKDOWN = re.compile(r"(#{1,6})\s+\S")
-_UNDERLINE = re.compile(r"(={3,}|-{3,})\s*")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_AROUND = "[]()—–-· "  # what may stand around a numeral
-_DRESS = " \t#*_=~\u3000\f"  # what may stand around a heading
-
-
-class Heading(NamedTuple):
-    """A heading in a text.
-
-    Attributes
-    ----------
-    line : int
-        Number of its line, from 0.
-    text : str
-    key : str
-        What it is called in a table of contents, too: ``chapter 3``.
-    level : int
-        Of Markdown, how many marks it has; 0 of others.
-    """
-
-    line: int
-    text: str
-    key: str
-    level: int = 0
-
-
-def find_keyed_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings that a word makes one, such as ``Chapter``; prefaces and the like only among those."""
-    found: list[Heading] = []
-    numbered = False
-    for place, text in _list_short_lines(lines):
-        key, strict = _find_key(text)
-        if not key:
-            continue
-        after_heading = bool(found) and not any(line.strip() for line in lines[found[-1].line + 1 : place])
-        if not (after_heading or _ends_before(lines, place)) or (strict and not _begins_after(lines, place)):
-            continue
-        numbered = numbered or not _STANDING.fullmatch(text)
-        found.append(Heading(place, _add_title(lines, place, text), key))
-    return found if numbered else []
-
-
-def find_numbered_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return lines that are numerals and count on: I, II, III; they may begin with I again.
-
-    Either all have a title after the numeral, or none has, as the parts of a story below one that has.
-    """
-    titled, bare = _Counting(), _Counting()
-    for place, text in _list_short_lines(lines):
-        match = _NUMERAL.fullmatch(text.strip(_AROUND))
-        if match is None or (match[3] and not match[2]) or not _ends_before(lines, place):
-            continue
-        value = int(match[1]) if match[1].isdigit() else read_roman_number(match[1])
-        if match[3] is None:
-            bare.add(value, Heading(place, _add_title(lines, place, text), str(value)))
-        elif _begins_after(lines, place):
-            titled.add(value, Heading(place, text, f"{value} {match[3].casefold()}"))
-    return max(titled.found(), bare.found(), key=len)
-
-
-class _Counting:
-    """Headings whose numbers count on."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._found: list[Heading] = []
-
-    def add(self, value: int, heading: Heading) -> None:
-        """Take a heading that is the next, or the first of another count."""
-        if value not in (1, self._last + 1) or not value:
-            return
-        if value == self._last:  # one that counts no further
-            self._found.pop()
-        self._found.append(heading)
-        self._last = value
-
-    def found(self) -> list[Heading]:
-        """Return the headings of counts of two or more."""
-        return self._found[:-1] if self._last == 1 else self._found
-
-
-def find_bare_numbers(found: Sequence[Heading]) -> bool:
-    """Return whether headings are nothing but numbers in digits, as those of pages are."""
-    return all(heading.text.strip(".):").isdigit() for heading in found)
-
-
-def find_markdown_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings of Markdown of the highest level that has two or more, and those above them."""
-    found: list[Heading] = []
-    code = False
-    for place, line in enumerate(lines):
-        if _FENCE.match(line):
-            code = not code
-        if code:
-            continue
-        above = lines[place - 1].strip() if place else ""
-        if match := _MARKDOWN.match(line):
-            found.append(Heading(place, line.strip(" #\t"), line.casefold(), len(match[1])))
-        elif above and len(above) <= _LONGEST and _UNDERLINE.fullmatch(line) and _is_blank(lines, place - 2):
-            found.append(Heading(place - 1, above, above.casefold(), 1 if line.startswith("=") else 2))
-    levels = [heading.level for heading in found]
-    level = next((level for level in range(1, 7) if levels.count(level) > 1), 0)
-    return [heading for heading in found if heading.level <= level]
-
-
-def read_roman_number(text: str) -> int:
-    """Return the number that a Roman numeral writes, 0 where it is none.
-
-    >>> read_roman_number("XIV"), read_roman_number("IIII"), read_roman_number("mix")
-    (14, 0, 0)
-    """
-    if not _ROMAN.fullmatch(text):
-        return 0
-    values = [_VALUES[letter] for letter in text.lower()]
-    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
-
-
-def _list_short_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Give number and text of every line that is short enough, without what stands around it."""
-    for place, line in enumerate(lines):
-        if len(line) <= _LONGEST and (text := line.strip(_DRESS)) and not text[0].islower():
-            yield place, text
-
-
-def _find_key(text: str) -> tuple[str, bool]:
-    """Return what a line is called as a heading, empty where it is none, and whether a blank line must follow it."""
-    for pattern, turned in ((_KEYED, False), (_NUMBER_FIRST, True)):
-        if match := pattern.fullmatch(text):
-            word, number, mark, _, bare = match.groups()
-            word, number = (number, word) if turned else (word, number)
-            if _is_number(number) and (mark or not bare or not bare[0].islower()):
-                return f"{word} {number}".casefold(), False
-    if match := _ASIAN.fullmatch(text):
-        return f"{match[1]}{match[2]}", False
-    if _STANDING.fullmatch(text):
-        return text.casefold(), True
-    if _WORDED.fullmatch(text) and (text.isupper() or text.istitle() or not text[-1].isalpha() or len(text) < 30):
-        return text.casefold(), True
-    return "", False
-
-
-def _is_number(text: str) -> bool:
-    words = text.casefold().split("-")
-    return (text.isdecimal() and len(text) <= 4) or read_roman_number(text) > 0 or _NUMBER_WORDS.issuperset(words)
-
-
-def _ends_before(lines: Sequence[str], place: int) -> bool:
-    """Return whether a paragraph ends before a line."""
-    if _is_blank(lines, place - 1):
-        return True
-    before = lines[place - 1].rstrip()
-    return len(before) > UNWRAPPED or before.endswith(_ENDS) or "\f" in lines[place]
-
-
-def _begins_after(lines: Sequence[str], place: int) -> bool:
-    """Return whether a paragraph begins below a line."""
-    return _is_blank(lines, place + 1) or len(lines[place + 1].rstrip()) > UNWRAPPED
-
-
-def _is_blank(lines: Sequence[str], place: int) -> bool:
-    return not 0 <= place < len(lines) or not lines[place].strip()
-
-
-def _add_title(lines: Sequence[str], place: int, text: str) -> str:
-    """Return a heading with the line below it where that is its title."""
-    if len(text.split()) > 3:
-        return text
-    below = place + 1
-    while below < min(place + 3, len(lines)) and not lines[below].strip():
-        below += 1
-    title = lines[below].strip(_DRESS) if below < len(lines) else ""
-    fits = 0 < len(title) <= _LONGEST_TITLE and not title.endswith((".", ",", ";", "!", "”", '"'))
-    if (
-        not fits
-        or not _is_blank(lines, below + 1)
-        or _find_key(title)[0]
-        or title[0].islower()
-        or _NUMERAL.fullmatch(title)
-    ):
-        return text
-    return f"{text} {title}" if text[-1] in ".:" else f"{text}: {title}"
-
-
 _PAGE = 600  # words of a page at most: numbers in digits that divide a text more finely are those of its pages
 _CONTENTS = 3  # headings one below the other that are a table of contents, where they come again
 _ALIKE = 0.8  # share of a table of contents that comes again in its order
@@ -376,10 +139,10 @@ def divide_into_chapters(text: str) -> list[Passage]:
     found = choose_headings(lines)
     if not found:
         pages = cut_text(text, [place for place, letter in enumerate(text) if letter == "\f"]) if "\f" in text else []
-        return _join_sections([Passage(part) for part in pages]) if len(pages) > 1 else [Passage(text.strip())]
+        return join_short_passages([Passage(part) for part in pages]) if len(pages) > 1 else [Passage(text.strip())]
     front = "\n".join(lines[: found[0].heading.line]).strip()
     passages = [Passage(section.text, section.heading.text) for section in found]
-    return _join_sections([Passage(front), *passages] if front else passages)
+    return join_short_passages([Passage(front), *passages] if front else passages)
 
 
 def has_chapters(text: str) -> bool:
@@ -389,20 +152,20 @@ def has_chapters(text: str) -> bool:
 
 def choose_headings(lines: Sequence[str]) -> list[_Section]:
     """Return the sections below the headings that divide a text into chapters; none where fewer than two do."""
-    keyed = _list_sections(lines, find_keyed_headings(lines))
-    numbered = _list_sections(lines, _find_chapters(lines, find_numbered_headings(lines)))
+    keyed = _list_sections(lines, headings.find_keyed_headings(lines))
+    numbered = _list_sections(lines, _find_chapters(lines, headings.find_numbered_headings(lines)))
     if len(keyed) > 1:
         if len(numbered) > _MANY * len(keyed):
             both = {section.heading.line: section.heading for section in (*numbered, *keyed)}
             return _list_sections(lines, [both[line] for line in sorted(both)])
         return keyed
-    of_markdown = _list_sections(lines, find_markdown_headings(lines))
+    of_markdown = _list_sections(lines, headings.find_markdown_headings(lines))
     return next((found for found in (of_markdown, numbered) if len(found) > 1), [])
 
 
 def _find_chapters(lines: Sequence[str], found: list[Heading]) -> list[Heading]:
     """Return the headings but those that number pages."""
-    if not found or not find_bare_numbers(found):
+    if not found or not headings.find_bare_numbers(found):
         return found
     return found if median(section.words for section in _cut_sections(lines, found)) >= _PAGE else []
 
@@ -451,8 +214,8 @@ def _come_again(keys: Sequence[str], begin: int, end: int) -> bool:
     return 2 * sum(key in later for key in keys[begin:end]) > end - begin
 
 
-def _join_sections(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages, those of few words joined with the next, and the last with the one before."""
+def join_short_passages(passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages, those of fewer than `LEAST` words joined with the next, and the last with the one before."""
     joined: list[Passage] = []
     held: list[Passage] = []
     for passage in passages:
@@ -466,8 +229,8 @@ def _join_sections(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def _join_together(held: Sequence[Passage]) -> Passage:
-    headings_of = [passage.heading for passage in held if passage.heading]
-    return Passage("\n\n".join(passage.text for passage in held), " / ".join(headings_of))
+    titles = [passage.heading for passage in held if passage.heading]
+    return Passage("\n\n".join(passage.text for passage in held), " / ".join(titles))
 
 
 USUAL = 500  # words of a passage that are proposed
@@ -519,7 +282,7 @@ class Division:
         self._prepared = prepared
         self._divide = _make_divider(how)
 
-    def applied(self, source: TextSource) -> TextSource:
+    def divide_source(self, source: TextSource) -> TextSource:
         """Return the source whose documents are passages."""
         return replace(source, documents=lambda: self._passages(source))
 
@@ -557,15 +320,16 @@ class Division:
             raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
         number, of = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
         source.understood["split"] = f"{self.how}: {of} in {number:,} passages"
-        said = []
+        notes = []
         if licences:
             books = "1 book" if licences == 1 else f"{licences:,} books"
-            said.append(f"the licence of Project Gutenberg is left out of {books}")
+            notes.append(f"the licence of Project Gutenberg is left out of {books}")
         if self.how == CHAPTERS and whole:
             have = "1 document has" if len(whole) == 1 else f"{len(whole):,} documents have"
             named = ", ".join(map(repr, whole[:_NAMED])) + (" …" if len(whole) > _NAMED else "")
-            said.append(f"{have} no headings of chapters and {'is' if len(whole) == 1 else 'are'} kept whole ({named})")
-        source.notes.extend(note for note in said if note not in source.notes)
+            are = "is" if len(whole) == 1 else "are"
+            notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")
+        source.notes.extend(note for note in notes if note not in source.notes)
 
 
 def _make_divider(how: str) -> Callable[[str], list[Passage]]:
@@ -629,12 +393,12 @@ class LongTexts:
             return 0
         return int(median([0] * (self.documents - len(self._words)) + list(self._words)))
 
-    def proposal(self) -> str:
+    def propose_split(self) -> str:
         """Return how the documents could be divided, empty where they are short."""
         if not self.usual:
             return ""
         return CHAPTERS if 2 * self._divided > self._looked else f"{USUAL} words"
 
-    def chaptered(self) -> tuple[int, int]:
+    def count_chaptered(self) -> tuple[int, int]:
         """Return in how many texts chapters were found, and in how many they were looked for."""
         return self._divided, self._looked

@@ -52,12 +52,12 @@ class Pairs:
         found = [
             (n, pair)
             for pair, n in self.pairs.items()
-            if n >= least_count and pair[0] != pair[1] and self._npmi(pair, n, whole) >= least_npmi
+            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, whole) >= least_npmi
         ]
         ranked = sorted(found, key=lambda each: (-each[0], each[1]))[:MOST_PHRASES]
         return tuple(JOINT.join(pair) for _, pair in ranked)
 
-    def _npmi(self, pair: Pair, n: int, whole: int) -> float:
+    def _compute_npmi(self, pair: Pair, n: int, whole: int) -> float:
         if n == whole:
             return 1.0
         together = math.log(n / whole)
@@ -140,7 +140,8 @@ class Wording:
     def stops(self) -> frozenset[str]:
         """Every stop word, in the pieces in which it is found in a text."""
         listed = frozenset(self.stop_list).union(*map(languages.list_stop_words, self.stop_words))
-        return frozenset(piece for word in listed for piece in self._expression.findall(self.spaced(clean_text(word))))
+        texts = (self.space_text(clean_text(word)) for word in listed)
+        return frozenset(piece for text in texts for piece in self.find_words(text))
 
     @cached_property
     def _expression(self) -> re.Pattern[str]:
@@ -169,7 +170,7 @@ class Wording:
         """Return whether the text is read as a page in HTML."""
         return self.html == "yes" or (self.html == "auto" and markup.is_page(text))
 
-    def prepared(self, text: str) -> str:
+    def prepare_text(self, text: str) -> str:
         """Return a text without mail headers and quotes, tags and scripts, and hyphens of lines."""
         if self.strip_mail:
             text = strip_mail_lines(text)
@@ -177,12 +178,12 @@ class Wording:
             text = markup.read_page(text)[1]
         return self._rejoining.apply(text)
 
-    def prepared_document(self, document: TextDocument) -> TextDocument:
-        """Return a document with its text :meth:`prepared`."""
-        text = self.prepared(document.text)
+    def prepare_document(self, document: TextDocument) -> TextDocument:
+        """Return a document with its text as :meth:`prepare_text` returns it."""
+        text = self.prepare_text(document.text)
         return document if text is document.text else document._replace(text=text)
 
-    def spaced(self, text: str) -> str:
+    def space_text(self, text: str) -> str:
         """Return a clean text with blanks between the words of languages that have none."""
         try:
             return languages.space_words(text, self.segmented)
@@ -192,24 +193,24 @@ class Wording:
 
     def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
         """Return the words of a clean text, in order, without stop words, which are counted in ``left_out``."""
-        text = self.spaced(text)
+        text = self.space_text(text)
         if self.phrases:
             return [word for run in self.runs(text, left_out) for word, _ in join_phrases(run, self._phrases)]
         if self.lemma is None:
-            stops, words = self.stops, self.found(text)
+            stops, words = self.stops, self.find_words(text)
             if left_out is not None:
                 left_out.update(word for word in words if word in stops)
             return [word for word in words if word not in stops]
-        pairs = list(map(self.counted_as, self.found(text)))
+        pairs = list(map(self.find_form, self.find_words(text)))
         if left_out is not None:
             left_out.update(form for form, stopped in pairs if stopped)
         return [form for form, stopped in pairs if not stopped]
 
-    def found(self, text: str) -> list[str]:
-        """Return what the pattern finds in a text that is clean and :meth:`spaced`."""
+    def find_words(self, text: str) -> list[str]:
+        """Return what the pattern finds in a text that is clean and :meth:`space_text`."""
         return self._expression.findall(text)
 
-    def counted_as(self, word: str) -> tuple[str, bool]:
+    def find_form(self, word: str) -> tuple[str, bool]:
         """Return the dictionary form of a word, where such forms are counted, and whether it is a stop word."""
         if self.lemma is None:
             return word, word in self.stops
@@ -223,7 +224,7 @@ class Wording:
         """
         for begin, end in find_sentences(text):
             run: list[str] = []
-            for form, stopped in map(self.counted_as, self.found(text[begin:end])):
+            for form, stopped in map(self.find_form, self.find_words(text[begin:end])):
                 if not stopped:
                     run.append(form)
                     continue
@@ -236,16 +237,15 @@ class Wording:
                 yield run
 
     def words(self, text: str) -> Iterator[Word]:
-        """Yield every word of a text that is clean and :meth:`spaced`, stop words among them, with its place."""
+        """Yield every word of a text that is clean and :meth:`space_text`, stop words among them, with its place."""
         if not self.phrases:
             yield from self._within(text, 0)
             return
         for begin, end in find_sentences(text):
             for stopped, run in groupby(self._within(text[begin:end], begin), key=lambda word: word.stopped):
                 found, place = list(run), 0
-                for word, size in join_phrases(
-                    [each.word for each in found], frozenset() if stopped else self._phrases
-                ):
+                phrases = frozenset() if stopped else self._phrases
+                for word, size in join_phrases([each.word for each in found], phrases):
                     yield Word(word, found[place].begin, found[place + size - 1].end, stopped)
                     place += size
 
@@ -253,17 +253,17 @@ class Wording:
         """Yield the words of a part of a text, which begins at ``begin``."""
         group = 1 if self._expression.groups == 1 else 0
         for match in self._expression.finditer(text):
-            form, stopped = self.counted_as(match[group])
+            form, stopped = self.find_form(match[group])
             yield Word(form, begin + match.start(group), begin + match.end(group), stopped)
 
     def record(self) -> dict[str, Any]:
         """Return what is not as usual, to be kept with the corpus."""
-        usual = _usual_wording()
+        usual = _make_usual_wording()
         found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
-def _usual_wording() -> dict[str, Any]:
+def _make_usual_wording() -> dict[str, Any]:
     plain = Wording(pattern=make_word_pattern())
     return {field.name: getattr(plain, field.name) for field in fields(plain)}
 
@@ -283,11 +283,13 @@ def load_wording(record: Mapping[str, Any]) -> Wording:
     DamagedRow
         When it is none.
     """
-    usual = _usual_wording()
-    given = {name: record.get(name, value) for name, value in usual.items()}
-    if strange := [name for name, value in given.items() if not _is_alike(value, usual[name])]:
+    usual = _make_usual_wording()
+    merged = {name: record.get(name, value) for name, value in usual.items()}
+    if strange := [name for name, value in merged.items() if not _is_alike(value, usual[name])]:
         raise DamagedRow(
             f"the corpus does not say how its texts are cut into words: {strange[0]} in its row is damaged"
         )
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in merged.items()
+    }
     return Wording(**values)

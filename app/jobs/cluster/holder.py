@@ -1,4 +1,4 @@
-"""What lives with a part of the documents: their counts and local variables, resident between steps."""
+"""Documents held by a worker: their counts and local variables, which stay there between steps."""
 
 import itertools
 import time
@@ -39,7 +39,7 @@ def open_patiently(store: str) -> Database:
 
 
 class RunSetup(NamedTuple):
-    """What a part of a run must know: the model, its settings as JSON, the corpus, and where that is kept."""
+    """Description of a run for its workers: the model, its settings as JSON, the corpus, and the store with it."""
 
     model: str
     settings: dict[str, Any]
@@ -82,7 +82,7 @@ class LocalShare(NamedTuple):
 
     @property
     def numbers(self) -> int:
-        """How many numbers they are."""
+        """The number of values in all of them."""
         each = (n * int(np.prod(array.shape[1:])) for n, array in zip(self.rows, self.blank, strict=True))
         return sum(each)
 
@@ -92,8 +92,8 @@ class DocumentHolder:
 
     Parameters
     ----------
-    setup : Setup
-    part : Part
+    setup : RunSetup
+    part : HeldPart
     threads : int
         Of its kernel; results do not depend on them.
     """
@@ -111,7 +111,7 @@ class DocumentHolder:
 
     @cached_property
     def _counts(self) -> Counts:
-        """The counts of all its documents."""
+        """The counts of all documents."""
         numbers = np.concatenate(self._part.pieces)
         db = open_patiently(self._setup.store)
         try:
@@ -121,20 +121,20 @@ class DocumentHolder:
 
     @cached_property
     def _docs(self) -> list[Batch]:
-        """Its documents, a piece each: views."""
+        """The documents of each piece, as views of the counts."""
         ends = np.cumsum([0, *map(len, self._part.pieces)]).tolist()
         pieces = zip(itertools.pairwise(ends), self._part.pieces, strict=True)
         return [self._counts.rows(begin, end).batch(numbers) for (begin, end), numbers in pieces]
 
     def begin(self) -> None:
-        """Hold the documents, of which nothing is known yet: mini-batches come first."""
+        """Hold the documents without local variables: mini-batches come first."""
         self._local = [None] * len(self._docs)
 
     def prepare(self, state: Any) -> LocalShare | None:
         """Begin with the local variables that the model gives documents before they are first swept."""
         kernel = self._kernel
         self._local = [kernel.local(kernel.prepare(self._setup.seed, state, docs)) for docs in self._docs]
-        return self.share(state)
+        return self.describe_local(state)
 
     def load(self, state: Any, minibatch: int, wanted: Mapping[str, slice], by_token: set[str]) -> None:
         """Begin with the local variables of a checkpoint.
@@ -165,16 +165,16 @@ class DocumentHolder:
                 arrays[name.removeprefix("state.")] = array[edges[piece] : edges[piece + 1]]
             self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
 
-    def share(self, state: Any) -> LocalShare | None:
-        """Return what its local variables are under the topics of a state; None where there are none yet."""
-        local = self._settled(state)
+    def describe_local(self, state: Any) -> LocalShare | None:
+        """Return the shapes of the local variables under the topics of a state; None where there are none yet."""
+        local = self._settle_local(state)
         if local[0] is None:
             return None
         blank = type(local[0])(*(array[:0] for array in local[0]))
         return LocalShare(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
 
-    def rows(self, field: int, begin: int, end: int) -> Array:
-        """Rows of one of its local variables; those of all pieces are counted in one."""
+    def read_rows(self, field: int, begin: int, end: int) -> Array:
+        """Return rows of a local variable, counted through all pieces."""
         if self._local is None or self._waiting:
             raise WorkerLostError("a worker was lost, and its documents began from the start")
         found, first = [], 0
@@ -183,15 +183,15 @@ class DocumentHolder:
             first += len(local[field])
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def take(self, places: Array) -> Counts:
+    def read_counts(self, places: Array) -> Counts:
         """Return the counts of some of its documents, for a mini-batch."""
         return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
     def gather(self, state: Any) -> list[BlockSum]:
-        """Sweep all documents under the topics of a state: their statistics, added as far as they are neighbours."""
+        """Sweep all documents under the topics of a state; return their statistics, sums of neighbouring pieces."""
         sums, kept = BlockSums(), []
         with self._pace.sweep(self._docs):
-            held = zip(self._docs, self._settled(state), strict=True)
+            held = zip(self._docs, self._settle_local(state), strict=True)
             for number, (docs, local) in enumerate(held, self._part.first):
                 statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
                 sums.add(BlockSum(number, 1, statistics))
@@ -201,31 +201,31 @@ class DocumentHolder:
         return sums.parts
 
     def visit(self, state: Any, pieces: list[Batch], first: int) -> list[BlockSum]:
-        """Sweep documents of a mini-batch, of which nothing stays: the statistics of its pieces from ``first`` on."""
+        """Sweep pieces of a mini-batch, from number ``first`` on; return their statistics and keep nothing."""
         sums, kernel = BlockSums(), self._kernel
         with self._pace.sweep(pieces):
             for number, docs in enumerate(pieces, first):
                 sums.add(BlockSum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
         return sums.parts
 
-    def about(self) -> WorkerReport:
-        """How many documents it holds, how fast it swept since it was last asked, and what memory it takes."""
+    def make_report(self) -> WorkerReport:
+        """Return the number of documents held, the sweeps since the last report, and the memory of the process."""
         import psutil
 
         memory = int(psutil.Process().memory_info().rss)
-        return self._pace.about(sum(map(len, self._part.pieces)), memory)
+        return self._pace.make_report(sum(map(len, self._part.pieces)), memory)
 
-    def _settled(self, state: Any) -> list[Any]:
+    def _settle_local(self, state: Any) -> list[Any]:
         """Return the local variables of every piece, under the topics of a state.
 
         Raises
         ------
         WorkerLostError
-            When none were put here: Dask has made this one in place of one that is gone.
+            When there are none: Dask has made this holder in place of one that was lost.
         """
         if self._local is None:
             raise WorkerLostError("a worker was lost, and its documents began from the start")
-        if self._waiting:  # what is left to do once the topics have moved, done when these come
+        if self._waiting:  # the second half of a step, which needs the topics as it has moved them
             settle, seed = self._kernel.settle, self._setup.seed
             self._local = [
                 settle(seed, state, docs, local) for docs, local in zip(self._docs, self._local, strict=True)

@@ -1,4 +1,4 @@
-"""Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
+"""The place where documents are swept: ``local:2``, or the address of a Dask scheduler."""
 
 import functools
 import gc
@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+
 
 
 def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
-    """Return what the scheduler knows of every worker that it has heard of lately, by its address.
+    """Return the facts of the scheduler about every worker with a recent heartbeat, by address.
 
     Raises
     ------
@@ -43,23 +43,23 @@ def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
         When the scheduler does not answer.
     """
     found = _read_workers(client)
-    newest = max((about["last_seen"] for about in found.values()), default=0.0)
-    return {address: about for address, about in found.items() if newest - about["last_seen"] <= QUIET_SECONDS}
+    newest = max((facts["last_seen"] for facts in found.values()), default=0.0)
+    return {address: facts for address, facts in found.items() if newest - facts["last_seen"] <= QUIET_SECONDS}
 
 
 class WorkerPresence:
-    """Looks for the workers that a run has given documents to.
+    """A watch over the workers that hold documents of a run.
 
-    Dask itself notices a process that ends; one that hangs, or whose network is gone, it would wait for for minutes.
+    Dask itself notices a process that ends, but would wait minutes for one that hangs or whose network is gone.
     """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
-        self._folders: dict[str, str] = {}  # of each process, which a new process at the same address has not
-        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when we saw that it was another
+        self._folders: dict[str, str] = {}  # of each process; a new process at the same address has another
+        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when it was read first
 
     def begin(self) -> dict[str, dict[str, Any]]:
-        """Return the workers there are, which are looked for from now on.
+        """Return the workers that there are, which are watched from now on.
 
         Raises
         ------
@@ -72,11 +72,11 @@ class WorkerPresence:
             raise WorkerLostError(f"the scheduler was lost ({error})") from error
         if not found:
             raise WorkerLostError("all workers were lost")
-        self._folders = {address: about["local_directory"] for address, about in found.items()}
+        self._folders = {address: facts["local_directory"] for address, facts in found.items()}
         return found
 
     def check(self, worker: str) -> None:
-        """Look for a worker that has not answered yet.
+        """Check that a worker that has not answered yet is still alive.
 
         Raises
         ------
@@ -85,22 +85,22 @@ class WorkerPresence:
         """
         last, since = self._heard.get(worker, (-1.0, time.monotonic()))
         try:
-            about = _read_workers(self._client).get(worker)
+            facts = _read_workers(self._client).get(worker)
         except OSError:  # nothing is heard of it then
-            about, said = {"last_seen": last}, "the scheduler"
+            facts, name = {"last_seen": last}, "the scheduler"
         else:
-            said = f"the worker {worker}"
-            if about is None or about["local_directory"] != self._folders.get(worker, about["local_directory"]):
+            name = f"the worker {worker}"
+            if facts is None or facts["local_directory"] != self._folders.get(worker, facts["local_directory"]):
                 raise WorkerLostError(f"the worker {worker} was lost")
-        if about["last_seen"] != last:
+        if facts["last_seen"] != last:
             since = time.monotonic()
         elif time.monotonic() - since > SILENCE_SECONDS:
-            raise WorkerLostError(f"{said} has been silent for {SILENCE_SECONDS:.0f} s")
-        self._heard[worker] = about["last_seen"], since
+            raise WorkerLostError(f"{name} has been silent for {SILENCE_SECONDS:.0f} s")
+        self._heard[worker] = facts["last_seen"], since
 
 
 class RemoteActor:
-    """An actor, whose methods say in the same words as everything else here that its worker has gone."""
+    """An actor whose methods raise WorkerLostError, as everything else here, when its worker is gone."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -123,7 +123,7 @@ class PlaceError(ValueError):
 
 
 class WorkPlace(NamedTuple):
-    """Where documents are swept: ``processes`` on this machine, or the scheduler at ``address``."""
+    """A place that sweeps documents: ``processes`` on this machine, or the scheduler at ``address``."""
 
     processes: int = 0
     address: str = ""
@@ -146,12 +146,12 @@ def parse_place(text: str) -> WorkPlace:
 
 
 def is_dask_installed() -> bool:
-    """Whether Dask is there; it is not imported."""
+    """Return whether Dask is installed, without importing it."""
     return find_spec("distributed") is not None
 
 
 def check_place_name(text: str) -> WorkPlace:
-    """Return the place with a name, where there is Dask to reach it.
+    """Return the place with a name, after checking that Dask is installed.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def check_place_name(text: str) -> WorkPlace:
 def check_place(text: str, store: str, *, whole: bool = False) -> None:
     """Refuse, before anything is begun, a place that cannot serve a run of this store.
 
-    Of runs that processes of this machine train ``whole`` nothing is spread, so they need no Dask.
+    Runs that processes of this machine train ``whole`` need no Dask, because their documents are not spread.
 
     Raises
     ------
@@ -184,25 +184,18 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
 
 
 def connect_client(
-    text: str,
-    *,
-    threads: int = 1,
-    patience: int = 60,
-    of: Callable[[], dict[str, str]] | None = None,
-    silent: bool = False,
+    text: str, *, patience: int = 60, of: Callable[[], dict[str, str]] | None = None, silent: bool = False
 ) -> "Client":
     """Return a client of the place, once its workers are there.
 
     Parameters
     ----------
     text : str
-        As `parse` reads it.
-    threads : int
-        Of each process of this machine.
+        As `parse_place` reads it.
     patience : int
         Seconds that a scheduler and its workers have to answer.
     of : callable
-        Gives the versions that must be the same everywhere; by default `versions`.
+        Returns the versions that must be the same everywhere; by default `list_versions`.
     silent : bool
         Whether a person uses the terminal, where processes of this machine are to print nothing.
 
@@ -217,10 +210,10 @@ def connect_client(
     except ModuleNotFoundError:
         raise PlaceError(DASK_MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
-    gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
+    gc.collect()  # collected while Dask begins another, a client that met nobody would wait for a lock held there
     try:
         if place.processes:
-            client = _start_local(place.processes, threads, silent=silent)
+            client = _start_local(place.processes, silent=silent)
         else:
             client = run_bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
@@ -237,7 +230,7 @@ def connect_client(
     return client
 
 
-def _start_local(processes: int, threads: int, *, silent: bool) -> "Client":
+def _start_local(processes: int, *, silent: bool) -> "Client":
     """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
     from distributed import Client, LocalCluster
 
@@ -246,7 +239,7 @@ def _start_local(processes: int, threads: int, *, silent: bool) -> "Client":
     with ExitStack() as undo:
         undo.callback(process.remove_folder, folder)
         cluster = LocalCluster(
-            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            n_workers=processes, threads_per_worker=1, processes=True, host="127.0.0.1",
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
             preload=["app.jobs.cluster.workers"] if silent else [],
             local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
@@ -269,12 +262,12 @@ def close_client(client: "Client") -> None:
 
 
 def run_bounded(work: Callable[[], Result], seconds: float) -> Result:
-    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts and says nothing.
+    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts but never answers.
 
     Raises
     ------
     TimeoutError
-        When it takes longer than so many seconds; the thread is left to itself then.
+        When it takes longer than so many seconds; its thread then runs on alone.
     """
     done: Future[Result] = Future()
 
@@ -303,7 +296,7 @@ def _give_advice(text: str) -> str:
 
 
 def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
-    """Every worker computes with the sources and the libraries that we have, or its results could differ from ours."""
+    """Refuse workers with other sources or libraries than ours, whose results could differ."""
     own = of()
     for worker, theirs in _collect_versions(client, of, patience).items():
         if isinstance(theirs, Exception):
@@ -316,7 +309,7 @@ def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]
 
 
 def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
-    """Return what every worker has, or the error it met; those that went, or hang, are left out.
+    """Return the versions of every worker, or the error it met; workers that are gone or hang are left out.
 
     Raises
     ------
@@ -326,8 +319,8 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with suppress(OSError):  # a worker left meanwhile, or hangs and is known to hang the next time
-            asked = list(list_workers(client))
-            found = client.run(of, workers=asked, on_error="return", callback_timeout=patience / 3)
+            present = list(list_workers(client))
+            found = client.run(of, workers=present, on_error="return", callback_timeout=patience / 3)
             answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
             if answers:
                 return answers
@@ -336,7 +329,7 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 
 def list_versions() -> dict[str, str]:
-    """Return what must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
+    """Return the versions that decide the bits of results: the engine's sources, numpy and numba."""
     from engine.jit import engine_digest
 
     return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-PATIENCE = 5.0  # seconds of waiting for a result, after which workers are looked for
+PATIENCE = 5.0  # seconds of waiting for a result, after which the workers are counted
 NOBODY = 60.0  # seconds without any worker, after which the import is given up
-_AHEAD = 3  # batches on their way for each thread of the workers,
-_LOOK = 16  # who are counted again after so many: some may have come
+_AHEAD = 3  # batches on their way for each thread of the workers
+_LOOK = 16  # batches after which the threads are counted again, as workers may have joined
 _LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 
 
 class WorkerMap:
-    """Applies functions in the processes of a place, as :class:`app.ingest.source.Map`; they are joined at first use.
+    """A :class:`app.ingest.source.Map` in the processes of a place, which are connected at first use.
 
     The caller closes them.
 
@@ -78,7 +78,7 @@ class WorkerMap:
 
 @contextmanager
 def open_map(on: str) -> Iterator[Map]:
-    """Return what does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
+    """Yield a map over the workers of a place, left at the end; in this process where ``on`` is empty."""
     if not on:
         yield map
         return
@@ -89,7 +89,7 @@ def open_map(on: str) -> Iterator[Map]:
 def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
     """Return the function of every item, computed by the workers.
 
-    What goes wrong with an item is raised in its turn, also where a later item cannot be made.
+    The error of an item is raised in its turn, also when the items themselves fail.
     """
     from distributed.protocol.pickle import dumps
 
@@ -110,7 +110,7 @@ def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A
 
 
 def _apply_packed(function: bytes, item: bytes) -> bytes:
-    """Return what a worker does; all three come as bytes, which Dask passes on without looking into them."""
+    """Apply a function in a worker; function, item and result are bytes, which Dask passes on without unpacking."""
     from distributed.protocol.pickle import dumps, loads
 
     return dumps(_load_function(function)(loads(item)))
@@ -118,7 +118,7 @@ def _apply_packed(function: bytes, item: bytes) -> bytes:
 
 @lru_cache(maxsize=4)
 def _load_function(function: bytes) -> Callable[[Any], Any]:
-    """Load a function that was sent, once for all items: it keeps what it has found out, such as stop words."""
+    """Load a function that was sent, once for all items, so that it keeps what it has read, such as stop words."""
     from distributed.protocol.pickle import loads
 
     loaded: Callable[[Any], Any] = loads(function)
@@ -126,12 +126,12 @@ def _load_function(function: bytes) -> Callable[[Any], Any]:
 
 
 def _limit_items(client: "Client") -> int:
-    """How many items are on their way at most: some for each thread there is."""
+    """Return how many items may be on their way: some for each thread of the workers."""
     return _AHEAD * max(sum(client.nthreads().values()), 1)
 
 
 def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
-    """Return the items before one that cannot be made; why that cannot be is put in ``failed``."""
+    """Yield items until making one fails, and put its error in ``failed``."""
     source = iter(items)
     while True:
         try:
@@ -145,7 +145,7 @@ def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
 
 
 def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
-    """Return what a worker answers; meanwhile check whether any worker is there."""
+    """Return the answer of a worker, and check meanwhile that there are workers."""
     from distributed import CancelledError
     from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker
@@ -167,7 +167,7 @@ def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
 
 
 def list_versions() -> dict[str, str]:
-    """Return what must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
+    """Return the versions that decide how texts are cut into words: Python, our sources and some libraries."""
     sources = sha256()
     for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())

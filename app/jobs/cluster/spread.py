@@ -34,40 +34,40 @@ if TYPE_CHECKING:
     from engine.contract import Kernel
 
 RUN_BYTES = 8 << 20  # of rows that come at a time while a checkpoint is written
-REPORT_SECONDS = 2.0  # between two questions to the workers how they are; a plan's reports may be minutes apart
-ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is looked for
+REPORT_SECONDS = 2.0  # between two reports of the workers; the reports of a plan may be minutes apart
+ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is checked
 
 
 class WorkerAnswers:
-    """What workers give that are asked.
+    """Answers of workers to calls.
 
     Attributes
     ----------
     workers : list of str
-        Their addresses, in the order in which they are asked.
+        Their addresses, in the order of the calls.
 
     Raises
     ------
     WorkerLostError
-        Where the worker that is asked is gone.
+        Where a worker is gone.
     PlaceError
-        Where it cannot read the store.
+        Where a worker cannot read the store.
     """
 
     def __init__(self, presence: WorkerPresence, workers: list[str]) -> None:
         self._presence = presence
         self.workers = workers
 
-    def of(self, asked: Sequence[Any]) -> Iterator[Any]:
-        """Return the answers in their order; the n-th worker is asked for the n-th, or for nothing (None)."""
-        for worker, future in enumerate(asked):
+    def collect(self, futures: Sequence[Any]) -> Iterator[Any]:
+        """Yield the answers in their order; the n-th call is to the n-th worker, None where it is not called."""
+        for worker, future in enumerate(futures):
             if future is not None:
-                yield self.one(future, worker)
+                yield self.wait_for(future, worker)
 
-    def one(self, future: Any, worker: int) -> Any:
-        """Return the answer of a worker; meanwhile the scheduler is asked whether the worker is still there.
+    def wait_for(self, future: Any, worker: int) -> Any:
+        """Return the answer of a worker, and check meanwhile that it is still alive.
 
-        An actor whose worker has gone may never answer, nor fail.
+        An actor whose worker is gone may neither answer nor fail.
         """
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
@@ -87,7 +87,7 @@ class WorkerAnswers:
 
 
 class SpreadTraining(Training):
-    """As :class:`app.jobs.training.Training`, with the documents spread over the workers of a cluster.
+    """A :class:`app.jobs.training.Training` whose documents are spread over the workers of a cluster.
 
     The state of a position holds no local variables: these live with the documents.
     """
@@ -108,42 +108,42 @@ class SpreadTraining(Training):
         self._local: list[LocalShare | None] = []
         self._left: Mapping[str, ArrayLayout] = {}
 
-    def prepared(self, state: Any) -> Any:
+    def prepare_state(self, state: Any) -> Any:
         """Return a state whose first step reads all training documents; their workers make their local variables."""
-        self._spread()
+        self._spread_documents()
         self._local = self._ask("prepare", state)
         return state
 
-    def kept(self, state: Any) -> int:
-        """How many numbers a checkpoint of a state has, with those that the workers hold."""
-        return super().kept(state) + sum(each.numbers for each in self._local if each is not None)
+    def count_numbers(self, state: Any) -> int:
+        """Return how many numbers a checkpoint of a state has, with those that the workers hold."""
+        return super().count_numbers(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """Return the position before the first step; the documents are with the workers then."""
+        """Return the position before the first step, once the workers hold the documents."""
         if not self._holders:
-            self._spread()
+            self._spread_documents()
             self._ask("begin")
         return super().start(state, plan)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """One step: swept by all workers, moved here."""
+        """Make one step: the workers sweep, and the topics move here."""
         t, state = position.minibatch + 1, position.state
         sums = BlockSums()
         if self.kernel.sweeps(state):
-            n_documents, asked = len(self.train), self._call("gather", state)
+            n_documents, futures = len(self.train), self._call("gather", state)
         else:
-            batch = self._minibatch(t)
-            n_documents, asked = len(batch.documents), self._visits(state, batch)
-        for found in self._answers.of(asked):
+            batch = self._read_minibatch(t)
+            n_documents, futures = len(batch.documents), self._send_visits(state, batch)
+        for found in self._answers.collect(futures):
             for part in found:
                 sums.add(part)
         state, info = self.kernel.move(self.seed, state, sums.total())
-        return self.moved(position, state, info, n_documents), info
+        return self.advance(position, state, info, n_documents), info
 
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
         arrays = super().pack(position)
-        found = [share for share in self._ask("share", position.state) if share is not None]
+        found = [share for share in self._ask("describe_local", position.state) if share is not None]
         if not found:
             return arrays
         blank = found[0].blank
@@ -153,11 +153,11 @@ class SpreadTraining(Training):
                 if array is own:
                     n = [share.rows[field] for share in found]
                     layout = ArrayLayout(own.dtype.str, (sum(n), *own.shape[1:]))
-                    arrays[f"state.{name}"] = StreamedArray(layout, self._runs(field, n, own))
+                    arrays[f"state.{name}"] = StreamedArray(layout, self._stream_rows(field, n, own))
         return arrays
 
-    def elsewhere(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
-        """Return the local variables among the arrays of a checkpoint: the workers read these."""
+    def choose_unread(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
+        """Return the local variables among the arrays of a checkpoint, which the workers read."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
             for name, layout in layouts.items()
@@ -173,26 +173,26 @@ class SpreadTraining(Training):
         left = self._left
         blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
         position = super().unpack(minibatches, arrays | blank)
-        self._spread()
+        self._spread_documents()
         if not left:
             self._ask("begin")
             return position
         by_token = {name for name, layout in left.items() if layout.shape[0] != len(self.train)}
-        asked = []
+        futures = []
         for holder, share in zip(self._holders, self._shares, strict=True):
             begin, end = share[0].start, share[-1].stop
             of_tokens = slice(int(self._tokens[begin]), int(self._tokens[end]))
             wanted = {name: of_tokens if name in by_token else slice(begin, end) for name in left}
-            asked.append(holder.load(position.state, minibatches, wanted, by_token))
-        list(self._answers.of(asked))
+            futures.append(holder.load(position.state, minibatches, wanted, by_token))
+        list(self._answers.collect(futures))
         return position
 
-    def about(self) -> dict[str, WorkerReport]:
-        """Return what every worker that holds documents says of itself, by its address."""
-        return dict(zip(self._answers.workers, self._ask("about"), strict=True))
+    def collect_reports(self) -> dict[str, WorkerReport]:
+        """Return the report of every worker that holds documents, by address."""
+        return dict(zip(self._answers.workers, self._ask("make_report"), strict=True))
 
-    def _spread(self) -> None:
-        """Documents to workers: neighbours to one worker, about as many tokens to each."""
+    def _spread_documents(self) -> None:
+        """Give each worker neighbouring documents with about as many tokens."""
         known = self._presence.begin()
         workers = sorted(known)
         self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
@@ -209,18 +209,18 @@ class SpreadTraining(Training):
             for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
         self._answers = WorkerAnswers(self._presence, workers[: len(made)])
-        self._holders = [RemoteActor(each) for each in self._answers.of(made)]
+        self._holders = [RemoteActor(each) for each in self._answers.collect(made)]
 
-    def _minibatch(self, t: int) -> Batch:
+    def _read_minibatch(self, t: int) -> Batch:
         """Return the documents of mini-batch ``t``, from the workers that hold them."""
         numbers = draw_minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
         places = np.searchsorted(self.train, numbers)
         begins = np.array([share[0].start for share in self._shares])
         owner = np.searchsorted(begins, places, side="right") - 1
-        asked: list[Any] = [None] * len(self._holders)
+        futures: list[Any] = [None] * len(self._holders)
         for number in np.unique(owner).tolist():
-            asked[number] = self._holders[number].take(places[owner == number] - begins[number])
-        found: list[Counts] = list(self._answers.of(asked))
+            futures[number] = self._holders[number].read_counts(places[owner == number] - begins[number])
+        found: list[Counts] = list(self._answers.collect(futures))
         lengths = np.concatenate([np.diff(counts.starts) for counts in found])
         words = np.concatenate([counts.words for counts in found])
         together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
@@ -228,7 +228,7 @@ class SpreadTraining(Training):
         ordered = take_documents(together, order, np.zeros(len(order), np.int32)).cells
         return ordered.batch(numbers, self.corpus.labels[numbers])
 
-    def _visits(self, state: Any, batch: Batch) -> list[Any]:
+    def _send_visits(self, state: Any, batch: Batch) -> list[Any]:
         """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
         n, most = len(batch.documents), len(self._holders)
         cut = cut_pieces(n) if self.kernel.real else cut_evenly(n, min(n, most))
@@ -236,7 +236,7 @@ class SpreadTraining(Training):
         turns = cut_evenly(len(docs), min(most, len(docs)))
         return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
 
-    def _runs(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
+    def _stream_rows(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
         """Yield the rows of a local variable in the order of documents; the next run comes while one is written."""
         size = max(1, RUN_BYTES // max(1, blank.itemsize * int(np.prod(blank.shape[1:]))))
         turns = [
@@ -245,16 +245,16 @@ class SpreadTraining(Training):
             for begin in range(0, n, size)
         ]  # fmt: skip
 
-        def asked(turn: tuple[int, int, int]) -> tuple[Any, int]:
+        def request_rows(turn: tuple[int, int, int]) -> tuple[Any, int]:
             worker, begin, end = turn
-            return self._holders[worker].rows(field, begin, end), worker
+            return self._holders[worker].read_rows(field, begin, end), worker
 
-        waiting = asked(turns[0]) if turns else None
+        waiting = request_rows(turns[0]) if turns else None
         for after in [*turns[1:], None]:
             if waiting is None:
                 return
-            following = asked(after) if after is not None else None
-            yield self._answers.one(*waiting)
+            following = request_rows(after) if after is not None else None
+            yield self._answers.wait_for(*waiting)
             waiting = following
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
@@ -262,11 +262,11 @@ class SpreadTraining(Training):
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker at once; their answers in the order of the documents."""
-        return list(self._answers.of(self._call(method, *arguments)))
+        return list(self._answers.collect(self._call(method, *arguments)))
 
 
 def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
-    """Which documents every worker has, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
+    """Return the documents of every worker, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
 
     Whole numbers add up the same in one piece a worker; real sums in the pieces of a run on one machine.
     """
@@ -282,17 +282,17 @@ def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[s
 
 
 def cut_evenly(n: int, parts: int) -> list[slice]:
-    """``n`` things in so many runs of neighbours, of nearly the same length."""
+    """Cut ``n`` things into so many runs of neighbours, of nearly the same length."""
     edges = np.linspace(0, n, parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
 
 
 class RunCluster:
-    """Workers of a place, joined for one run.
+    """A connection to the workers of a place for one run.
 
     Attributes
     ----------
-    about : str
+    description : str
         How many workers there are and where Dask shows them, in a sentence.
 
     Raises
@@ -309,10 +309,10 @@ class RunCluster:
         self._reported = -REPORT_SECONDS
         n = len(place.list_workers(self._client))
         swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
-        self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
+        self.description = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
-    def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
-        """Training of the run, spread over the workers."""
+    def make_training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
+        """Return the training of the run, spread over the workers."""
         row, db = self._claim.row, self._claim.db
         setup = RunSetup(
             row.model, row.settings, mathematics.collect_facts(corpus), row.seed, db.url, row.corpus, row.number
@@ -321,34 +321,30 @@ class RunCluster:
         return self._spread
 
     def report(self) -> None:
-        """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
+        """Ask the workers for reports, unless the last ones are newer than two seconds; the next beat writes them."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
-        try:
-            known = self._list_known()
-        except OSError:  # the next step finds out
-            return
-        fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
-        self._tell(self._facts.reported(self._client.dashboard_link, fresh))
+        known = self._list_known()
+        fresh = [
+            workers.WorkerFacts.of(at, report, known.get(at, {}))
+            for at, report in self._spread.collect_reports().items()
+        ]
+        self._store_facts(self._facts.add_report(self._client.dashboard_link, fresh))
         self._reported = time.monotonic()
 
-    def miss(self, lost: WorkerLostError) -> None:
-        """Write down which workers are gone, with what they last said."""
-        try:
-            present = set(self._list_known())
-        except OSError:  # the scheduler is gone, too: only the error tells of anybody
-            present = {each.address for each in self._facts.workers}
-        self._tell(self._facts.without(present, str(lost), time.time()))
+    def record_loss(self, lost: WorkerLostError) -> None:
+        """Record which workers are gone, with their last reports."""
+        self._store_facts(self._facts.mark_lost(self._list_known(), str(lost), time.time()))
         self._claim.beat()
 
     def _list_known(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by address; nothing where it does not answer."""
+        """Return the facts of the scheduler about its workers, by address; none where it does not answer."""
         try:
             return place.list_workers(self._client)
         except OSError:
             return {}
 
-    def _tell(self, facts: workers.ClusterFacts) -> None:
+    def _store_facts(self, facts: workers.ClusterFacts) -> None:
         self._facts = facts
         self._claim.process = self._claim.row.process | facts.to_json()
 

@@ -1,8 +1,7 @@
 """Runs that are ordered together on a place: each is trained whole, by one of its processes.
 
-Of ``local:N`` these are workers as ever, N at a time, which :mod:`app.jobs.launcher` starts.  On a cluster each run is
-a task that Dask gives to a worker; all that this module does is to send it there.  What the worker says, and hears,
-goes through the store.
+With ``local:N`` these are the usual workers, N at a time, which :mod:`app.jobs.launcher` starts.  On a cluster each run
+is a task that Dask gives to a worker; this module only sends it there.  The worker reads and writes the store.
 """
 
 import hashlib
@@ -37,13 +36,13 @@ def find_place(row: RunRow) -> place.WorkPlace | None:
 
 
 def is_on_cluster(row: RunRow) -> bool:
-    """Whether a run is trained whole by a worker of a Dask cluster, so that no process is started for it here."""
+    """Return whether a worker of a Dask cluster trains a run whole, so that no process is started for it here."""
     found = find_place(row)
     return found is not None and bool(found.address)
 
 
 def submit_runs(db: Database, rows: Iterable[RunRow]) -> list[int]:
-    """Send queued runs to the schedulers that they were ordered on; give the numbers of those that are there.
+    """Send queued runs to the schedulers that they were ordered on; return the numbers of those that are there.
 
     A run that was sent before is not trained twice: Dask knows the task by its name, and a task leaves a run alone that
     another process has taken up since.  Where no scheduler answers the runs go on waiting, and *What happened* says so.

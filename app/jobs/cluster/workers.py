@@ -1,4 +1,4 @@
-"""What the workers of a cluster last said of themselves, kept with the process of the run that they work for."""
+"""The last reports of the workers of a cluster, kept with the process of the run that they work for."""
 
 import signal
 import time
@@ -15,16 +15,16 @@ class WorkerLostError(RuntimeError):
 
 
 class WorkerReport(NamedTuple):
-    """What a worker says of itself.
+    """The report of a worker.
 
     Attributes
     ----------
     documents : int
-        That it holds.
+        Documents that it holds.
     tokens : int
-        Swept since it was last asked.
+        Tokens swept since its last report.
     seconds : float
-        That these sweeps took.
+        Duration of these sweeps.
     memory : int
         Bytes of its process.
     """
@@ -50,14 +50,14 @@ class SweepPace:
         self._seconds += time.perf_counter() - began
         self._tokens += sum(int(each.counts.sum()) for each in docs)
 
-    def about(self, documents: int, memory: int) -> WorkerReport:
+    def make_report(self, documents: int, memory: int) -> WorkerReport:
         """Return the report of a worker with this many documents and bytes; counting begins again."""
         found = WorkerReport(documents, self._tokens, self._seconds, memory)
         self._tokens, self._seconds = 0, 0.0
         return found
 
 
-KEY = "cluster"  # in what the store knows of the process of a run
+KEY = "cluster"  # key in the JSON of the process of a run
 MOST_LOST = 20  # of the workers that are gone, the latest
 
 
@@ -87,20 +87,20 @@ class WorkerFacts(NamedTuple):
     lost: float | None = None
 
     @classmethod
-    def of(cls, address: str, about: WorkerReport, known: Mapping[str, Any]) -> Self:
-        """Return what a worker says of itself, with what the scheduler knows of it."""
-        pace = about.tokens / about.seconds if about.seconds > 0 else None
+    def of(cls, address: str, report: WorkerReport, known: Mapping[str, Any]) -> Self:
+        """Return the facts about a worker from its report and from the scheduler."""
+        pace = report.tokens / report.seconds if report.seconds > 0 else None
         name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
-        return cls(address, name, about.documents, pace, about.memory, limit)
+        return cls(address, name, report.documents, pace, report.memory, limit)
 
 
 class ClusterFacts(NamedTuple):
-    """Where Dask shows its cluster, and the workers.
+    """The address of the page about a cluster, and its workers.
 
     Attributes
     ----------
     dashboard : str
-        Address of the page that Dask makes; "" where nobody knows.
+        Address of the page that Dask makes; "" where it is not known.
     workers : tuple of WorkerFacts
         Those that live, then those that are lost.
     """
@@ -113,43 +113,43 @@ class ClusterFacts(NamedTuple):
         """Those that are gone."""
         return tuple(each for each in self.workers if each.lost is not None)
 
-    def reported(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
-        """Return what is known after a report of the workers that live."""
+    def add_report(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
+        """Return the facts after a report of the workers that live."""
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
-    def without(self, present: Container[str], sentence: str, now: float) -> Self:
-        """Return the facts once some are gone: those that the scheduler lacks, or that an error names."""
+    def mark_lost(self, present: Container[str], sentence: str, now: float) -> Self:
+        """Return the facts after a loss: gone are the workers that the scheduler lacks or an error names."""
 
-        def seen(each: WorkerFacts) -> WorkerFacts:
+        def mark(each: WorkerFacts) -> WorkerFacts:
             here = each.address in present and f"{each.address} " not in f"{sentence} "
             return each if each.lost is not None or here else each._replace(lost=now)
 
-        found = [seen(each) for each in self.workers]
+        found = [mark(each) for each in self.workers]
         gone = sorted((each for each in found if each.lost is not None), key=lambda each: each.lost or 0.0)
         return self._replace(workers=(*(each for each in found if each.lost is None), *gone[-MOST_LOST:]))
 
     def to_json(self) -> dict[str, Any]:
-        """As it is written next to the identity of the process."""
+        """Return the facts as JSON, written next to the identity of the process."""
         return {KEY: {"dashboard": self.dashboard, "workers": [each._asdict() for each in self.workers]}}
 
 
 def read_cluster(process: Mapping[str, Any]) -> ClusterFacts:
-    """Return what is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
+    """Return the facts about the workers of a run from the ``process`` of its row; empty for a run without any."""
     found = process.get(KEY) or {}
     return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _list_workers(found)))
 
 
 def keep_lost(process: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the next attempt at a run takes over: the workers that were lost."""
+    """Return what the next attempt at a run takes over of the facts: the workers that were lost."""
     lost = read_cluster(process).lost
     return ClusterFacts("", lost).to_json() if lost else {}
 
 
 def _list_workers(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Rows of workers without what a later version may have added."""
+    """Return the facts about workers without fields that a later version may have added."""
     return [{name: each[name] for name in WorkerFacts._fields if name in each} for each in found.get("workers", ())]
 
 
 def dask_setup(worker: object) -> None:  # noqa: ARG001 - as Dask calls it
-    """Leave Ctrl-C to the process that started this one, and ends it; here it would only print where it came."""
+    """Ignore Ctrl-C, which the process that started this one handles; here it would only print a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

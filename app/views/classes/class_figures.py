@@ -6,7 +6,7 @@ from app.views.text import SnapshotSource, describe_origin, escape, format_perce
 from engine.hierarchy.class_scores import Reliability
 
 ColourChannels = tuple[int, int, int]
-# From nothing of a row to all of it: more stands out more from the ground of either side.
+# From nothing of a row to all of it: larger parts differ more from the background in either theme.
 _LIGHT: tuple[ColourChannels, ColourChannels] = (238, 241, 234), (0, 32, 76)
 _DARK: tuple[ColourChannels, ColourChannels] = (29, 39, 34), (255, 233, 69)
 
@@ -42,10 +42,10 @@ def draw_heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corne
     Parameters
     ----------
     names : sequence of str
-        Of the rows and, numbered, of the columns.
+        The names of the rows and, as numbers, of the columns.
     counts : sequence of sequence of int
     corner : str
-        What rows and columns are.
+        The meaning of rows and columns.
     source : SnapshotSource
         The snapshot that the counts come from.
     """

@@ -1,4 +1,4 @@
-"""The classes page: how good predictions are, for which classes, and what misled them."""
+"""The classes page: the quality of predictions for each class, and what misled them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -9,7 +9,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.predictions import Classified, Doing, Misled
 from app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
-from app.views.markup import write_element
+from app.views.markup import draw_options, write_element
 from app.views.palette import declare_hue
 from app.views.runs.run_list import NO_FORK
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
@@ -28,7 +28,7 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
     doing : Doing or None
         The prediction that is being computed now.
     mine : bool
-        Whether it is the one this page waits for.
+        Whether it is the one that this page waits for.
     """
     return (
         f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status" aria-busy="true">'
@@ -38,15 +38,15 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
 
 
 def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Return the sentence without numbers, so that a screen reader reads it once."""
+    """Return a sentence without numbers, so that a screen reader reads it once."""
     if doing is None:
         return "Getting the predictions of this snapshot …"
     if not mine:
         return f"One prediction at a time: waiting for that of run {doing.run} …"
     if not doing.total:
         return "Preparing the model. The first time on a machine its kernels are compiled, about 20 s …"
-    said = "Predicting the class of every labelled test document, once for this snapshot."
-    return f"{said} The first time since the server started, the kernels are loaded before it counts …"
+    sentence = "Predicting the class of every labelled test document, once for this snapshot."
+    return f"{sentence} The first time since the server started, the kernels are loaded before it counts …"
 
 
 def _draw_progress(doing: Doing) -> str:
@@ -59,8 +59,8 @@ def _draw_progress(doing: Doing) -> str:
     )
 
 
-MOST_CELLS = 24  # classes a heat-map has room for
-_FEW = 8  # classes whose heat-map has space next to the calibration
+MOST_CELLS = 24  # more classes do not fit into a heat map
+_FEW = 8  # for so many classes the heat map fits next to the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
 _TRAIN, _TEST = "Labelled documents of the class for training", "Labelled documents of the class for the test"
 _PRECISION = "Of the test documents predicted as this class, the part that are of it, 0 to 1"
@@ -80,20 +80,20 @@ class ClassReport(NamedTuple):
 
     Attributes
     ----------
-    found : Classified
+    result : Classified
     hierarchy : Hierarchy
         Of the same snapshot.
     titles : mapping of document to str
-        Of the documents that were misled.
+        The titles of misled documents.
     label : int
-        The class looked at, from 1; 0 = all.
+        The chosen class, from 1; 0 = all.
     threshold : float
-        For the paths that speak for the class.
+        The threshold of edges in paths that speak for the class.
     newest : int
-        Mini-batch of the newest snapshot, or 0 when this is it.
+        Mini-batch of the newest snapshot, or 0 if this is the newest.
     """
 
-    found: Classified
+    result: Classified
     hierarchy: Hierarchy
     titles: Mapping[int, str]
     label: int
@@ -103,31 +103,31 @@ class ClassReport(NamedTuple):
 
 def draw_class_report(report: ClassReport) -> str:
     """Return the page as HTML."""
-    found = report.found
-    body = _arrange_few(report) if len(found.names) <= _FEW else _arrange_many(report)
-    pieces = (_draw_head(report), _draw_numbers(found), *body, _list_misled(report))
+    result = report.result
+    body = _arrange_few(report) if len(result.names) <= _FEW else _arrange_many(report)
+    pieces = (_draw_head(report), _draw_numbers(result), *body, _list_misled(report))
     return f'<div class="tp-page-in cl-page">{"".join(pieces)}</div>'
 
 
 def _arrange_few(report: ClassReport) -> list[str]:
-    """Place what is wide and low in one column and the calibration next to it."""
-    found = report.found
-    left = f"{_list_classes(report)}{_draw_confusion(found)}{_draw_layer_shares(found)}{_list_telling_paths(report)}"
-    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(found)}</div></div>']
+    """Return wide cards in one column and the calibration next to them."""
+    result = report.result
+    left = f"{_list_classes(report)}{_draw_confusion(result)}{_draw_layer_shares(result)}{_list_telling_paths(report)}"
+    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(result)}</div></div>']
 
 
 def _arrange_many(report: ClassReport) -> list[str]:
     """Return the table of all pairs across the page, or the most frequent mistakes if it would be too large."""
-    found = report.found
+    result = report.result
     return [
-        f'<div class="cl-two">{_list_classes(report)}{_draw_calibration(found)}</div>',
-        _draw_confusion(found) if len(found.names) <= MOST_CELLS else _list_confused(found),
-        f'<div class="cl-two">{_draw_layer_shares(found)}{_list_telling_paths(report)}</div>',
+        f'<div class="cl-two">{_list_classes(report)}{_draw_calibration(result)}</div>',
+        _draw_confusion(result) if len(result.names) <= MOST_CELLS else _list_confused(result),
+        f'<div class="cl-two">{_draw_layer_shares(result)}{_list_telling_paths(report)}</div>',
     ]
 
 
 def draw_waiting(sentence: str, *, over: bool = False) -> str:
-    """Return why there is nothing yet, or at all."""
+    """Return the page with a sentence why there is nothing to show, yet or at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
 
@@ -166,11 +166,9 @@ def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
 
 
 def _draw_head(report: ClassReport) -> str:
-    found = report.found
-    options = "".join(
-        f'<option value="{place}"{" selected" if place == report.label else ""}>{escape(shorten(name, 40))}</option>'
-        for place, name in enumerate(("All classes", *found.names))
-    )
+    result = report.result
+    names = (shorten(name, 40) for name in ("All classes", *result.names))
+    options = draw_options(enumerate(names), report.label)
     picker = (
         '<label class="cl-picker"><span>Class</span><select data-change="label" aria-label="Class" '
         f'title="Which class the paths and the wrong predictions below are about">{options}</select></label>'
@@ -181,25 +179,25 @@ def _draw_head(report: ClassReport) -> str:
         if report.newest
         else ""
     )
-    note = f"{found.scores.documents:,} labelled test documents, predicted at mini-batch {found.minibatch:,}"
+    note = f"{result.scores.documents:,} labelled test documents, predicted at mini-batch {result.minibatch:,}"
     return (
         f'<div class="tp-title"><div><h1>Classes</h1><p class="tp-dim">{note}</p></div>'
         f'<div class="cl-acts">{newer}{picker}</div></div>'
     )
 
 
-def _draw_numbers(found: Classified) -> str:
-    scores = found.scores
-    counts = [int(count) for count in found.train_counts if count]
+def _draw_numbers(result: Classified) -> str:
+    scores = result.scores
+    counts = [int(count) for count in result.train_counts if count]
     rare = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
     cells = (
         (
             "Error",
             format_percent(scores.error, 2),
-            _measure_naive_error(found),
+            _measure_naive_error(result),
             "Part of the test documents predicted wrongly; lower is better",
         ),
-        ("Macro-F1", f"{scores.macro_f1:.3f}", _describe_coverage(found), "Mean F1 over classes; 1 is best"),
+        ("Macro-F1", f"{scores.macro_f1:.3f}", _describe_coverage(result), "Mean F1 over classes; 1 is best"),
         (
             "Log loss",
             f"{scores.log_loss:.3f}",
@@ -215,7 +213,7 @@ def _draw_numbers(found: Classified) -> str:
         ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class"),
     )
     inside = "".join(
-        f'<div class="tp-kpi"{write_title(hint, found)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
+        f'<div class="tp-kpi"{write_title(hint, result)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{note}</span></div>'
         for name, value, note, hint in cells
     )
@@ -223,18 +221,18 @@ def _draw_numbers(found: Classified) -> str:
 
 
 def _list_classes(report: ClassReport) -> str:
-    found = report.found
-    most = max(1, *(int(count) for count in found.train_counts))
+    result = report.result
+    most = max(1, *(int(count) for count in result.train_counts))
     rows = []
-    for place, name in enumerate(found.names):
-        chosen = ' aria-current="true"' if place + 1 == report.label else ""
-        bar = f'<i class="cl-bar" style="--part:{100 * int(found.train_counts[place]) / most:.1f}%"></i>'
+    for place, name in enumerate(result.names):
+        current = ' aria-current="true"' if place + 1 == report.label else ""
+        bar = f'<i class="cl-bar" style="--part:{100 * int(result.train_counts[place]) / most:.1f}%"></i>'
         rows.append(
-            f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
+            f'<tr{current}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td{write_title(_TRAIN)}>{bar}{int(found.train_counts[place]):,}</td>"
-            f"<td{write_title(_TEST)}>{int(found.test_counts[place]):,}</td>"
-            f"{_format_rates(found, place)}</tr>"
+            f"<td{write_title(_TRAIN)}>{bar}{int(result.train_counts[place]):,}</td>"
+            f"<td{write_title(_TEST)}>{int(result.test_counts[place]):,}</td>"
+            f"{_format_rates(result, place)}</tr>"
         )
     heads = "".join(
         f'<th scope="col">{word}</th>' for word in ("class", "training", "test", "precision", "recall", "F1")
@@ -245,72 +243,72 @@ def _list_classes(report: ClassReport) -> str:
     )
 
 
-def _measure_naive_error(found: Classified) -> str:
+def _measure_naive_error(result: Classified) -> str:
     """Return the error of always predicting the most common class of the training documents."""
-    if found.commonest is None or found.majority_error is None:
+    if result.commonest is None or result.majority_error is None:
         return "no training document has a label"
-    name = escape(shorten(found.names[found.commonest], 30))
-    return f"{escape(format_percent(found.majority_error, 2))} by always saying {name}, commonest in training"
+    name = escape(shorten(result.names[result.commonest], 30))
+    return f"{escape(format_percent(result.majority_error, 2))} by always saying {name}, commonest in training"
 
 
-def _describe_coverage(found: Classified) -> str:
-    covered = int(found.scores.judged.sum())
-    if covered == len(found.names):
+def _describe_coverage(result: Classified) -> str:
+    covered = int(result.scores.judged.sum())
+    if covered == len(result.names):
         return "every class counts alike"
-    return f"of {covered:,} of {len(found.names):,} classes; the others have no test documents"
+    return f"of {covered:,} of {len(result.names):,} classes; the others have no test documents"
 
 
-def _format_rates(found: Classified, place: int) -> str:
+def _format_rates(result: Classified, place: int) -> str:
     """Return precision, recall and F1 of a class; dashes for what is undefined without test documents of it."""
-    scores = found.scores
+    scores = result.scores
     if not scores.judged[place]:
         return '<td class="tp-dim" colspan="3">– no test documents</td>'
-    recall = f"{scores.recall[place]:.3f}" if found.test_counts[place] else "–"
+    recall = f"{scores.recall[place]:.3f}" if result.test_counts[place] else "–"
     cells = ((_PRECISION, f"{scores.precision[place]:.3f}"), (_RECALL, recall), (_F1, f"{scores.f1[place]:.3f}"))
-    return "".join(f"<td{write_title(what, found)}>{value}</td>" for what, value in cells)
+    return "".join(f"<td{write_title(what, result)}>{value}</td>" for what, value in cells)
 
 
-def _draw_calibration(found: Classified) -> str:
-    curve = found.scores.reliability
+def _draw_calibration(result: Classified) -> str:
+    curve = result.scores.reliability
     note = (
         '<p class="tp-dim">On the dashed line, confidence equals accuracy; below it, predictions are too confident.</p>'
     )
-    table = f"<details><summary>The numbers</summary>{list_reliability(curve, found)}</details>"
-    chart = f"<div{write_title(_CURVE, found)}>{draw_reliability(curve)}</div>"
+    table = f"<details><summary>The numbers</summary>{list_reliability(curve, result)}</details>"
+    chart = f"<div{write_title(_CURVE, result)}>{draw_reliability(curve)}</div>"
     return _draw_card("Calibration", f"{note}{chart}{table}")
 
 
-def _draw_confusion(found: Classified) -> str:
-    said = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
-    note = f'<p class="tp-dim">{said}</p>'
-    table = draw_heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted", found)
+def _draw_confusion(result: Classified) -> str:
+    sentence = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
+    note = f'<p class="tp-dim">{sentence}</p>'
+    table = draw_heat_table(result.names, result.scores.confusion.tolist(), "true \\ predicted", result)
     return _draw_card("Confusion", note + table)
 
 
-def _list_confused(found: Classified) -> str:
-    """Return the most frequent mistakes, for tables of all pairs that would be too large to read."""
-    table = found.scores.confusion.copy()
+def _list_confused(result: Classified) -> str:
+    """Return the most frequent mistakes, where a table of all pairs would be too large to read."""
+    table = result.scores.confusion.copy()
     np.fill_diagonal(table, 0)
     order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
-    pairs = [divmod(int(cell), len(found.names)) for cell in order]
-    about = write_title(_MISTAKES, found)
+    pairs = [divmod(int(cell), len(result.names)) for cell in order]
+    about = write_title(_MISTAKES, result)
     rows = "".join(
-        f"<li><b{about}>{int(table[one, other]):,}</b> {escape(found.names[one])} "
-        f"taken for {escape(found.names[other])}</li>"
+        f"<li><b{about}>{int(table[one, other]):,}</b> {escape(result.names[one])} "
+        f"taken for {escape(result.names[other])}</li>"
         for one, other in pairs
         if table[one, other]
     )
     return _draw_card("Confusion", f'<p class="tp-dim">The most frequent mistakes.</p><ol class="cl-pairs">{rows}</ol>')
 
 
-def _draw_layer_shares(found: Classified) -> str:
-    if not sum(found.carried):
-        why = "The topics lean to no class yet." if found.carried else "This model gives no topic a weight of its own."
+def _draw_layer_shares(result: Classified) -> str:
+    if not sum(result.carried):
+        why = "The topics lean to no class yet." if result.carried else "This model gives no topic a weight of its own."
         return _draw_card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
-        f'<li style="{declare_hue(layer)}"{write_title(_CARRIES, found)}><span>layer {layer}</span>'
+        f'<li style="{declare_hue(layer)}"{write_title(_CARRIES, result)}><span>layer {layer}</span>'
         f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(format_percent(part))}</b></li>'
-        for layer, part in reversed(list(enumerate(found.carried, start=1)))
+        for layer, part in reversed(list(enumerate(result.carried, start=1)))
     )
     note = "How far the topics of a layer lean to the predicted class rather than to the second, in the mean."
     return _draw_card(
@@ -320,7 +318,8 @@ def _draw_layer_shares(found: Classified) -> str:
 
 def _list_telling_paths(report: ClassReport) -> str:
     title = "Paths that speak for a class"
-    hierarchy, label = report.hierarchy, report.label or _find_commonest(report.found)
+    hierarchy, commonest = report.hierarchy, report.result.commonest
+    label = report.label or (0 if commonest is None else commonest + 1)
     if not 1 <= label <= len(hierarchy.classes):
         return ""
     paths = find_telling_paths(hierarchy.edges(report.threshold), _gather_weights(hierarchy, label - 1), _TELLING)
@@ -345,31 +344,26 @@ def _list_telling_paths(report: ClassReport) -> str:
     return _draw_card(title, f"{none}{draw_more_offer(opening if opening < report.threshold else None)}")
 
 
-def _find_commonest(found: Classified) -> int:
-    """Return the class, from 1, with the most training documents; 0 if none has a label."""
-    return 0 if found.commonest is None else found.commonest + 1
-
-
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
     """Return the weights of a class in every layer, by topic number."""
-    said = []
+    rows = []
     for layer, weights in enumerate(hierarchy.class_weights):
         names = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])
         row = np.zeros(int(names.max()) + 1)
         row[names] = weights[label]
-        said.append(row)
-    return said
+        rows.append(row)
+    return rows
 
 
 def _list_misled(report: ClassReport) -> str:
-    found, label = report.found, report.label
-    chosen = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
-    wrong = round(found.scores.error * found.scores.documents)
-    note = f"{wrong:,} documents were predicted wrongly; the surest {len(found.misled):,} of them are explained."
-    if not chosen:
+    result, label = report.result, report.label
+    documents = [each for each in result.misled if not label or label - 1 in (each.label, each.predicted)]
+    wrong = round(result.scores.error * result.scores.documents)
+    note = f"{wrong:,} documents were predicted wrongly; the surest {len(result.misled):,} of them are explained."
+    if not documents:
         return _draw_card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
-    chosen.sort(key=lambda each: each.path)
-    groups = [(path, list(group)) for path, group in groupby(chosen, key=lambda each: each.path)]
+    documents.sort(key=lambda each: each.path)
+    groups = [(path, list(group)) for path, group in groupby(documents, key=lambda each: each.path)]
     groups.sort(key=lambda pair: -len(pair[1]))
     inside = "".join(_draw_misled_path(report, path, group) for path, group in groups)
     return _draw_card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
@@ -383,20 +377,20 @@ def _draw_misled_path(report: ClassReport, path: tuple[Node, ...], group: Sequen
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
     count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
-    about = write_title("Documents explained here that this path misled", report.found)
+    about = write_title("Documents explained here that this path misled", report.result)
     head = f'<h3>{_draw_path(report.hierarchy, path)}<small class="tp-dim"{about}>{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
 
 
 def _draw_misled_document(report: ClassReport, each: Misled) -> str:
-    names = report.found.names
+    names = report.result.names
     title = escape(shorten(report.titles.get(each.document, ""), 90) or f"document {each.document}")
     path = ",".join(identity(node) for node in each.path)
     hint = "Read it, the words of this path marked"
     read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
     return (
         f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
-        f"<small{write_title(_SURE, report.found)}>"
+        f"<small{write_title(_SURE, report.result)}>"
         f"{escape(format_percent(each.probability))} sure · {escape(format_percent(each.share))} of it</small></li>"
     )
 

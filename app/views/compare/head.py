@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import SeedSpread
+from app.analysis.seeds import SeedSpread, pick_layer
 from app.jobs.estimates import KINDS, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
-from app.views.markup import draw_icon, name_run, write_element
+from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
 from app.views.runs.new_run_form import SettingText, describe_setting, format_value
@@ -57,7 +57,7 @@ def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], thre
 
 
 def draw_status(sentence: str, *, busy: bool) -> str:
-    """Return the sentence about what is awaited or what went wrong, for screen readers too."""
+    """Return the sentence about work in progress or an error, for screen readers too."""
     if not sentence:
         return '<div role="status"></div>'
     kind = ' class="cm-wait cm-busy"' if busy else ' class="cm-wait"'
@@ -67,26 +67,11 @@ def draw_status(sentence: str, *, busy: bool) -> str:
 def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts]) -> str:
     upper = side.upper()
     hint = "what it is compared with" if side == "a" else "what is looked at"
-    known = [row.number for row in everyone]
-    rows = "".join(
-        write_element(
-            "option",
-            f"{row.number} · {escape(name_run(row))}",
-            value=row.number,
-            selected=end.run is not None and row.number == end.run.number,
-        )
-        for row in everyone
-    )
-    if end.run is None or end.run.number not in known:
-        rows = f'<option value="" selected>Choose a run</option>{rows}'
-    run = write_element(
-        "select",
-        rows,
-        class_="ex-select",
-        data_change=f"run-{side}",
-        aria_label=f"Run {upper}",
-        title=f"{upper}: {hint}",
-    )
+    entries: list[tuple[object, str]] = [*list_run_entries(everyone)]
+    chosen = next((row.number for row in everyone if end.run is not None and row.number == end.run.number), "")
+    if not chosen:
+        entries.insert(0, ("", "Choose a run"))
+    run = draw_select(f"run-{side}", entries, chosen, f"Run {upper}", f"{upper}: {hint}")
     return (
         f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">'
         f"{upper}</b>{run}{_draw_snapshot_choice(side, end)}</div>"
@@ -95,33 +80,17 @@ def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts])
 
 def _draw_snapshot_choice(side: Side, end: ComparedRun) -> str:
     newest = "Live" if end.live is None else f"Live · {end.live:,}"
-    rows = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
-    options = "".join(
-        write_element("option", word, value=number, selected=number == end.pinned) for number, word in rows
-    )
-    label = f"Snapshot of {side.upper()}"
-    title = "Which snapshot; Live follows the training"
-    return write_element(
-        "select", options, class_="ex-select", data_change=f"snapshot-{side}", aria_label=label, title=title
-    )
+    entries = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
+    label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Live follows the training"
+    return draw_select(f"snapshot-{side}", entries, end.pinned, label, hint)
 
 
 def _draw_saving() -> str:
-    options = "".join(f'<option value="{form}">{word}</option>' for form, word in SAVES)
-    first = '<option value="" selected>Save as …</option>'
-    title = "Save both trees as a picture, or the matching and the edge changes as a table"
-    return write_element(
-        "select",
-        first + options,
-        class_="ex-select",
-        data_change="save",
-        data_again=True,
-        aria_label="Save the comparison as",
-        title=title,
-    )
+    hint = "Save both trees as a picture, or the matching and the edge changes as a table"
+    return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
 
 
-_LONGEST = 14  # letters of a word that the column has room for
+_LONGEST = 14  # letters of a word that fit into the column
 Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
@@ -164,8 +133,8 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
         Whether settings that do not differ are shown.
     """
     every = pair_settings(a, b, latest)
-    shown = [each for each in every if identical or not each.same]
-    rows = "".join(_draw_setting(each) for each in shown)
+    visible = [each for each in every if identical or not each.same]
+    rows = "".join(_draw_setting(each) for each in visible)
     hidden = sum(each.same for each in every)
     switch = write_element(
         "button",
@@ -175,7 +144,7 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
         aria_pressed=str(identical).lower(),
         title="Settings that are the same in both runs",
     )
-    none = "" if shown else '<p class="tp-dim">Nothing differs.</p>'
+    none = "" if visible else '<p class="tp-dim">Nothing differs.</p>'
     names = "".join(
         f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
     )
@@ -209,7 +178,7 @@ def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
 
 
 def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
-    found = {
+    facts = {
         "corpus": run.corpus_name,
         "model": name_model(run.model),
         "inference": name_inference(run.model, run.inference) or "the usual one",
@@ -218,9 +187,9 @@ def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
-    found |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
-    report = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
-    return found | report
+    facts |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
+    values = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    return facts | values
 
 
 _Side = Coherence | None
@@ -243,8 +212,8 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
 def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> str:
     """Return the figures of both runs, the top layer first; empty if neither snapshot has any.
 
-    The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
-    tells that, none is.
+    The better figure is bold where the two differ by more than two seeds of one model (``spread``); without a second
+    seed, none is bold.
     """
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     depth = max(len(a), len(b))
@@ -253,21 +222,17 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
     sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
     rows = "".join(
-        _draw_coherence_row(layer, _pick_layer(a, layer), _pick_layer(b, layer), _find_seed_gaps(spread, layer))
+        _draw_coherence_row(layer, pick_layer(a, layer - 1), pick_layer(b, layer - 1), _find_seed_gaps(spread, layer))
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus
-    said = _NO_SEED if spread is None else _BOLD
-    said = f'<p class="tp-dim">{said if same else "The two corpora differ: these figures do not compare."}</p>'
+    sentence = _NO_SEED if spread is None else _BOLD
+    sentence = f'<p class="tp-dim">{sentence if same else "The two corpora differ: these figures do not compare."}</p>'
     return (
         '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
         f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{said}"
+        f"<tbody>{rows}</tbody></table></div>{sentence}"
     )
-
-
-def _pick_layer(layers: Sequence[Coherence], layer: int) -> _Side:
-    return layers[layer - 1] if layer <= len(layers) else None
 
 
 _NO_SEED = "No figure is bold: it takes a second seed of a run to tell which differences are more than chance."

@@ -1,15 +1,14 @@
-"""All about one pair: words of both, where they stand, what they hang under, and choosing another partner."""
+"""The panel about one pair of topics: words, ranks and parents of both, and the choice of another partner."""
 
-from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
+from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.table import format_margin, format_share_change, shorten_title
-from app.views.markup import write_element
+from app.views.markup import draw_options, write_element
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
-_SIDES: tuple[Side, ...] = ("a", "b")
 _OVER = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
 _SHARE = "Share of the layer's tokens, in percent"
 _FACTS = {
@@ -17,7 +16,7 @@ _FACTS = {
     "Share of the layer": "Share in B minus share in A, in percent points",
     "Heaviest parent": "The topic of the layer above in which it weighs most, in A and in B",
 }
-_OFFERED = 12  # partners listed as best; the others follow by rank
+_OFFERED = 12  # possible partners that are listed, the best ones
 
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
 
@@ -30,9 +29,9 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
     comparison : Comparison
     pair : Pair
     one_run : bool
-        Both sides are the same run: topics are paired by number, and no other partner can be chosen.
+        Whether both sides are the same run: then topics are paired by number, and no other partner can be chosen.
     drawn : bool
-        Whether the trees show it.
+        Whether the trees show the pair.
     """
     close = write_element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
                     aria_label="Close the details", title="Close")  # fmt: skip
@@ -56,16 +55,16 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
 
 
 def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
-    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.absence(pair)]
+    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.find_absence(pair)]
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
-        report = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
+        sentence = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
     else:
-        report = (
+        sentence = (
             f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
         )
-    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {report}</p>'
+    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {sentence}</p>'
 
 
 def _offer_pair(pair: Pair) -> str:
@@ -90,8 +89,8 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(shorten_title(hierarchy, node))}</strong></p>" if named else ""
     if has_pictures(hierarchy):
-        alt = f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
-        return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}"></section>'
+        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
+        return f'<section>{head}{name}<img class="ex-picture" src="{uri}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_list_words(comparison, pair, side)}</section>"
 
 
@@ -102,7 +101,7 @@ def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -
         "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {hierarchy.minibatch:,}. "
         "Next to it are its last known words.",
         "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
-    }[comparison.absence(pair)]
+    }[comparison.find_absence(pair)]
 
 
 def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
@@ -110,14 +109,14 @@ def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
     words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
     most = max((word.weight for word in words), default=0.0) or 1.0
     change = comparison.words(pair)
-    marked, mark, word = (
+    changed_words, mark, word = (
         (change.left, "−", "left: not among the heaviest of B")
         if side == "a"
         else (change.entered, "+", "entered: not among the heaviest of A")
     )
     rows = []
     for each in words:
-        new = each.text in marked
+        new = each.text in changed_words
         sign = f'<ins title="{word}">{mark}</ins>' if new else ""
         kind = f' class="cm-{"out" if side == "a" else "in"}"' if new else ""
         rows.append(
@@ -128,7 +127,7 @@ def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
 
 
 def _list_facts(comparison: Comparison, pair: Pair) -> str:
-    share = format_share_change(comparison.share_change(pair))
+    share = format_share_change(comparison.compute_share_change(pair))
     rows = [("Share of the layer", f"{share} percent points")]
     if pair.a is not None and pair.b is not None:
         ranks = comparison.a.rank(pair.a), comparison.b.rank(pair.b)
@@ -141,11 +140,11 @@ def _list_facts(comparison: Comparison, pair: Pair) -> str:
 
 
 def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
-    report = []
+    parents = []
     for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
-        found = hierarchy.parents(node, 1)
-        report.append((found[0].node if found else None, _name_topic(hierarchy, found[0].node) if found else ""))
-    (before, one), (now, two) = report
+        top = hierarchy.parents(node, 1)
+        parents.append((top[0].node if top else None, _name_topic(hierarchy, top[0].node) if top else ""))
+    (before, one), (now, two) = parents
     if before is None and now is None:
         return ""
     same = before is not None and comparison.partner("a", before) == now
@@ -162,21 +161,19 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     node = pair.on(side)
     if node is None:
         return ""
-    there = comparison.hierarchy(other(side))
-    offered = comparison.candidates(side, node)
-    partner = pair.on(other(side))
-    options = [write_element("option", "No partner", value="none", selected=partner is None)]
+    there = comparison.hierarchy(get_other_side(side))
+    offered = comparison.list_candidates(side, node)
+    partner = pair.on(get_other_side(side))
+    entries = [("none", "No partner")]
     for place, found in enumerate(offered):
         if place < _OFFERED or found.node == partner:
             title = f"{there.rank(found.node)} · {shorten(shorten_title(there, found.node), 40)} · {found.score:.2f}"
-            options.append(
-                write_element("option", escape(title), value=identity(found.node), selected=found.node == partner)
-            )
-    label = f"Partner in {other(side).upper()}"
+            entries.append((identity(found.node), title))
+    label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
     chooser = write_element(
         "select",
-        "".join(options),
+        draw_options(entries, identity(partner) if partner is not None else "none"),
         class_="ex-select",
         data_change="match",
         data_side=side,

@@ -1,10 +1,10 @@
-"""The summary of a comparison: what differs, what another seed would change, and the numbers."""
+"""The summary of a comparison: the differences, those that another seed would make, and the numbers."""
 
 import math
 from collections.abc import Sequence
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, counted
-from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, at, below
+from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
+from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, is_below, pick_layer
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
@@ -15,7 +15,7 @@ _COUNTED = (
     "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
 )
 _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
-_WORDS = 8  # named of those that entered or left
+_WORDS = 8  # words listed of those that entered or left
 
 
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
@@ -24,26 +24,26 @@ def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, 
     If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
     place of the words.
     """
-    said = [_summarise_topics(comparison), _summarise_edges(changes)]
+    sentences = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
-        said.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
+        sentences.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
     about = write_title(_COUNTED.format(a=comparison.a, b=comparison.b))
-    return f'<p class="cm-short"{about}>{" ".join(each for each in said if each)}</p>'
+    return f'<p class="cm-short"{about}>{" ".join(each for each in sentences if each)}</p>'
 
 
 def _summarise_topics(comparison: Comparison) -> str:
     topics_a, topics_b = sum(comparison.a.widths), sum(comparison.b.widths)
     paired = [pair for pair in comparison.pairs if pair.a is not None and pair.b is not None]
     mass = _measure_paired_share(comparison)
-    gone, new = topics_a - len(paired), topics_b - len(paired)
-    pruned = sum(comparison.absence(pair) == "pruned" for pair in comparison.pairs)
-    share = f", with {format_percent(mass)} of the weight" if gone or new else ""
+    only_a, only_b = topics_a - len(paired), topics_b - len(paired)
+    pruned = sum(comparison.find_absence(pair) == "pruned" for pair in comparison.pairs)
+    share = f", with {format_percent(mass)} of the weight" if only_a or only_b else ""
     topics, are = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "is", "are")
     text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
     if pruned:
         return f"{text}; {pruned:,} {_choose_word(pruned, 'was', 'were')} pruned."
-    if gone or new:
-        return f"{text}; {gone:,} only in A, {new:,} only in B."
+    if only_a or only_b:
+        return f"{text}; {only_a:,} only in A, {only_b:,} only in B."
     return f"{text}."
 
 
@@ -59,17 +59,17 @@ def _measure_paired_share(comparison: Comparison) -> float:
 
 
 def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
-    counts = counted(changes)
-    kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    before = kept + counts["lost"]
+    counts = count_kinds(changes)
+    n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    before = n_kept + counts["lost"]
     if not before + counts["gained"]:
         return ""
     new = f"{counts['gained']:,}", f"{_choose_word(counts['gained'], 'is', 'are')} new"
     if not before:
         return f"<b>A has no edges</b>; {' of B '.join(new)}."
-    moved = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if kept else ""
-    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(kept, "stays", "stay")
-    return f"<b>{kept:,} of {before:,} {edges} of A {stay}</b>{moved}; {' '.join(new)}."
+    note = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if n_kept else ""
+    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(n_kept, "stays", "stay")
+    return f"<b>{n_kept:,} of {before:,} {edges} of A {stay}</b>{note}; {' '.join(new)}."
 
 
 def _choose_word(count: int, one: str, many: str) -> str:
@@ -79,7 +79,7 @@ def _choose_word(count: int, one: str, many: str) -> str:
 
 def _summarise_words(comparison: Comparison) -> str:
     """Return the words that entered the heaviest topics of layer 1, and those that left such topics."""
-    moved: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
+    changes: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
     for pair in comparison.pairs:
         if pair.layer == 1 and pair.a is not None and pair.b is not None:
             change = comparison.words(pair)
@@ -87,16 +87,16 @@ def _summarise_words(comparison: Comparison) -> str:
                 (change.entered, comparison.b.share(pair.b)),
                 (change.left, -comparison.a.share(pair.a)),
             ):
-                moved |= {word: moved.get(word, 0.0) + share for word in words}
-    order = sorted(moved, key=moved.__getitem__)
-    entered = [word for word in order[: -_WORDS - 1 : -1] if moved[word] > 0]
-    left = [word for word in order[:_WORDS] if moved[word] < 0]
-    report = [
+                changes |= {word: changes.get(word, 0.0) + share for word in words}
+    order = sorted(changes, key=changes.__getitem__)
+    entered = [word for word in order[: -_WORDS - 1 : -1] if changes[word] > 0]
+    left = [word for word in order[:_WORDS] if changes[word] < 0]
+    parts = [
         f"{name}: <{tag}>{' '.join(escape(shorten(word, 18)) for word in words)}</{tag}>"
         for name, tag, words in (("entered", "ins", entered), ("left", "del", left))
         if words
     ]
-    return f"Words of layer 1 that {'; '.join(report)}." if report else ""
+    return f"Words of layer 1 that {'; '.join(parts)}." if parts else ""
 
 
 _CHANCE = "These two runs differ only in their seed, so every difference here is chance."
@@ -109,7 +109,7 @@ _NONE = (
 
 
 def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
-    """Return which pairs of seeds the baseline comes from, or how to get one.
+    """Return a sentence about the pairs of seeds of the baseline, or how to get one.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     run : int
         The run to train with another seed, if there is none yet.
     alone : bool
-        Whether the two runs on screen differ in their seed only.
+        Whether the two runs on screen differ only in their seed.
     """
     if alone:
         more = f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
@@ -130,18 +130,18 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
 
 
 def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
-    """Return whether the runs differ by more than another seed changes, and in what, as HTML.
+    """Return as HTML whether the runs differ by more than another seed changes, and in which figures.
 
     Parameters
     ----------
     now : Agreement
         Of the two runs on screen.
     spread : SeedSpread or None
-        What two seeds of one model reach, where there are some.
+        The agreement that two seeds of one model reach, if there are any.
     sentence : str
-        Which seeds these are, or why there are none; empty while they are looked for.
+        The sentence about these seeds, or why there are none; empty while they are searched.
     judged : JudgedPair or None
-        How well both predict held-out words.
+        The estimates of both runs for held-out words.
     """
     first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES)
     if judged is None:
@@ -154,30 +154,30 @@ def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judge
 def compare_perplexities(judged: JudgedPair) -> str:
     """Return how well both runs predict held-out words, and whether they differ by more than seeds do."""
     name = judged.a.name.capitalize()
-    said = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
+    sentence = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
     if judged.gap is None:
-        return f"{said}; no second seed tells whether that is more than chance."
+        return f"{sentence}; no second seed tells whether that is more than chance."
     gap = format_estimate(judged.a._replace(value=judged.gap))
     apart = format_estimate(judged.a._replace(value=judged.difference))
     more = "more than" if judged.beyond else "no more than"
-    return f"{said}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
+    return f"{sentence}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
 
 
 def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
     """Return the verdict as one line of plain text."""
     if spread is None or sentence.startswith(_CHANCE):
         return sentence
-    found = find_exceeded(now, spread)
-    if not found:
+    exceeded = find_exceeded(now, spread)
+    if not exceeded:
         return f"no more than another seed changes: no figure is lower than two seeds of one model reach. {sentence}"
-    return f"more than another seed changes: {'; '.join(found)}. {sentence}"
+    return f"more than another seed changes: {'; '.join(exceeded)}. {sentence}"
 
 
 def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
-    """Return the figures that are below all that two seeds reach, each with both."""
+    """Return the figures that are below those of two seeds, each with the range of seeds."""
     named = [
         *(
-            (f"likeness of layer {place + 1}", score, at(spread.scores, place))
+            (f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
             for place, score in enumerate(now.scores)
         ),
         ("edges kept", now.edges, spread.edges),
@@ -186,12 +186,12 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     return [
         f"{name} {value:.2f}, two seeds {format_range(usual)}"
         for name, value, usual in named
-        if usual is not None and below(value, usual)
+        if usual is not None and is_below(value, usual)
     ]
 
 
 def format_range(usual: Range | None) -> str:
-    """Return a range for people: ``0.62 to 0.70``, or one figure if both ends are written alike."""
+    """Return a range in words: ``0.62 to 0.70``, or one figure if both ends are written alike."""
     if usual is None or not math.isfinite(usual.low):
         return "–"
     low, high = f"{usual.low:.2f}", f"{usual.high:.2f}"
@@ -203,14 +203,14 @@ def _describe_exceeded(now: Agreement, spread: SeedSpread | None, sentence: str)
         return _LOOKING
     if spread is None or sentence.startswith(_CHANCE):
         return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
-    found = find_exceeded(now, spread)
-    if not found:
+    exceeded = find_exceeded(now, spread)
+    if not exceeded:
         return (
             "<b>No more than another seed changes:</b> no figure is lower than two seeds of one model reach. "
             f'<span class="tp-dim">{escape(sentence)}</span>'
         )
     return (
-        f"<b>More than another seed changes:</b> {escape('; '.join(found))}. "
+        f"<b>More than another seed changes:</b> {escape('; '.join(exceeded))}. "
         f'<span class="tp-dim">{escape(sentence)}</span>'
     )
 
@@ -232,7 +232,7 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
     now : Agreement
         Of the two runs on screen.
     spread : SeedSpread or None
-        What two seeds of one model reach: what to expect when nothing but chance differs.
+        The agreement that two seeds of one model reach, where only chance differs.
     """
     cells = [_draw_layer_agreement(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
     usual = spread or UNKNOWN
@@ -241,15 +241,15 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
             "Edges kept", _draw_ratio(now.edges), _compare_with_seeds(now.edges, usual.edges), _TIPS["edges"]
         )
     )
-    report = _compare_with_seeds(now.correlation, usual.correlation)
-    cells.append(_draw_agreement_cell("Edge weights", _draw_ratio(now.correlation), report, _TIPS["correlation"]))
+    note = _compare_with_seeds(now.correlation, usual.correlation)
+    cells.append(_draw_agreement_cell("Edge weights", _draw_ratio(now.correlation), note, _TIPS["correlation"]))
     return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 
 def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int) -> str:
     usual = spread or UNKNOWN
-    score = _compare_with_seeds(now.scores[place], at(usual.scores, place))
-    matched = at(usual.matched, place)
+    score = _compare_with_seeds(now.scores[place], pick_layer(usual.scores, place))
+    matched = pick_layer(usual.matched, place)
     note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[place])} '
     note += "of the weight matched</span>"
     if matched is not None:
@@ -260,7 +260,7 @@ def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int)
 
 
 def _compare_with_seeds(value: float, usual: Range | None) -> str:
-    """Return what two seeds reach, and whether the figure is below all of that."""
+    """Return the range of two seeds, and whether the figure is below it."""
     if usual is None:
         return ""
     if not math.isfinite(value):
@@ -269,7 +269,7 @@ def _compare_with_seeds(value: float, usual: Range | None) -> str:
 
 
 def _draw_comparison(value: float, usual: Range) -> str:
-    if below(value, usual):
+    if is_below(value, usual):
         return '<strong class="cm-below">below</strong>'
     return "above" if value > usual.high + ROUNDED else "like"
 

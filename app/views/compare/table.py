@@ -1,15 +1,15 @@
-"""Tables of a comparison: pairs of topics and changed edges, those that changed most first."""
+"""The tables of a comparison: pairs of topics and changed edges, the largest changes first."""
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, Comparison, EdgeChange, Kind, Pair, Side, counted
+from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
-from app.views.markup import write_element
+from app.views.markup import draw_select, write_element
 from app.views.palette import LIVE, LOWERED, declare_hue
 from app.views.runs.kpis import draw_choices
 from app.views.text import escape, format_weight, shorten
@@ -22,7 +22,7 @@ SORT_WORDS: Mapping[str, str] = {
     "popularity": "Most popular first",
     "margin": "Least certain first",
 }
-STEP = 40  # rows shown at first, and added by each "more"
+STEP = 40  # rows shown at first, and added by each click on "more"
 _COUNTS = "Topics with a partner, and without one, of the layers listed"
 _LEAST_MARGIN = 0.02
 _FURTHER = 2  # heaviest words after a title
@@ -30,7 +30,7 @@ _PAIRS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
 class PairListing(NamedTuple):
-    """What the table shows: order, layer (0 = all), the chosen pair, how many rows at most.
+    """The choices of the table: order, layer (0 = all), the chosen pair, and the number of rows.
 
     ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
     """
@@ -49,16 +49,16 @@ class PairListing(NamedTuple):
 def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     """Return the pairs of a layer (0 = all) in the chosen order.
 
-    "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
-    altogether, a great one that changed a little comes before a small one that changed much.
+    "change" is ``1 - score``, weighted by the popularity of the topic: a topic without a partner has changed
+    completely, and a popular topic that changed a little comes before a rare one that changed much.
     """
 
     def popular(pair: Pair) -> float:
-        return max(comparison.hierarchy(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
+        return max(comparison.hierarchy(side).share(node) for side in SIDES if (node := pair.on(side)) is not None)
 
     def key(pair: Pair) -> tuple[float, float]:
         if sort == "share":
-            return -abs(comparison.share_change(pair)), -popular(pair)
+            return -abs(comparison.compute_share_change(pair)), -popular(pair)
         if sort == "popularity":
             return -popular(pair), pair.score
         if sort == "margin":
@@ -70,19 +70,16 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=key)
 
 
-_SIDES: tuple[Side, ...] = ("a", "b")
-
-
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
     """Return the table with its choices."""
     pairs = sort_pairs(comparison, listing.sort, listing.layer)
-    shown = pairs[: listing.most]
-    if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
-        shown = [listing.chosen, *shown]
-    rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in shown)
+    visible = pairs[: listing.most]
+    if listing.chosen in pairs and listing.chosen not in visible and listing.chosen is not None:
+        visible = [listing.chosen, *visible]
+    rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in visible)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
-    left = len(pairs) - len(shown)
+    left = len(pairs) - len(visible)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
     body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
@@ -107,39 +104,36 @@ _TIPS = dict(_HEADS)
 def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair]) -> str:
     depth = max(comparison.a.n_layers, comparison.b.n_layers)
     layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
-    options = "".join(
-        write_element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
-    )
-    order = write_element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
+    order = draw_select("sort", SORT_WORDS.items(), listing.sort, "Order of the topics")
     paired = sum(pair.paired for pair in pairs)
-    alone = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
-    report = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
+    counts = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
+    singles = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
     far = sum(listing.beyond(pair) for pair in pairs)
     chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
         f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
-        f"{report}{chance}</span>"
+        f"{singles}{chance}</span>"
         f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
 
 def _explain_single(comparison: Comparison, pair: Pair) -> str:
     only = f"only in {'A' if pair.b is None else 'B'}"
-    return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
+    return {"": only, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
 
 
 def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> str:
     side: Side = "b" if pair.b is not None else "a"
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
-    words = comparison.words(pair)
+    words, share = comparison.words(pair), format_share_change(comparison.compute_share_change(pair))
     cells = [
         f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
         _draw_topic_cell(comparison, pair, "a"),
         _draw_topic_cell(comparison, pair, "b"),
         _draw_score(pair, listing),
         _draw_margin(pair),
-        f'<td class="cm-number" title="{_TIPS["Share"]}">{format_share_change(comparison.share_change(pair))}</td>',
+        f'<td class="cm-number" title="{_TIPS["Share"]}">{share}</td>',
     ]
     if not has_pictures(comparison.b):
         cells += [
@@ -153,10 +147,10 @@ def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> 
 def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
     hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
-        return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
+        return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
     key, title = identity(node), escape(shorten_title(hierarchy, node))
     label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
-    picture = f'<img src="{atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_list_further_words(hierarchy, node)}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
     return f"<td><button {choose}>{inside}</button></td>"
@@ -208,7 +202,7 @@ def _draw_margin(pair: Pair) -> str:
 
 
 def format_share_change(share: float) -> str:
-    """Return a change of share in percentage points with its sign; ±0 if it is too small to print."""
+    """Return a change of share in percentage points with its sign; ±0 if it rounds to zero."""
     points = 100 * share
     if abs(points) < 0.005:
         return "±0"
@@ -216,11 +210,11 @@ def format_share_change(share: float) -> str:
 
 
 def _select_pairs(words: tuple[str, ...]) -> str:
-    report = escape(_shorten_words(words[:_PAIRS_LISTED]))
+    first = escape(_shorten_words(words[:_PAIRS_LISTED]))
     return (
-        f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
+        f'{first} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
         if words[_PAIRS_LISTED:]
-        else report
+        else first
     )
 
 
@@ -261,7 +255,7 @@ def draw_edge_legend(
     """
     back = _BACK if chosen else ""
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
-    here, all_of = counted(drawn), counted(every)
+    here, all_of = count_kinds(drawn), count_kinds(every)
     entries = "".join(
         f'<span title="{TITLES[kind][1]}">{_draw_stroke(kind)}{TITLES[kind][0]} '
         f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"

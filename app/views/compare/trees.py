@@ -4,7 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, Absence, Comparison, EdgeChange, Kind, Pair, Side, counted, other
+from app.analysis.comparison import (
+    KINDS,
+    SIDES,
+    Absence,
+    Comparison,
+    EdgeChange,
+    Kind,
+    Pair,
+    Side,
+    count_kinds,
+    get_other_side,
+)
 from app.analysis.hierarchy import identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
@@ -59,11 +70,11 @@ class TwoTrees(NamedTuple):
     changes : list of EdgeChange
         The edges that are drawn.
     pairs : frozenset of Pair
-        Those that are drawn.
+        The pairs that are drawn.
     order : mapping of layer to nodes
-        For the next picture, so that nothing jumps.
+        The order of nodes, for the next picture, so that nothing jumps.
     size : (width, height)
-        Of either picture on the page.
+        The size of either picture on the page.
     """
 
     a: str
@@ -75,7 +86,7 @@ class TwoTrees(NamedTuple):
 
 
 class _Seats(NamedTuple):
-    """A place in the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
+    """The places of the shown pairs in the joint picture, each a ``Node(layer, place among all pairs)``."""
 
     pairs: dict[Node, Pair]
     of: dict[Side, dict[Node, Node]]
@@ -97,7 +108,7 @@ def draw_trees(
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``request``.
+        `find_edge_changes` at the threshold of ``request``.
     request : CompareCut
     aspect : float
         Width / height of the window of one tree.
@@ -105,20 +116,20 @@ def draw_trees(
         ``order`` of the picture before.
     selected : Pair, optional
     theme : PictureTheme
-        `LIVE` for the page, `LIGHT` or `DARK` for a file.
+        `LIVE` for the page, `LIGHT` for a file.
     """
     seats, more = _seat_pairs(comparison, request)
-    drawn = [change for change in changes if _find_ends(seats, change) is not None]
+    edges = [change for change in changes if _find_ends(seats, change) is not None]
     contents: dict[Side, dict[Node, TopicBox]] = {
         "a": make_boxes(comparison.a, seats.of["a"]),
         "b": make_boxes(comparison.b, seats.of["b"]),
     }
     joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
-    part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in drawn), {})
+    part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in edges), {})
     layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=more)
     halves = []
-    for side in _SIDES:
+    for side in SIDES:
         look = TreeLook(
             theme,
             selected=selected.on(side) if selected else None,
@@ -126,10 +137,9 @@ def draw_trees(
             opinion=find_overlay(comparison, side, request.label),
             marks=_mark_words(comparison, side, seats, theme),
         )
-        halves.append(_draw_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
-    return TwoTrees(
-        halves[0], halves[1], drawn, frozenset(seats.pairs.values()), layout.order(), (layout.width, layout.height)
-    )
+        halves.append(_draw_half(comparison, side, seats, (contents[side], joint, layout), edges, look))
+    size = layout.width, layout.height
+    return TwoTrees(halves[0], halves[1], edges, frozenset(seats.pairs.values()), layout.order(), size)
 
 
 def list_shared_classes(comparison: Comparison) -> tuple[str, ...]:
@@ -144,7 +154,6 @@ def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay
     return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
-_SIDES: tuple[Side, ...] = ("a", "b")
 ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
 _REASONS: Mapping[Absence, str] = {
     "": "has no partner here",
@@ -154,44 +163,44 @@ _REASONS: Mapping[Absence, str] = {
 
 
 def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
-    """Return the pairs with a topic that is reached from the roots, and how many topics each layer lost to the cap."""
+    """Return the pairs with a topic that is reached from the roots, and how many topics of each layer are left out."""
     roots = pair_roots(comparison, request)
-    shown: set[Pair] = set()
+    pairs: set[Pair] = set()
     more: dict[int, int] = {}
-    for side in _SIDES:
+    for side in SIDES:
         part, left = cut_tree(
             comparison.hierarchy(side), TreeChoice(roots[side], request.threshold, cap=request.cap, light=True)
         )
-        shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
+        pairs |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
         more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
-    found: dict[Node, Pair] = {}
+    seats: dict[Node, Pair] = {}
     of: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
     for place, pair in enumerate(comparison.pairs):
-        if pair in shown:
+        if pair in pairs:
             seat = Node(pair.layer, place)
-            found[seat] = pair
-            for side in _SIDES:
+            seats[seat] = pair
+            for side in SIDES:
                 node = pair.on(side)
                 if node is not None:
                     of[side][node] = seat
-    return _Seats(found, of), more
+    return _Seats(seats, of), more
 
 
 def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
     """Return the roots of each side: its own and the partners of the other side's."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
-    found: dict[Side, tuple[Node, ...]] = {}
-    for side in _SIDES:
-        partners = (comparison.partner(other(side), node) for node in own[other(side)])
+    roots: dict[Side, tuple[Node, ...]] = {}
+    for side in SIDES:
+        partners = (comparison.partner(get_other_side(side), node) for node in own[get_other_side(side)])
         every = (*own[side], *(node for node in partners if node is not None))
-        found[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
-    return found
+        roots[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
+    return roots
 
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
-    found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
-    largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
-    return largest._replace(node=seat, height=max(box.height for box in found))
+    boxes = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
+    largest = max(boxes, key=lambda box: box.width)  # its picture fills the place if topics are pictures
+    return largest._replace(node=seat, height=max(box.height for box in boxes))
 
 
 def _fit_box(own: TopicBox, place: TopicBox) -> TopicBox:
@@ -269,14 +278,14 @@ def choose_dashes(kind: Kind, width: float) -> str:
 def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: PictureTheme) -> dict[Node, WordMarking]:
     """Return the words to mark: those that left in A, those that entered in B."""
     kind: Kind = "lost" if side == "a" else "gained"
-    found = {}
+    markings = {}
     for pair in seats.pairs.values():
         node, change = pair.on(side), comparison.words(pair)
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
             cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
-            found[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
-    return found
+            markings[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
+    return markings
 
 
 def _draw_absent(
@@ -288,15 +297,14 @@ def _draw_absent(
 ) -> str:
     """Draw dashed empty boxes for topics that only the other side has, with the reason."""
     joint, layout = places
-    pieces = []
+    pieces, other = [], get_other_side(side)
     for seat, pair in seats.pairs.items():
-        there = pair.on(other(side))
+        there = pair.on(other)
         if pair.on(side) is None and there is not None:
             place, box = layout.places[seat], joint[seat]
-            hierarchy, why = comparison.hierarchy(other(side)), comparison.absence(pair)
-            title = escape(
-                f"topic {hierarchy.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}"
-            )
+            hierarchy, why = comparison.hierarchy(other), comparison.find_absence(pair)
+            topic = f"topic {hierarchy.rank(there)} of layer {there.layer} of {other.upper()}"
+            title = escape(f"{topic} {_REASONS[why]}")
             middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
                 f'<g class="cm-pruned-line" fill="none"><title>{title}</title>'
@@ -311,7 +319,6 @@ def _draw_absent(
 _TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # sizes of letters
 _HEAD, _FOOT = 40.0, 58.0  # heights above and below the trees
 _SAMPLE, _SWATCH = 40.0, 24.0  # lengths of a line and of a tint in the legend
-_SIDE_WORDS: tuple[Side, ...] = ("a", "b")
 _MARKED: tuple[tuple[Kind, str, str], ...] = (("lost", "line-through", "left"), ("gained", "underline", "entered"))
 
 
@@ -324,7 +331,7 @@ class ComparePicture(NamedTuple):
 
 
 def choose_first_cut(comparison: Comparison, threshold: float, cap: int) -> CompareCut:
-    """Return what is shown before a choice is made: the most popular topics of each side and their partners."""
+    """Return the cut before a choice is made: the most popular topics of each side and their partners."""
     return CompareCut(
         choose_first_roots(comparison.a, threshold), choose_first_roots(comparison.b, threshold), threshold, cap
     )
@@ -337,47 +344,45 @@ def draw_compare_picture(
     *,
     aspect: float = WIDE / 2,
     previous: Mapping[int, Sequence[Node]] | None = None,
-    theme: PictureTheme = LIGHT,
 ) -> ComparePicture:
-    """Draw what the page shows, in the colours of paper.
+    """Draw the trees of the page for print.
 
     Parameters
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``request``.
+        `find_edge_changes` at the threshold of ``request``.
     request : CompareCut
     aspect : float
         Width / height of one tree.
     previous : mapping, optional
         ``order`` of the picture on the page, which this one keeps.
-    theme : PictureTheme
     """
-    trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=theme)
-    captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in _SIDE_WORDS}
+    trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=LIGHT)
+    captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in SIDES}
     half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
-    legend, right = _draw_legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
-    tints, far = _draw_tint_legend(comparison, request, theme, (right, bottom + 32))
+    legend, right = _draw_legend(trees.changes, bottom + 32, words=not has_pictures(comparison.b))
+    tints, far = _draw_tint_legend(comparison, request, (right, bottom + 32))
     right = max(right, far)
     width, height = max(2 * half, right), bottom + _FOOT
-    pieces = [_draw_picture_head(comparison, width, height, theme)]
+    pieces = [_draw_picture_head(comparison, width, height)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
     for side, left, tree in sides:
         hierarchy = comparison.hierarchy(side)
         title = f"{side.upper()} · run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
-        pieces.append(draw_text(left + MARGIN, 27, _TITLE, theme.ink, title, ' font-weight="700"'))
+        pieces.append(draw_text(left + MARGIN, 27, _TITLE, LIGHT.ink, title, ' font-weight="700"'))
         pieces.append(f'<g transform="translate({left:.1f} {_HEAD})">{tree}</g>')
-        pieces.append(draw_text(left + MARGIN, bottom - 6, _SMALL, theme.muted, captions[side]))
+        pieces.append(draw_text(left + MARGIN, bottom - 6, _SMALL, LIGHT.muted, captions[side]))
     return ComparePicture("".join([*pieces, legend, tints, "</svg>\n"]), width, height)
 
 
-def _draw_picture_head(comparison: Comparison, width: float, height: float, theme: PictureTheme) -> str:
+def _draw_picture_head(comparison: Comparison, width: float, height: float) -> str:
     box = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" font-family="{FONT}">'
         f"<title>Topic trees of run {comparison.a.run} (A) and run {comparison.b.run} (B)</title>"
-        f'<rect width="100%" height="100%" fill="{theme.paper}"/>'
+        f'<rect width="100%" height="100%" fill="{LIGHT.paper}"/>'
     )
 
 
@@ -390,43 +395,41 @@ def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> s
     )
 
 
-def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, words: bool) -> tuple[str, float]:
+def _draw_legend(drawn: Sequence[EdgeChange], y: float, *, words: bool) -> tuple[str, float]:
     """Return colour, dashes and number of every kind of edge and how words are marked, and where that ends."""
-    counts = counted(drawn)
+    counts = count_kinds(drawn)
     x, pieces = MARGIN, []
     for kind in KINDS:
         text = f"{WORDS[kind]} ({counts[kind]})"
-        pieces += [_draw_sample(kind, theme, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, theme.ink, text)]
+        pieces += [_draw_sample(kind, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, LIGHT.ink, text)]
         x += _SAMPLE + 26 + _LEGEND * measure_text(text)
     for kind, line, text in _MARKED if words else ():
         look = f' font-weight="600" text-decoration="{line}"'
-        pieces.append(draw_text(x, y, _LEGEND, choose_edge_colour(theme, kind), "word", look))
-        pieces.append(draw_text(x + 36, y, _LEGEND, theme.ink, text))
+        pieces.append(draw_text(x, y, _LEGEND, choose_edge_colour(LIGHT, kind), "word", look))
+        pieces.append(draw_text(x + 36, y, _LEGEND, LIGHT.ink, text))
         x += 54 + _LEGEND * measure_text(text)
     return f"<g>{''.join(pieces)}</g>", x
 
 
-def _draw_tint_legend(
-    comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
-) -> tuple[str, float]:
+def _draw_tint_legend(comparison: Comparison, request: CompareCut, at: tuple[float, float]) -> tuple[str, float]:
     """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
-    shown = [each for side in _SIDE_WORDS if (each := find_overlay(comparison, side, request.label)) is not None]
-    if not shown:
+    overlays = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
+    if not overlays:
         return "", at[0]
-    (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)
-    for colour, text in ((theme.speaks, f"speaks for {name}"), (theme.denies, f"speaks against {name}")):
+    (x, y), pieces, name = at, [], shorten(overlays[-1].name, 40)
+    for colour, text in ((LIGHT.speaks, f"speaks for {name}"), (LIGHT.denies, f"speaks against {name}")):
         place = f'x="{x:.1f}" y="{y - 12:.1f}" width="{_SWATCH}" height="16" rx="4"'
         tint = f'fill="{colour}" fill-opacity="{TINT}" stroke="{colour}" stroke-width="1.4"'
-        pieces += [f"<rect {place} {tint}/>", draw_text(x + _SWATCH + 8, y, _LEGEND, theme.ink, text)]
+        pieces += [f"<rect {place} {tint}/>", draw_text(x + _SWATCH + 8, y, _LEGEND, LIGHT.ink, text)]
         x += _SWATCH + 26 + _LEGEND * measure_text(text)
     return f'<g data-legend="class">{"".join(pieces)}</g>', x
 
 
-def _draw_sample(kind: Kind, theme: PictureTheme, x: float, y: float) -> str:
+def _draw_sample(kind: Kind, x: float, y: float) -> str:
     width = 4.5 if kind == "stronger" else 2.6
     pattern = choose_dashes(kind, width)
     dash = f' stroke-dasharray="{pattern}"' if pattern else ""
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + _SAMPLE:.1f}" y2="{y:.1f}" stroke-linecap="round" '
-        f'stroke="{choose_edge_colour(theme, kind)}" stroke-width="{width}"{dash}/>'
+        f'stroke="{choose_edge_colour(LIGHT, kind)}" stroke-width="{width}"{dash}/>'
     )

@@ -1,1 +1,1 @@
-"""Documents, where they belong and what is near them."""
+"""Documents: their place among the topics, and the documents near them."""

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import MOST
-from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
-from app.analysis.topic_images import has_pictures, picture_uri
+from app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.readers.documents import KINDS
-from app.views.markup import draw_icon, write_element
+from app.views.markup import draw_icon, draw_select, write_element
+from app.views.runs.kpis import draw_choices
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
 _DISTANCE = (
@@ -25,7 +26,7 @@ class ListedDocument(NamedTuple):
     number : int
     title, excerpt, label : str
     distance : float or None
-        From the document asked about.
+        The distance from the placed document.
     picture : str
         Data URI, or "" where documents are texts.
     """
@@ -66,7 +67,7 @@ def draw_neighbours(
     ----------
     documents : sequence of ListedDocument, or None
     done, total : int
-        Documents of the corpus placed so far, and to be placed.
+        Numbers of documents of the corpus placed so far, and to be placed.
     acts : sequence of DocumentAction
     source : SnapshotSource
         The snapshot in which they were placed.
@@ -76,8 +77,8 @@ def draw_neighbours(
         wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
-    compared = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
-    among = f" <small{write_title(compared, source)}>among {total:,} of the corpus</small></h3>"
+    hint = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
+    among = f" <small{write_title(hint, source)}>among {total:,} of the corpus</small></h3>"
     return f'<section class="dc-card">{head}{among}{list_documents(documents, acts, source)}</section>'
 
 
@@ -113,7 +114,7 @@ class SearchState(NamedTuple):
 
 
 class MixingChoice(NamedTuple):
-    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that tells the ends apart."""
+    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that distinguishes the ends."""
 
     layers: int
     chosen: int
@@ -137,32 +138,28 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
     ----------
     tab : str
     note : str
-        Which topics are meant, as a sentence.
+        A sentence about the topics that are used.
     newer : str
         A sentence when the run has newer topics than those shown, else empty.
     """
-    tabs = "".join(
-        write_element("button", word, data_do="tab", data_value=key, aria_pressed="true" if key == tab else "false")
-        for key, word in TABS
-    )
     again = write_element(
         "button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics"
     )
     return (
         '<div class="tp-card-head"><h1>Documents</h1>'
         f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
-        f'<div class="tp-choices" role="group" aria-label="What to do">{tabs}</div></div>'
+        f"{draw_choices('tab', TABS, tab, 'What to do')}</div>"
     )
 
 
 def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Sequence[ListedDocument] = ()) -> str:
-    """Return the two ways to give a document: a text (not for images) or one of the corpus.
+    """Return the two ways to choose a document: a text (not for images) or one of the corpus.
 
-    ``some`` documents of the corpus stand there until one is searched.
+    ``some`` documents of the corpus are listed until a search begins.
     """
-    given = "" if images else _draw_text_field(text)
+    own_text = "" if images else _draw_text_field(text)
     corpus = _draw_corpus_search(search, _PLACE, "any", "Any document", some)
-    return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
+    return f'<div class="dc-ask{" dc-one" if images else ""}">{own_text}{corpus}</div>'
 
 
 def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
@@ -229,8 +226,8 @@ def _draw_hits(search: SearchState, acts: Sequence[DocumentAction], some: Sequen
         return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
     first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
     about = write_title("Documents of the corpus with all these words in them, counted in the whole corpus")
-    counted = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
-    return f"{counted}{list_documents(search.found, acts)}"
+    status = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
+    return f"{status}{list_documents(search.found, acts)}"
 
 
 def _draw_line_end(place: int, end: LineEnd | None) -> str:
@@ -248,13 +245,11 @@ def _draw_line_end(place: int, end: LineEnd | None) -> str:
 
 
 def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
-    counts = sorted({*STEPS, steps})
-    numbers = "".join(write_element("option", str(n), value=n, selected=n == steps) for n in counts)
+    numbers = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
     turn = write_element("button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places")
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
-        f'<select class="ex-select" data-change="steps">{numbers}</select>'
-        f"</label>{_draw_layer_choice(mixed) if mixed else ''}"
+        f"{numbers}</label>{_draw_layer_choice(mixed) if mixed else ''}"
         f"{turn}</div>"
     )
 
@@ -263,13 +258,10 @@ def _draw_layer_choice(mixed: MixingChoice) -> str:
     names = [(0, f"as usual: layer {mixed.telling}")] + [
         (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
     ]
-    options = "".join(
-        write_element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names
-    )
     return (
         '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
         "DATM's figure mixes the top layer\">Mixed at "
-        f'<select class="ex-select" data-change="mixed">{options}</select></label>'
+        f"{draw_select('mixed', names, mixed.chosen)}</label>"
     )
 
 
@@ -290,8 +282,8 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
 
 
 def _describe_alike(steps: Sequence[Step]) -> str:
-    """Return a note if the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
-    distance = apart(steps[0].rates, steps[-1].rates)
+    """Return a note if the mixed layer does not distinguish the documents: both ends are decoded to nearly the same."""
+    distance = measure_distance(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
         return ""
     common = format_percent(1 - distance)
@@ -302,10 +294,10 @@ def _describe_alike(steps: Sequence[Step]) -> str:
 
 
 def _draw_line_step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
-    name = f"{percent_of_way(step.weight)}%"
+    name = f"{round_percent(step.weight)}%"
     small = f"<small{write_title(_WAY, hierarchy)}>{name}</small>"
     if has_pictures(hierarchy):
-        image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
+        image = draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
     words = "".join(
         _draw_word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")

@@ -1,4 +1,4 @@
-"""A document in the hierarchy as HTML: its label, paths and topics, and the words that speak for them."""
+"""A document in the hierarchy as HTML: its label, paths and topics, with the words behind them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
+from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
 from app.ingest.new_documents import MARKED, are_known, explain_unknown_words
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
@@ -16,7 +16,7 @@ from engine.hierarchy.tree import Node
 
 TOPICS = 6  # of a layer
 _UNKNOWN = 8
-_FAINT = 0.04  # words with less of the topic are not marked
+_FAINT = 0.04  # words of which less comes from the topic are not marked
 _RANK = "the number is its rank in its layer by share in the run, 1 the most popular"
 _KNOWN = (
     "Words of your text that the vocabulary of the corpus has, of all that count; topics are inferred from these alone"
@@ -40,7 +40,10 @@ class WordSpan(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """How a text was read: words that count, known, stop and unknown words, and whether by the corpus's own rules."""
+    """The numbers of words of a text that count, known and stop words, and its unknown words.
+
+    ``own`` says whether they were found by the corpus's own rules.
+    """
 
     tokens: int
     known: int
@@ -56,9 +59,9 @@ class PlacedDocument(NamedTuple):
     ----------
     title, text : str
     document : int
-        Its number in the corpus, -1 when it was brought along.
+        Its number in the corpus, -1 for a text of the visitor.
     label : str
-        The one it has in the corpus, or "".
+        Its label in the corpus, or "".
     reading : TextReading or None
         None for a document of the corpus.
     words, counts : (n,) arrays
@@ -66,13 +69,13 @@ class PlacedDocument(NamedTuple):
         Known words in the text.
     theta : tuple of (K_l,) arrays
     rates : (V,) array or None
-        What the topics make of it, for images.
+        Its reconstruction from the topics, for images.
     paths : sequence of Path
     classes : sequence of (name, probability), or None where the model predicts none
         Most probable first.
     above : sequence of float
-        Of every layer but the top the part of its posterior's shape that comes from the layer above; empty
-        without an encoder.
+        For every layer below the top, the part of the shape of its posterior that comes from the layer above;
+        empty without an encoder.
     """
 
     title: str
@@ -96,29 +99,29 @@ class PlacedDocument(NamedTuple):
 
 
 def draw_placed_document(
-    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
+    hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
 ) -> str:
     """Return the placed document as HTML, or why it could not be placed.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-    found : PlacedDocument
+    placed : PlacedDocument
     trail : sequence of Node
         The topic or path whose words are marked.
     parts : mapping of int to float
         The part of each word of the document that the trail explains, 0 to 1.
     beneath : str
-        HTML that stands below the document.
+        HTML to show below the document.
     """
-    if found.blank:
-        return f'<div class="dc-answer"><div class="dc-side">{_draw_blank(hierarchy, found)}</div></div>'
+    if placed.blank:
+        return f'<div class="dc-answer"><div class="dc-side">{_draw_blank(hierarchy, placed)}</div></div>'
     side = (
-        f"{_draw_predictions(hierarchy, found)}{_draw_paths(hierarchy, found, trail)}"
-        f"{_draw_layers(hierarchy, found, trail)}"
+        f"{_draw_predictions(hierarchy, placed)}{_draw_paths(hierarchy, placed, trail)}"
+        f"{_draw_layers(hierarchy, placed, trail)}"
     )
-    main = f"{_draw_document(hierarchy, found, trail, parts)}{beneath}"
-    key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
+    main = f"{_draw_document(hierarchy, placed, trail, parts)}{beneath}"
+    key = f"{placed.document}-{len(placed.text)}"  # the browser scrolls to another document
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
     return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
@@ -142,59 +145,59 @@ def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float])
 def _mark_word(word: str, part: float, more: str = "") -> str:
     if part < _FAINT:
         return f'<span class="dc-known">{escape(word)}{more}</span>'
-    report = f"{format_percent(part)} of this word comes from here"
-    return f'<mark style="--part:{part:.2f}" title="{report}">{escape(word)}{more}</mark>'
+    hint = f"{format_percent(part)} of this word comes from here"
+    return f'<mark style="--part:{part:.2f}" title="{hint}">{escape(word)}{more}</mark>'
 
 
-def _draw_blank(hierarchy: Hierarchy, found: PlacedDocument) -> str:
-    unknown = found.reading.unknown if found.reading is not None else ()
+def _draw_blank(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
+    unknown = placed.reading.unknown if placed.reading is not None else ()
     sentence = escape(explain_unknown_words([shorten(word, 24) for word in unknown]))
     return (
-        f'<article class="dc-card dc-document">{_draw_title(found)}<p class="dc-read" role="status">{sentence}</p>'
-        f"{_draw_body(hierarchy, found, (), {})}</article>"
+        f'<article class="dc-card dc-document">{_draw_title(placed)}<p class="dc-read" role="status">{sentence}</p>'
+        f"{_draw_body(hierarchy, placed, (), {})}</article>"
     )
 
 
 def _draw_document(
-    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
+    hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
 ) -> str:
     return (
-        f'<article class="dc-card dc-document">{_draw_title(found)}'
-        f"{_describe_reading(found)}{_draw_body(hierarchy, found, trail, parts)}"
+        f'<article class="dc-card dc-document">{_draw_title(placed)}'
+        f"{_describe_reading(placed)}{_draw_body(hierarchy, placed, trail, parts)}"
         f"{_draw_legend(hierarchy, trail)}</article>"
     )
 
 
-def _draw_title(found: PlacedDocument) -> str:
-    label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
-    return f"<h3>{escape(shorten(found.title, 120) or 'untitled')}{label}</h3>"
+def _draw_title(placed: PlacedDocument) -> str:
+    label = f'<em class="dc-label" title="Its label in the corpus">{escape(placed.label)}</em>' if placed.label else ""
+    return f"<h3>{escape(shorten(placed.title, 120) or 'untitled')}{label}</h3>"
 
 
-def _draw_body(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _draw_body(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
     """Return the document itself: a picture, its text, or its words."""
     if has_pictures(hierarchy):
-        return _draw_pictures(hierarchy, found, trail, parts)
-    if found.text.strip():
-        return f'<div class="dc-text" tabindex="0" role="document">{mark_words(found.text, found.spots, parts)}</div>'
-    return f'<div class="dc-text dc-bag">{_draw_bag(hierarchy, found, parts)}</div>'
+        return _draw_pictures(hierarchy, placed, trail, parts)
+    if placed.text.strip():
+        return f'<div class="dc-text" tabindex="0" role="document">{mark_words(placed.text, placed.spots, parts)}</div>'
+    return f'<div class="dc-text dc-bag">{_draw_bag(hierarchy, placed, parts)}</div>'
 
 
-def _describe_reading(found: PlacedDocument) -> str:
-    reading = found.reading
+def _describe_reading(placed: PlacedDocument) -> str:
+    reading = placed.reading
     if reading is None:
         return ""
-    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
+    numbers = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
-    listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
+    words = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
-    unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
-    return f'<p class="dc-read"{write_title(_KNOWN)}>{known}{rules}{unknown}.</p>'
+    unknown = f"; not known: <i>{words}{more}</i>" if words else ""
+    return f'<p class="dc-read"{write_title(_KNOWN)}>{numbers}{rules}{unknown}.</p>'
 
 
-def _draw_bag(hierarchy: Hierarchy, found: PlacedDocument, parts: Mapping[int, float]) -> str:
-    order = np.argsort(-found.counts, kind="stable")[:400].tolist()
-    words = found.words[order].tolist()
-    counted = zip(words, found.counts[order].tolist(), strict=True)
+def _draw_bag(hierarchy: Hierarchy, placed: PlacedDocument, parts: Mapping[int, float]) -> str:
+    order = np.argsort(-placed.counts, kind="stable")[:400].tolist()
+    words = placed.words[order].tolist()
+    pairs = zip(words, placed.counts[order].tolist(), strict=True)
     often = write_title(_TIMES)
     times = (
         _mark_word(
@@ -202,27 +205,28 @@ def _draw_bag(hierarchy: Hierarchy, found: PlacedDocument, parts: Mapping[int, f
             parts.get(word, 0.0),
             f"<small{often}> × {count:g}</small>" if count != 1 else "",
         )
-        for word, count in counted
+        for word, count in pairs
     )
     return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
 
 
 def _draw_pictures(
-    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
+    hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
 ) -> str:
     pixels = np.zeros(len(hierarchy.vocabulary))
-    pixels[found.words] = found.counts
+    pixels[placed.words] = placed.counts
     explained = np.zeros_like(pixels)
-    explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
-    shown = [("the document", pixels, 0.0)]
-    if found.rates is not None and not found.blank:
-        shown.append(("as its topics reconstruct it", found.rates, 0.0))
+    explained[placed.words] = placed.counts * [parts.get(word, 0.0) for word in placed.words.tolist()]
+    pictures = [("the document", pixels, 0.0)]
+    if placed.rates is not None and not placed.blank:
+        pictures.append(("as its topics reconstruct it", placed.rates, 0.0))
     if trail:
-        shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
+        pictures.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
     figures = (
-        f'<figure><img src="{picture_uri(shape, values, most)}" alt="{word}"><figcaption>{word}</figcaption></figure>'
-        for word, values, most in shown
+        f'<figure><img src="{draw_picture_uri(shape, values, most)}" alt="{word}">'
+        f"<figcaption>{word}</figcaption></figure>"
+        for word, values, most in pictures
     )
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
 
@@ -234,22 +238,22 @@ def _draw_legend(hierarchy: Hierarchy, trail: Sequence[Node]) -> str:
     return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
 
 
-def _draw_predictions(hierarchy: Hierarchy, found: PlacedDocument) -> str:
-    if found.classes is None:
+def _draw_predictions(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
+    if placed.classes is None:
         return ""
     rows = "".join(
         f"<li><span>{escape(shorten(name, 60))}</span>"
         f"{_draw_bar(probability, 1.0, write_title(_CHANCE, hierarchy))}</li>"
-        for name, probability in found.classes[:5]
+        for name, probability in placed.classes[:5]
     )
     hint = "Probability that the model gives each label, averaged over its samples"
     return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
 
 
-def _draw_paths(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node]) -> str:
-    most = found.paths[0].share if found.paths else 1.0
-    rows = "".join(_draw_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
-    total = format_percent(sum(path.share for path in found.paths))
+def _draw_paths(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
+    most = placed.paths[0].share if placed.paths else 1.0
+    rows = "".join(_draw_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in placed.paths)
+    total = format_percent(sum(path.share for path in placed.paths))
     hint = "Paths from the top layer down to layer 1; all paths of the document together are 100 %"
     if not hierarchy.linear:
         hint = (
@@ -258,7 +262,7 @@ def _draw_paths(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Nod
         )
     return (
         f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
-        f"<small{write_title(_SHOWN, hierarchy)}>{len(found.paths)} with {total} of it</small></h3>"
+        f"<small{write_title(_SHOWN, hierarchy)}>{len(placed.paths)} with {total} of it</small></h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 
@@ -272,14 +276,14 @@ def _draw_path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -
     )
 
 
-def _draw_layers(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node]) -> str:
-    tables = "".join(_draw_layer(hierarchy, layer, found, trail) for layer in range(len(found.theta), 0, -1))
+def _draw_layers(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
+    tables = "".join(_draw_layer(hierarchy, layer, placed, trail) for layer in range(len(placed.theta), 0, -1))
     hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
-def _draw_layer(hierarchy: Hierarchy, layer: int, found: PlacedDocument, trail: Sequence[Node]) -> str:
-    part = normalise_shares(found.theta[layer - 1])
+def _draw_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument, trail: Sequence[Node]) -> str:
+    part = normalise_shares(placed.theta[layer - 1])
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(
@@ -287,19 +291,19 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, found: PlacedDocument, trail: 
         for column in heavy
         if part[column] > 0 and (node := hierarchy.node(layer, column))
     )
-    place = "next to the words" if layer == 1 else "the most general" if layer == len(found.theta) else "in between"
+    place = "next to the words" if layer == 1 else "the most general" if layer == len(placed.theta) else "in between"
     about = write_title(
-        f"Layer {layer} of {len(found.theta)}, {place}; the {TOPICS} heaviest topics of the document", hierarchy
+        f"Layer {layer} of {len(placed.theta)}, {place}; the {TOPICS} heaviest topics of the document", hierarchy
     )
     head = (
-        f'<h4 style="{declare_hue(layer)}"{about}>Layer {layer}{_draw_share_from_above(hierarchy, found, layer)}</h4>'
+        f'<h4 style="{declare_hue(layer)}"{about}>Layer {layer}{_draw_share_from_above(hierarchy, placed, layer)}</h4>'
     )
     return f'{head}<ol class="dc-topics">{rows}</ol>'
 
 
-def _draw_share_from_above(hierarchy: Hierarchy, found: PlacedDocument, layer: int) -> str:
-    """Return how much of a layer's place comes from the layer above it, if there is an encoder."""
-    if layer > len(found.above):
+def _draw_share_from_above(hierarchy: Hierarchy, placed: PlacedDocument, layer: int) -> str:
+    """Return how much of the posterior of a layer comes from the layer above, if there is an encoder."""
+    if layer > len(placed.above):
         return ""
     hint = (
         f"Of the shape of the encoder's answer for layer {layer}, the part that comes down from layer {layer + 1} "
@@ -307,7 +311,7 @@ def _draw_share_from_above(hierarchy: Hierarchy, found: PlacedDocument, layer: i
     )
     return (
         f' <small class="tp-dim"{write_title(hint, hierarchy)}>'
-        f"{format_percent(found.above[layer - 1])} from above</small>"
+        f"{format_percent(placed.above[layer - 1])} from above</small>"
     )
 
 
@@ -338,7 +342,7 @@ def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
 
 def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
     if has_pictures(hierarchy):
-        return f'<img src="{atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
+        return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
     return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 

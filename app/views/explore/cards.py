@@ -1,10 +1,10 @@
-"""The ranked topics of a layer as cards, and what a search found."""
+"""The ranked topics of a layer as cards, and the results of a search."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, identity
-from app.analysis.topic_images import has_pictures, mosaic_uri
+from app.analysis.topic_images import draw_mosaic_uri, has_pictures
 from app.views.explore.detail import (
     draw_common_words,
     draw_layer_quality,
@@ -18,7 +18,7 @@ from engine.hierarchy.tree import Node
 
 
 class TopicMatch(NamedTuple):
-    """A topic that was found: by which word (or its name), and the weight of that word in it."""
+    """A topic that a search found, the matching word (or its name), and the weight of the word in it."""
 
     node: Node
     word: str
@@ -31,25 +31,25 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMa
     Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
     matching word; a topic is listed once, with its heaviest match.
     """
-    request = text.casefold().strip()
-    if not request:
+    query = text.casefold().strip()
+    if not query:
         return []
-    numbers = {number for number, word in enumerate(hierarchy.vocabulary) if request in word.casefold()}
-    found: list[TopicMatch] = []
+    numbers = {number for number, word in enumerate(hierarchy.vocabulary) if query in word.casefold()}
+    matches: list[TopicMatch] = []
     for layer in range(hierarchy.n_layers, 0, -1):
         for node in hierarchy.nodes(layer):
-            if request in hierarchy.name(node).casefold():
-                found.append(TopicMatch(node, hierarchy.name(node), 1.0))
+            if query in hierarchy.name(node).casefold():
+                matches.append(TopicMatch(node, hierarchy.name(node), 1.0))
                 continue
             words = hierarchy.words[layer - 1][hierarchy.place(node)].tolist()
             weights = hierarchy.word_weights[layer - 1][hierarchy.place(node)].tolist()
             matching = [(-weight, number) for number, weight in zip(words, weights, strict=True) if number in numbers]
             if matching:
                 weight, number = min(matching)
-                found.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
-            elif request in _find_searched_title(hierarchy, node).casefold():
-                found.append(TopicMatch(node, hierarchy.title(node), 1.0))
-    return sorted(found, key=lambda match: -match.weight)[:most]
+                matches.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
+            elif query in _find_searched_title(hierarchy, node).casefold():
+                matches.append(TopicMatch(node, hierarchy.title(node), 1.0))
+    return sorted(matches, key=lambda match: -match.weight)[:most]
 
 
 def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
@@ -61,8 +61,8 @@ RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent 
 _OF_TOPICS = "Topics with these words among their first 30, or in their name"
 _OF_DOCUMENTS = "Documents of the corpus with all of these words"
 _OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
-_MOSAIC = 8  # atoms in a row of the sheet
-_WORDS = 10  # of a card
+_MOSAIC = 8  # topics in a row of the mosaic
+_WORDS = 10  # shown on a card
 
 
 class FoundDocument(NamedTuple):
@@ -102,7 +102,7 @@ def draw_topic_list(
     ----------
     hierarchy : Hierarchy
     layer : int
-        Whose topics are listed while nothing is searched for.
+        The layer whose topics are listed while nothing is searched.
     marks : TopicMarks
     finding : SearchResult
     focus : bool
@@ -116,7 +116,7 @@ def draw_topic_list(
     )
     body = _draw_found(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
     words = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
-    begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
+    begin = escape(f"{layer} {finding.text.strip()}")  # another layer or search is shown from its first topic
     return (
         f'<div class="ex-head">{box}{_UNROLL}{_draw_tabs(hierarchy, layer)}{words}</div>'
         f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
@@ -151,9 +151,9 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 
 def _select_topics(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> list[Node]:
-    """Return the topics of a layer without light ones, unless these are asked for or chosen."""
-    chosen = {marks.selected, *marks.roots}
-    return [node for node in hierarchy.nodes(layer) if marks.light or node in chosen or node not in hierarchy.light]
+    """Return the topics of a layer; light ones only if they are chosen or all are shown."""
+    selection = {marks.selected, *marks.roots}
+    return [node for node in hierarchy.nodes(layer) if marks.light or node in selection or node not in hierarchy.light]
 
 
 def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
@@ -172,7 +172,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
     """Return one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
     key = identity(node)
     lead, rest = _split_words(hierarchy, node)
-    chosen = ' aria-current="true"' if node == marks.selected else ""
+    current = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
         f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
@@ -181,7 +181,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
         f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{draw_role_tag(hierarchy, node)}</span>'
     )
     return (
-        f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{chosen}>'
+        f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{current}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
         f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
         f"{_draw_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
@@ -213,26 +213,26 @@ def _draw_pin(key: str, *, chosen: bool) -> str:
 
 
 def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
-    nodes, listed = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
+    nodes, visible = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
     rows = -(-len(nodes) // _MOSAIC)
     tiles = "".join(
         _draw_tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
         for place, node in enumerate(nodes)
-        if node in listed
+        if node in visible
     )
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
-    look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
+    look = f'style="--sheet:url({draw_mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
     return f'<div class="ex-atoms" data-rove role="group" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
 def _draw_tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: TopicMarks) -> str:
     x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
-    key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
+    key, current = identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
     label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
     return (
-        f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{chosen} aria-label="{label}"'
+        f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{current} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
         f"<small>{hierarchy.rank(node)}</small></button>"
     )
@@ -247,7 +247,7 @@ def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) 
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
-    rows = "".join(_draw_found_document(found) for found in finding.documents)
+    rows = "".join(_draw_found_document(document) for document in finding.documents)
     return (
         f'<h3 class="ex-group">Topics <small{write_title(_OF_TOPICS, hierarchy)}>'
         f"{len(finding.topics)}</small></h3>{topics}"
@@ -256,9 +256,9 @@ def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) 
     )
 
 
-def _draw_found_document(found: FoundDocument) -> str:
-    head = f"<strong>{escape(shorten(found.title, 90))}</strong>{draw_place_button(found.number)}"
-    return f"<li><div>{head}</div><span>{escape(found.excerpt)}</span></li>"
+def _draw_found_document(document: FoundDocument) -> str:
+    head = f"<strong>{escape(shorten(document.title, 90))}</strong>{draw_place_button(document.number)}"
+    return f"<li><div>{head}</div><span>{escape(document.excerpt)}</span></li>"
 
 
 def _explain_match(hierarchy: Hierarchy, match: TopicMatch) -> str:

@@ -1,11 +1,11 @@
-"""The controls above the tree, and what stands below it: hints and the tree as text."""
+"""The controls above the tree, and the foot below it: hints and the tree as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.markup import draw_icon
+from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.markup import draw_icon, draw_select
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
@@ -13,7 +13,7 @@ from app.views.tree.opening import STEP
 from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
-SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
+SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest one, and the step
 
 
 class SnapshotOption(NamedTuple):
@@ -24,22 +24,22 @@ class SnapshotOption(NamedTuple):
 
 
 class ControlState(NamedTuple):
-    """What the controls show besides the choice.
+    """The state of the controls besides the choice.
 
     Attributes
     ----------
     chosen : bool
         False while the roots are the most popular topics and not chosen by hand.
     hidden : int
-        How many topics were hidden by hand.
+        The number of topics that the visitor has hidden.
     moments : sequence of SnapshotOption
         Snapshots, oldest first.
     pinned : int
-        The snapshot looked at, 0 = live.
+        The snapshot on screen, 0 = the newest.
     wide : bool
-        Whether the side panels are put away.
+        Whether the side panels are hidden.
     formats : sequence of str
-        What the tree can be saved as.
+        The formats in which the tree can be saved.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -58,10 +58,10 @@ class ControlState(NamedTuple):
 
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the controls above the tree."""
-    pictures = _draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    pictures = draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
     of_tree = [
-        _draw_segments("direction", choice.direction, _DIRECTIONS),
-        _draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
+        draw_segments("direction", choice.direction, _DIRECTIONS),
+        draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         draw_threshold_slider(choice.threshold),
     ]
     of_map = [draw_relation_slider(state.relation)] if hierarchy.relations else []
@@ -96,7 +96,7 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
     chips = "".join(_draw_root(hierarchy, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
     back = _draw_button("popular", "Reset", "Back to the most popular topics") if chosen else ""
-    room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
+    room = f'style="--chips:{len(choice.roots)}"'  # by which the style sheet sizes the row
     label = f'role="group" aria-label="Roots of the tree" {room}'
     return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
@@ -114,17 +114,18 @@ def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
 
 def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     if has_pictures(hierarchy) and not hierarchy.name(root):
-        return f'<img src="{atom_uri(hierarchy, root)}" alt="{title}">'
+        return f'<img src="{draw_atom_uri(hierarchy, root)}" alt="{title}">'
     return f"<span>{title}</span>"
 
 
-def _draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:
+def draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]], label: str = "") -> str:
+    """Return buttons of which one is pressed: value, word and hint of each; they send ``name``, their usual label."""
     buttons = "".join(
         f'<button data-do="{name}" data-value="{value}" title="{hint}"'
         f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
         for value, word, hint in options
     )
-    return f'<div class="ex-segments" role="group" aria-label="{name.capitalize()}">{buttons}</div>'
+    return f'<div class="ex-segments" role="group" aria-label="{label or name.capitalize()}">{buttons}</div>'
 
 
 def _draw_button(do: str, word: str, hint: str) -> str:
@@ -155,34 +156,20 @@ def draw_relation_slider(least: float) -> str:
 def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
     newest = f"Live · {hierarchy.minibatch:,}" if not state.pinned else "Live"
     older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
-    options = "".join(
-        f'<option value="{number}"{" selected" if number == state.pinned else ""}>{word}</option>'
-        for number, word in [(0, newest), *older]
-    )
-    return _draw_select("snapshot", "Snapshot", "Which snapshot is shown", options)
+    return draw_select("snapshot", [(0, newest), *older], state.pinned, "Snapshot", "Which snapshot is shown")
 
 
 def draw_class_choice(classes: Sequence[str], label: int) -> str:
     """Return the choice of a class whose weights are shown on the topics."""
-    names = enumerate(("No class", *classes))
-    options = "".join(
-        f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
-        for place, name in names
-    )
+    entries = enumerate(shorten(name, 40) for name in ("No class", *classes))
     hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
-    return _draw_select("label", "Class", hint, options)
+    return draw_select("label", entries, label, "Class", hint)
 
 
 def _draw_saving(formats: Sequence[str]) -> str:
-    names = (*formats[:1], "png", *formats[1:])
-    options = "".join(f'<option value="{name}">{name.upper()}</option>' for name in names)
-    first = '<option value="" selected>Save as …</option>'
-    return _draw_select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
-
-
-def _draw_select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
-    report = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
-    return f'<select class="ex-select" {report}>{options}</select>'
+    names = ((name, name.upper()) for name in (*formats[:1], "png", *formats[1:]))
+    hint = "Save the tree as a file"
+    return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", hint, again=True)
 
 
 def _draw_wide_switch(*, wide: bool) -> str:
@@ -192,7 +179,7 @@ def _draw_wide_switch(*, wide: bool) -> str:
 
 
 def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
-    """Return the lines below the map: what its circles and lines are, and the topics as a list."""
+    """Return the foot of the map: the meaning of circles and lines, and the topics as a list."""
     facts = (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
         f"layer 1 · area: share of the tokens · close together: similar words · seed {hierarchy.seed} · Topiary"
@@ -202,12 +189,12 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
         f"{relation:g}."
     )
     light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
-    parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
+    parents = child if hierarchy.n_layers > 1 else ""  # with a single layer there are no child topics
     hints = [joined if hierarchy.relations else "", light, parents]
-    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     rows = "".join(_draw_map_topic(hierarchy, node) for node in hierarchy.nodes(1))
     return (
-        f'<p class="ex-caption">{escape(facts)}</p>{said}'
+        f'<p class="ex-caption">{escape(facts)}</p>{lines}'
         f'<details class="ex-fold"><summary>The map as text</summary><ul class="ex-outline">{rows}</ul></details>'
     )
 
@@ -226,38 +213,38 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
     hierarchy : Hierarchy
     choice : TreeChoice
     drawing : TreeDrawing
-        The tree of both.
+        The tree that was drawn.
     hints : sequence of str
         Sentences; empty ones are left out.
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
-    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     about = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
     outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
-        f'<p class="ex-caption">{about}{news}</p>{said}'
+        f'<p class="ex-caption">{about}{news}</p>{lines}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )
 
 
 def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
-    """Return what the picture shows as nested lists, heaviest edges first.
+    """Return the topics of the picture as nested lists, heaviest edges first.
 
-    A topic under several parents stands in full under the first; elsewhere it is named only.
+    A topic with several parents is listed in full under the first; elsewhere only its name is given.
     """
     onward: dict[Node, list[tuple[Node, Edge]]] = {}
     for edge in part.edges:
         near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
         onward.setdefault(near, []).append((far, edge))
-    report: set[Node] = set()
+    written: set[Node] = set()
     items = "".join(
-        _draw_outline_item(hierarchy, root, None, onward, part.hidden, report)
+        _draw_outline_item(hierarchy, root, None, onward, part.hidden, written)
         for root in part.roots
-        if root not in report
+        if root not in written
     )
-    rest = [node for node in part.nodes if node not in report]
+    rest = [node for node in part.nodes if node not in written]
     items += "".join(
-        _draw_outline_item(hierarchy, node, None, onward, part.hidden, report) for node in rest if node not in report
+        _draw_outline_item(hierarchy, node, None, onward, part.hidden, written) for node in rest if node not in written
     )
     return f'<ul class="ex-outline">{items}</ul>'
 
@@ -268,7 +255,7 @@ def _draw_outline_item(
     edge: Edge | None,
     onward: Mapping[Node, list[tuple[Node, Edge]]],
     hidden: Mapping[Node, int],
-    report: set[Node],
+    written: set[Node],
 ) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
     name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
@@ -279,10 +266,10 @@ def _draw_outline_item(
         f"topic {hierarchy.rank(node)}</button> "
         f"<small>{format_percent(hierarchy.share(node))}{via}</small> {name}"
     )
-    if node in report:
+    if node in written:
         return f"<li>{head}<em>(above)</em></li>"
-    report.add(node)
+    written.add(node)
     folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
     further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
-    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
+    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, written) for child, link in further)
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, list_column_layers
+from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -24,25 +25,25 @@ def draw_heading(word: str, note: str, hint: str) -> str:
     return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
-_MOST = 4  # above a topic
+_MOST = 4  # column topics listed for a topic
 _HINT = "Groups of columns in which this topic weighs most: its share of all that the group changes"
 _ABOUT = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
 
 
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
-    found = above(hierarchy, node, _MOST)
-    if not found:
+    topics = find_topics_above(hierarchy, node, _MOST)
+    if not topics:
         return ""
-    rows = "".join(_draw_column_above(each, found[0].weight) for each in found)
+    rows = "".join(_draw_column_above(each, topics[0].weight) for each in topics)
     return f'<section>{draw_heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
-def _draw_column_above(found: Above, most: float) -> str:
-    topic = found.topic
+def _draw_column_above(above: Above, most: float) -> str:
+    topic = above.topic
     title = escape(shorten(topic.title, 44))
     name = f'<span title="{_list_items(topic)}"><b>{topic.rank}</b> {title}</span>'
-    return f"<li>{name}{draw_bar(found.weight, most, write_title(_HINT))}</li>"
+    return f"<li>{name}{draw_bar(above.weight, most, write_title(_HINT))}</li>"
 
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
@@ -55,19 +56,19 @@ def draw_column_topics(hierarchy: Hierarchy) -> str:
 
 
 def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
-    found = column_topics(hierarchy, layer)
+    topics = rank_column_topics(hierarchy, layer)
     rows = "".join(
         f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
-        for topic in found
+        for topic in topics
     )
-    return f'<p class="ex-hint">Layer {layer}, {len(found)} topics</p><ul class="ex-outline">{rows}</ul>'
+    return f'<p class="ex-hint">Layer {layer}, {len(topics)} topics</p><ul class="ex-outline">{rows}</ul>'
 
 
 def _list_items(topic: ColumnTopic) -> str:
     return " · ".join(escape(item.text) for item in topic.items)
 
 
-_FIRST = f"ten first words at λ = {TRADE:g}"  # a snapshot knows no other's, wherever the slider stands
+_FIRST = f"ten first words at λ = {TRADE:g}"  # the snapshot has the NPMI of these words only
 NPMI = (
     f"Document NPMI of its {_FIRST} over the training documents, -1 to 1: how much more often they meet in one "
     "document than by chance (0)"
@@ -92,26 +93,23 @@ def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
 
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     """Return the figures of a layer, for the head of its list."""
-    found = hierarchy.quality(layer)
-    npmi = "" if found.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(found.npmi)}</span> · '
-    diversity = f'<span title="{_DIVERSITY}">diversity {found.diversity:.2f}</span>' if found.topics else ""
+    quality = hierarchy.quality(layer)
+    npmi = "" if quality.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(quality.npmi)}</span> · '
+    diversity = f'<span title="{_DIVERSITY}">diversity {quality.diversity:.2f}</span>' if quality.topics else ""
     return f'<p class="ex-quality">{npmi}{diversity}</p>'
 
 
 def draw_word_choice(trade: float) -> str:
     """Return the switch between relevant and probable words, and the slider between them."""
+    relevant = f"{TRADE:g}"
     ways = (
-        ("Relevant", TRADE, "First the words that tell a topic from its neighbours", trade < 1.0),
-        ("Probable", 1.0, "First the most probable words, as in the papers", trade >= 1.0),
+        (relevant, "Relevant", "First the words that tell a topic from its neighbours"),
+        ("1", "Probable", "First the most probable words, as in the papers"),
     )
-    buttons = "".join(
-        f'<button data-do="relevance" data-value="{value:g}" title="{hint}" aria-pressed="{"true" if on else "false"}">'
-        f"{word}</button>"
-        for word, value, hint, on in ways
-    )
+    buttons = draw_segments("relevance", relevant if trade < 1.0 else "1", ways, "Words")
     scale = f'min="0" max="1" step="{_SHARE_STEP:g}" value="{trade:g}"'
     return (
-        f'<div class="ex-choice"><div class="ex-segments" role="group" aria-label="Words">{buttons}</div>'
+        f'<div class="ex-choice">{buttons}'
         f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale}'
         f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
     )
@@ -131,7 +129,7 @@ def draw_common_words(hierarchy: Hierarchy) -> str:
 
 
 def format_coherence(value: float) -> str:
-    """Return a coherence for people: two digits, and a true minus."""
+    """Return a coherence with two digits and a typographic minus."""
     return f"{value:.2f}".replace("-", "−")
 
 
@@ -202,7 +200,7 @@ def draw_topic(
     parts = [CLOSE, _draw_head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
-        parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
+        parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
     else:
         parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
     parts.append(
@@ -279,15 +277,13 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
 
-def list_relatives(
-    hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES
-) -> str:
+def list_relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float) -> str:
     """Return other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
-    most, about = others[0].weight, write_title(hint, hierarchy)
+    most, about = others[0].weight, write_title(_EDGES, hierarchy)
     rows = "".join(_draw_relative(hierarchy, relative, most, least, about) for relative in others)
-    title = draw_heading(word, f"layer {others[0].node.layer}", hint)
+    title = draw_heading(word, f"layer {others[0].node.layer}", _EDGES)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
@@ -298,7 +294,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
     kind = f' class="{" ".join(names)}"' if names else ""
     title = escape(shorten(hierarchy.title(node), 44))
     if has_pictures(hierarchy):
-        title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
+        title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{declare_hue(node.layer)}">'
         f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{draw_bar(relative.weight, abs(most), hint)}</li>"
@@ -306,15 +302,15 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
 
 
 def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the weights of the classes that a topic says most about."""
+    """Return the largest weights of a topic for classes."""
     if not hierarchy.classes:
         return ""
     weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]
     most = max(float(abs(weights).max()), 1e-12)
     order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
-    shown = sorted(order, key=lambda place: -weights[place])
+    places = sorted(order, key=lambda place: -weights[place])
     rows = "".join(
-        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown
+        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in places
     )
     title = draw_heading(
         "Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it"
@@ -359,5 +355,5 @@ def draw_place_button(document: int) -> str:
     """Return the button that shows where document ``number`` is placed; empty for a negative number."""
     if document < 0:
         return ""
-    said = "Where this document lies among the topics: its paths, and the words behind them"
-    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{said}">place</button>'
+    hint = "Where this document lies among the topics: its paths, and the words behind them"
+    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{hint}">place</button>'

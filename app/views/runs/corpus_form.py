@@ -26,32 +26,32 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
     ----------
     report : Report
     labels : dict of str, optional
-        What the form calls the options; without it they are named as on the command line.
+        The labels of options in the form; without them options are named as on the command line.
     vocabulary : bool
-        Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
+        Whether a new vocabulary is made; documents that are appended are counted with the existing one.
     """
     facts = "".join(
-        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.text, labels or {}))}</dd></div>"
         for line in list_lines(report)
         if vocabulary or line.name not in _OF_NEW
     )
     columns = _draw_table("Columns", ("column", "role", "values"), list_columns(report))
-    taken = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
-    cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
+    rows = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
+    cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), rows * vocabulary)
     return f'<div class="tp-report">{list_warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
 
 def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
     """Return the warnings as a list, or nothing; options are named as in ``labels``, if there are some."""
     named = [name_fields(warning, labels or {}) for warning in report.warnings]
-    found = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
-    return f'<ul class="tp-warnings" aria-label="Warnings">{found}</ul>' if found else ""
+    items = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
+    return f'<ul class="tp-warnings" aria-label="Warnings">{items}</ul>' if items else ""
 
 
 def summarise_report(report: Report) -> str:
     """Return the report in five lines, the warnings first."""
-    said = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
-    return f'{list_warnings(report)}<ul class="tp-notes">{said}</ul>'
+    items = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
+    return f'{list_warnings(report)}<ul class="tp-notes">{items}</ul>'
 
 
 def fold_report(report: Report, number: int, added: Sequence[str] = ()) -> str:
@@ -97,7 +97,7 @@ FORMATS = (
 
 
 class UploadState(NamedTuple):
-    """The chosen files that arrived: ``sent`` in all, ``of`` that are being sent now; an error."""
+    """The progress of an upload: ``sent`` files have arrived, ``of`` are being sent; an error."""
 
     sent: int = 0
     of: int = 0
@@ -136,7 +136,7 @@ class ImportState(NamedTuple):
 def draw_corpus_form(
     address: str,
     sending: UploadState,
-    seen: InspectionState,
+    inspection: InspectionState,
     first: Sequence[FormField],
     more: Sequence[FormField],
     error: str,
@@ -152,67 +152,67 @@ def draw_corpus_form(
     address : str
         Where the browser puts the files.
     sending : UploadState
-    seen : InspectionState
-        What they were understood as; nothing is shown before there is something to look at.
+    inspection : InspectionState
+        The result of inspecting the files; nothing is shown before files have arrived.
     first, more : sequences of FormField
-        How documents are read; those of ``more`` are folded.
+        The options of reading; those of ``more`` are folded.
     error : str
         A sentence, or empty.
     ready : bool
         Whether it may be sent.
     labels : dict of str
-        What the fields are called, by option.
+        The labels of the fields, by option.
     into : str
         Name of the corpus that the documents are appended to, or empty.
     """
     read = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
     parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", read)]
     if sending.sent and not sending.busy:
-        parts.insert(1, ("What came in", _draw_inspection(seen, labels, vocabulary=not into)))
+        parts.insert(1, ("What came in", _draw_inspection(inspection, labels, vocabulary=not into)))
     word = f"Append to {escape(into)}" if into else "Make a corpus"
     return draw_form("make", parts, error, word, ready=ready)
 
 
-def draw_import(made: ImportState) -> str:
+def draw_import(state: ImportState) -> str:
     """Return the running import, or its result."""
-    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in made.notes)
-    report = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
+    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in state.notes)
+    note_list = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
-    if made.error:
-        inside = f"<h3>Nothing was stored</h3>{draw_error(made.error)}{report}"
+    if state.error:
+        inside = f"<h3>Nothing was stored</h3>{draw_error(state.error)}{note_list}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
-    elif made.corpus:
-        record = "" if made.report is None else summarise_report(made.report)
-        if made.appended:
-            record = f"<p>{escape(end_sentence(made.appended[:1].upper() + made.appended[1:]))}</p>"
-        inside = f"<h3>{escape(made.corpus)}</h3>{record}{report or '<p>Ready to be read by a model.</p>'}"
+    elif state.corpus:
+        record = "" if state.report is None else summarise_report(state.report)
+        if state.appended:
+            record = f"<p>{escape(end_sentence(state.appended[:1].upper() + state.appended[1:]))}</p>"
+        inside = f"<h3>{escape(state.corpus)}</h3>{record}{note_list or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
     else:
-        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{draw_meter(made.share)}{report}'
+        inside = f'<p class="tp-lead" role="status">{escape(state.words)} …</p>{draw_meter(state.share)}{note_list}'
         inside += '<p class="tp-dim">It continues when this page is closed; the Runs page shows the progress.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
-def _draw_inspection(seen: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
+def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
     """Return the report, or the progress of the inspection; the last report stays while a new one is made."""
-    if seen.error:
-        return draw_error(seen.error)
-    going = (
-        f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{draw_meter(seen.share, "Progress of the look")}'
-    )
-    if seen.report is None:
-        return going
-    notes = "".join(f"<li>Note: {escape(end_sentence(name_fields(note, labels)))}</li>" for note in seen.report.notes)
-    said = draw_report(seen.report, labels, vocabulary=vocabulary)
-    return (going if seen.words else "") + said + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
+    if inspection.error:
+        return draw_error(inspection.error)
+    meter = draw_meter(inspection.share, "Progress of the inspection")
+    progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{meter}'
+    if inspection.report is None:
+        return progress
+    named = (name_fields(note, labels) for note in inspection.report.notes)
+    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in named)
+    report = draw_report(inspection.report, labels, vocabulary=vocabulary)
+    return (progress if inspection.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
 
 def list_formats() -> str:
     """Return the list of formats that can be read."""
-    listed = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
-    return f'<h2 class="tp-h">What can be read</h2><ul>{listed}</ul>'
+    items = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
+    return f'<h2 class="tp-h">What can be read</h2><ul>{items}</ul>'
 
 
 def wrap_page(*parts: str) -> str:
@@ -222,15 +222,15 @@ def wrap_page(*parts: str) -> str:
 
 def _draw_drop_zone(address: str, sending: UploadState) -> str:
     if sending.busy:
-        said = f"{sending.sent:,} of {sending.of:,} files …"
+        sentence = f"{sending.sent:,} of {sending.of:,} files …"
     elif sending.sent:
-        said = f"{sending.sent:,} {'file is' if sending.sent == 1 else 'files are'} here."
+        sentence = f"{sending.sent:,} {'file is' if sending.sent == 1 else 'files are'} here."
     else:
-        said = "Drop files or a folder here, or"
+        sentence = "Drop files or a folder here, or"
     away = '<button type="button" class="tp-button" data-do="again">Start over</button>'
     return (
         f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{write_attributes(data_upload=address)}>'
-        f'<p role="status">{said}</p><div class="tp-zone-acts">'
+        f'<p role="status">{sentence}</p><div class="tp-zone-acts">'
         f"{_draw_file_button('Choose files', 'multiple')}{_draw_file_button('Choose a folder', 'webkitdirectory')}"
         f"{away if sending.sent and not sending.busy else ''}</div>{draw_error(sending.error)}"
         f'<aside class="tp-zone-kinds">{list_formats()}</aside></div>'
@@ -268,8 +268,8 @@ def draw_corpora(rows: Sequence[CorpusFacts]) -> str:
     """Return every corpus as a row, the newest first; empty if there is none."""
     if not rows:
         return ""
-    listed = "".join(map(_draw_corpus, sorted(rows, key=lambda row: -row.number)))
-    return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{listed}</ul></section>'
+    items = "".join(map(_draw_corpus, sorted(rows, key=lambda row: -row.number)))
+    return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{items}</ul></section>'
 
 
 def _draw_corpus(row: CorpusFacts) -> str:
@@ -290,7 +290,7 @@ class ImportFacts(NamedTuple):
 
     number: int
     name: str
-    said: str
+    sentence: str
     share: float | None
     failed: bool
 
@@ -303,8 +303,8 @@ def draw_imports(imports: Sequence[ImportFacts]) -> str:
 
 def _draw_running_import(each: ImportFacts) -> str:
     bar = draw_meter(each.share, f"Progress of adding {each.name}")
-    said = f"Adding “{escape(each.name)}”: {escape(each.said)} …"
-    return f'<li{write_attributes(data_key=f"import{each.number}")}><p role="status">{said}</p>{bar}</li>'
+    sentence = f"Adding “{escape(each.name)}”: {escape(each.sentence)} …"
+    return f'<li{write_attributes(data_key=f"import{each.number}")}><p role="status">{sentence}</p>{bar}</li>'
 
 
 def _draw_failed_import(each: ImportFacts) -> str:
@@ -312,5 +312,5 @@ def _draw_failed_import(each: ImportFacts) -> str:
         f'<button class="tp-button"{write_attributes(data_do=do, data_import=each.number)}>{word}</button>'
         for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
     )
-    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.said)}</p>'
+    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.sentence)}</p>'
     return f'<li{write_attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'

@@ -1,7 +1,7 @@
-"""Curves of a run: figures made once, whose sources are then only streamed into.
+"""Curves of a run: figures made once, whose sources then get new points.
 
-x is a column of the source, so another x-axis is another field name, not other data.  Perplexities of
-the two protocols never share an axis: what is measured is in the label.
+x is a column of the source, so another x-axis is another field name, not other data.  Perplexities of the two
+protocols never share an axis: the label says which it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from app.machine import find_asset
 from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
-SLOTS = 6  # runs overlaid at most, the own one included
+SLOTS = 6  # runs overlaid at most, including the run itself
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
 AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
@@ -54,15 +54,15 @@ class Chart:
     sources: list[ColumnDataSource] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
     bands: list[Any] = field(default_factory=list)
-    dots: list[Any] = field(default_factory=list)  # of curves of runs: seen where one point makes no line
-    marks: Any = None  # vertical lines at moments of the own run, with words
-    labels: Any = None  # those words that stand next to their line
-    shade: Any = None  # over the burn-in of the own run, up to the moment ``shaded``
+    dots: list[Any] = field(default_factory=list)  # for curves of a single point
+    marks: Any = None  # vertical lines at moments of the run itself, with words
+    labels: Any = None  # words shown next to their line
+    shade: Any = None  # over the burn-in of the run itself, up to the moment ``shaded``
     shaded: "RunMark | None" = None
 
     @property
-    def drawn(self) -> bool:
-        """True if there is a curve to see: a single point makes none."""
+    def has_curve(self) -> bool:
+        """True if there is a curve: a single point makes none."""
         return any(len(source.data["value"]) > 1 for source in self.sources)
 
     def grow(self, slots: int) -> None:
@@ -75,7 +75,7 @@ class Chart:
         if before == 0 and slots:
             self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
-    def dot_singles(self) -> None:
+    def show_single_points(self) -> None:
         """Show a curve of a single point as a dot; a chart that never calls this has no dots."""
         for place in range(len(self.dots), len(self.sources)):
             colour = SERIES[place]
@@ -96,7 +96,7 @@ class Chart:
         self.figure.xaxis.axis_label = AXES[name]
 
     def place_shade(self) -> None:
-        """Let the shade end where its moment lies on the axis."""
+        """Move the end of the shade to its moment on the axis."""
         if self.shade is not None and self.shaded is not None:
             self.shade.right = getattr(self.shaded, self.axis)
 
@@ -118,12 +118,12 @@ RARE = {
 
 
 class RunMark(NamedTuple):
-    """A moment of a run, what happened then, and the words next to its line."""
+    """A moment of a run, words about what happened, and the label next to its line."""
 
     minibatches: float
     documents: float
     seconds: float
-    said: str
+    words: str
     label: str = ""
 
 
@@ -133,7 +133,7 @@ def locate_changes(
     documents: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> list[RunMark]:
-    """Return where changes, by mini-batch, lie on every x-axis; those after the last known point are left for later."""
+    """Return the places of changes, by mini-batch, on every x-axis; those after the last point are left out."""
     if not len(minibatches):
         return []
     return [
@@ -141,9 +141,9 @@ def locate_changes(
             minibatch,
             _interpolate(minibatch, minibatches, documents),
             _interpolate(minibatch, minibatches, seconds),
-            said,
+            words,
         )
-        for minibatch, said in changes
+        for minibatch, words in changes
         if minibatch <= minibatches[-1]
     ]
 
@@ -160,11 +160,11 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
         source = ColumnDataSource({name: [] for name in RunMark._fields})
         look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
         chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
-        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
+        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@words</div>'
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
     if chart.labels is None and any(moment.label for moment in moments):
         at: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
-        words: dict[str, Any] = {name: value(wanted) for name, wanted in WORDS.items()}
+        words: dict[str, Any] = {name: value(setting) for name, setting in WORDS.items()}
         words["text_baseline"] = value("top")
         chart.labels = LabelSet(text="label", source=chart.marks.data_source, **at, **words)
         chart.figure.add_layout(chart.labels)
@@ -190,17 +190,17 @@ def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
 def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
     """Return the places of at most about ``most`` points that look like all of them.
 
-    The row is cut into stretches; each keeps its lowest and its highest value, so no spike is lost.
-    First and last are kept; what is not a number is left out.
+    The series is cut into stretches; each keeps its lowest and its highest value, so that no spike is lost.
+    The first and the last point are kept; points without a number are left out.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) <= most:
         return finite
-    kept = [finite[:1], finite[-1:]]
+    places = [finite[:1], finite[-1:]]
     for stretch in np.array_split(finite, max(1, (most - 2) // 2)):
         part = values[stretch]
-        kept.append(stretch[[int(part.argmin()), int(part.argmax())]])
-    return np.unique(np.concatenate(kept))
+        places.append(stretch[[int(part.argmin()), int(part.argmax())]])
+    return np.unique(np.concatenate(places))
 
 
 def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
@@ -262,7 +262,7 @@ def _add_run(chart: Chart, place: int) -> None:
     source = _make_source()
     look = {"line_color": SERIES[place], "line_dash": DASHES[place], "line_width": 1.8 if place else 2.6}
     chart.sources.append(source)
-    _add_line(chart, source, look, **({} if place else {"level": "overlay"}))  # the own run lies on top
+    _add_line(chart, source, look, **({} if place else {"level": "overlay"}))  # the run itself lies on top
 
 
 def _add_layer(chart: Chart, _: int) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
     AVERAGED,
@@ -23,7 +23,7 @@ from app.jobs.estimates import (
     list_estimates,
 )
 from app.jobs.records import WidthChange, describe_change
-from app.views.markup import draw_icon, name_run, write_attributes, write_element
+from app.views.markup import draw_icon, draw_options, list_run_entries, name_run, write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import (
     RunFacts,
@@ -48,17 +48,17 @@ CHANGE_OVER = 5  # evaluations between which the change of the perplexity is sho
 
 
 class RunHealth(NamedTuple):
-    """What the strip shows besides the row of the run.
+    """The facts that the strip shows besides the row of the run.
 
     Attributes
     ----------
     state : str
     change : float or None
-        Of the point perplexity.
+        The change of the point perplexity.
     over : int
-        In how many mini-batches.
+        The number of mini-batches between the two evaluations.
     trend : str
-        Whether it still falls.
+        Words about whether it still falls.
     latest : mapping of str to float or None
         The newest values of the curves that `app.jobs.estimates` reads.
     """
@@ -137,14 +137,14 @@ def draw_overlay_choice(
 
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
-    known = {other.number: other for other in others}
+    by_number = {other.number: other for other in others}
     own = write_element(
-        "span", f"{draw_stroke(*strokes[0])}{_describe_clipping(run)}", class_="tp-over tp-own", title=name_run(run)
+        "span", f"{draw_stroke(*strokes[0])}{_draw_clipped_name(run)}", class_="tp-over tp-own", title=name_run(run)
     )
-    laid = "".join(
+    buttons = "".join(
         write_element(
             "button",
-            f"{draw_stroke(*strokes[place])}{_describe_clipping(known[number])}{draw_icon('close')}",
+            f"{draw_stroke(*strokes[place])}{_draw_clipped_name(by_number[number])}{draw_icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
@@ -152,18 +152,13 @@ def draw_overlay_choice(
             title="Take this curve away",
         )
         for place, number in enumerate(chosen, 1)
-        if number in known and place < len(strokes)
+        if number in by_number and place < len(strokes)
     )
-    rest = "".join(
-        f"<option{write_attributes(value=other.number)}>{_name_settings(other)}</option>"
-        for other in others
-        if other.number not in chosen
-    )
-    more = (
-        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
-        f'<option value="" selected>Compare with …</option>{rest}</select>'
-    )
-    return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'
+    rest = list_run_entries(other for other in others if other.number not in chosen)
+    options = draw_options([("", "Compare with …"), *rest], "")
+    label = "Compare with another run"
+    more = f'<select class="tp-over" aria-label="{label}" data-change="overlay" data-again>{options}</select>'
+    return f'<div class="tp-overs">{own}{buttons}{more if rest else ""}</div>'
 
 
 def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
@@ -175,36 +170,29 @@ def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, lab
     return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
 
 
-class StructureEvent(Protocol):
-    """An event (a row of the store fits)."""
-
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-    @property
-    def change(self) -> WidthChange | None: ...  # noqa: D102
-
-
-def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str]]:
-    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
-    said: dict[int, list[str]] = {}
-    for event in happened:
-        if event.change is not None:
-            said.setdefault(event.minibatch, []).append(describe_change(event.change))
-    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
-
-
-class KindEvent(Protocol):
-    """An event by its kind (a row of the store fits)."""
+class EventFacts(Protocol):
+    """The facts about an event that the page shows; a row of the store has them."""
 
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
     def kind(self) -> str: ...  # noqa: D102
+    @property
+    def change(self) -> WidthChange | None: ...  # noqa: D102
 
 
-def find_phases(happened: Iterable[KindEvent]) -> list[int]:
+def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
+    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
+    changes: dict[int, list[str]] = {}
+    for event in events:
+        if event.change is not None:
+            changes.setdefault(event.minibatch, []).append(describe_change(event.change))
+    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(changes.items())]
+
+
+def find_phases(events: Iterable[EventFacts]) -> list[int]:
     """Return the steps at which a run that began with mini-batches goes on with sweeps over all documents."""
-    return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
+    return [event.minibatch for event in events if event.kind == SWEEPS_BEGIN]
 
 
 _SEED = "The same seed and settings give the same topics again"
@@ -250,12 +238,8 @@ def _draw_layers(run: RunFacts) -> str:
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
-def _name_settings(run: RunFacts) -> str:
-    return f"{run.number} · {escape(name_run(run))}"
-
-
-def _describe_clipping(run: RunFacts) -> str:
-    return f'<span class="tp-clip">{_name_settings(run)}</span>'
+def _draw_clipped_name(run: RunFacts) -> str:
+    return f'<span class="tp-clip">{run.number} · {escape(name_run(run))}</span>'
 
 
 def _draw_kpi(cell: tuple[str, str, str, str]) -> str:
@@ -273,7 +257,7 @@ def _describe_change(about: RunHealth, *, measured: bool) -> str:
     return "<br>".join(filter(None, (about.trend, change)))
 
 
-_NOTES = {  # what stands beneath an estimate; that of the point has its change there
+_NOTES = {  # texts below estimates; below the point perplexity stands its change
     AVERAGED: "over the collected samples",
     TEST_MEAN: "with the topics that are shown",
     TEST_POINT: "with the topics of the last step",
@@ -283,8 +267,8 @@ _NOTES = {  # what stands beneath an estimate; that of the point has its change 
 
 def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
     """Return a cell for every estimate, the main one of the run first; one without a figure before the first."""
-    found = list_estimates(run, about.latest)
-    if not found:
+    estimates = list_estimates(run, about.latest)
+    if not estimates:
         return [
             (
                 find_estimate_name(run, POINT).capitalize(),
@@ -300,7 +284,7 @@ def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str
             _describe_change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
             f"{each.protocol}.",
         )
-        for each in found
+        for each in estimates
     ]
 
 
@@ -320,25 +304,25 @@ def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str
     return ("Training time", format_span(run.seconds), name_state(state), tip)
 
 
-_REPEATED = re.compile(  # in cards of their own
+_REPEATED = re.compile(  # figures that have their own cards
     rf"({'|'.join(sorted(KINDS, key=len, reverse=True))}) -?[\d,.]+ \([^)]*\)"
     rf"([,;] ((validation )?{ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
 
 
 def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
-    said = run.message or name_state(state)
+    message = run.message or name_state(state)
     if state in ("running", "silent"):
-        return ("Heartbeat", format_age(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
+        return ("Heartbeat", format_age(run.heartbeat_age), escape(message), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
-    report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    report = _REPEATED.sub("", report) or "as planned"
-    return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")
+    note = message.removeprefix("finished: ").removeprefix("finished; ")  # the name of the cell says so
+    note = _REPEATED.sub("", note) or "as planned"
+    return (name, f"{when.astimezone():%d %b %H:%M}", escape(note), f"{message}. By the clock of the database.")
 
 
 HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')
-MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
+MOST_SHOWN = 100  # workers in the table; the number of others is below it
 
 
 def draw_workers(process: Mapping[str, Any], state: str) -> str:
@@ -363,7 +347,7 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
 
 
 def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
-    """Return what the numbers are measured on, and the link to Dask's own page while it is there."""
+    """Return a sentence about the numbers, and the link to Dask's own page while it is available."""
     sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
     there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
     about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
@@ -406,7 +390,7 @@ WORDS = 10
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
     """Return cards of the most popular topics of ``layer``, background ones last, each a link to the explorer."""
     every = hierarchy.nodes(layer)
-    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
+    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # background topics come last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     about = write_title(
@@ -437,7 +421,7 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic of images, or the words of any other."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
-        return f'<img class="tp-topic-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}">'
+        return f'<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
     top = [word.text for word in hierarchy.top_words(node, WORDS)]
     lead, rest = top[:3], top[3:]
     if not hierarchy.name(node):
@@ -447,7 +431,7 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
-    """Return which snapshot this is."""
+    """Return words about which snapshot this is."""
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
 
 

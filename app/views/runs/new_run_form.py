@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.views.markup import write_attributes, write_element
+from app.views.markup import draw_options, write_attributes, write_element
 from app.views.text import escape
 from engine import models
 from engine.settings import Setting, describe
@@ -24,7 +24,7 @@ class FormField(NamedTuple):
     value : str
         As text; "true" or "false" for a flag.
     choices : sequence of (value, words)
-        Of a text those that are proposed.
+        The proposed values of a text.
     error : str
         One sentence, or empty.
     hint : str
@@ -32,7 +32,7 @@ class FormField(NamedTuple):
     locked : bool
         Whether it cannot be changed; ``help`` says why.
     group : str
-        Heading under which it stands among folded fields, or empty.
+        The heading above it among folded fields, or empty.
     """
 
     name: str
@@ -47,23 +47,23 @@ class FormField(NamedTuple):
     group: str = ""
 
 
-def name_labels(said: str, labels: Mapping[str, str]) -> str:
+def name_labels(sentence: str, labels: Mapping[str, str]) -> str:
     """Return a sentence about settings with the labels of the form in place of names in the code."""
 
-    def name(found: re.Match[str]) -> str:
-        return labels.get(found[0], found[0])
+    def name(match: re.Match[str]) -> str:
+        return labels.get(match[0], match[0])
 
-    return re.sub(r"^\w+|\b[a-z]+_\w+", name, said)
+    return re.sub(r"^\w+|\b[a-z]+_\w+", name, sentence)
 
 
-def name_fields(said: str, labels: Mapping[str, str]) -> str:
+def name_fields(sentence: str, labels: Mapping[str, str]) -> str:
     """Return a sentence of a command, ``... lower --min-df``, with fields of the form in place of options."""
 
-    def field(found: re.Match[str]) -> str:
-        label = labels.get(found[1].replace("-", "_"))
-        return f"“{label}”" if label else found[0]
+    def field(match: re.Match[str]) -> str:
+        label = labels.get(match[1].replace("-", "_"))
+        return f"“{label}”" if label else match[0]
 
-    return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, said)
+    return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, sentence)
 
 
 def describe_bounds(low: float | None, high: float | None, default: str) -> str:
@@ -91,15 +91,15 @@ def draw_new_run_form(
     Parameters
     ----------
     first : sequence of FormField
-        What is read and for how long.
+        Corpus, model, length and other fields that every model has.
     simple, advanced : sequences of FormField
         Settings of the model; the advanced ones are folded.
     error : str
         A sentence about several fields at once, or empty.
     ready : bool
-        Whether it may be sent.
+        Whether the form may be sent.
     sent : bool
-        Whether it has been, and the run is about to be there.
+        Whether it has been sent, and the run is about to start.
     title : (str, str)
         Heading, and a line under it.
     """
@@ -110,7 +110,7 @@ def draw_new_run_form(
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:
-    """Return a page of one column: its heading, a line under it, and what stands below."""
+    """Return a page of one column: its heading, a line under it, and further parts."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
         f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
@@ -127,7 +127,7 @@ def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, 
     error : str
         A sentence about several fields at once, or empty.
     word : str
-        On the button that sends it.
+        The word on the button that sends it.
     ready : bool
         Whether it may be sent.
     """
@@ -174,17 +174,12 @@ def _draw_field(field: FormField) -> str:
         name=field.name, id=f"field-{field.name}", aria_describedby=about, aria_invalid="true" if field.error else None
     )
     if field.kind == "choice":
-        options = "".join(
-            f"<option{write_attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
-            for value, word in field.choices
-        )
+        options = draw_options(field.choices, field.value)
         control = f'<select class="tp-input"{common}{write_attributes(disabled=field.locked)}>{options}</select>'
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{write_attributes(checked=field.value == "true")}>'
     else:
-        proposed = "".join(
-            f"<option{write_attributes(value=value)}>{escape(word)}</option>" for value, word in field.choices
-        )
+        proposed = draw_options(field.choices)
         chosen_from = f"proposed-{field.name}" if proposed else None
         own = write_attributes(value=field.value, readonly=field.locked, list=chosen_from)
         control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
@@ -199,7 +194,7 @@ def _draw_field(field: FormField) -> str:
 
 
 class SettingText(NamedTuple):
-    """The label and the meaning of a setting; its name and nothing if no model has it."""
+    """The label and the meaning of a setting; its name and an empty text if no model has it."""
 
     label: str
     tip: str
@@ -211,7 +206,7 @@ def describe_setting(model: str, name: str) -> SettingText:
     return SettingText(name, "") if about is None else SettingText(about.label, f"{name}: {about.help}")
 
 
-# Values of choices whose names are those of the command line, where these are no plain words.
+# Words for values of choices whose names on the command line are not plain words.
 VALUES = {
     "auto": "automatic",
     "tlasgr": "TLASGR-MCMC",

@@ -1,4 +1,4 @@
-"""Notices in place of a run: that there is none, that it has no topics yet, or that it failed."""
+"""Notices in place of a run: there is none, it has no topics yet, or it failed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,12 +19,12 @@ def draw_no_run() -> str:
 
 
 def explain_missing_run(run: int) -> str:
-    """Return the sentence of a page whose run does not exist, in a store with or about to have other runs.
+    """Return the sentence of a page whose run does not exist.
 
     Parameters
     ----------
     run : int
-        Its number, 0 where none is chosen.
+        The number of the run, 0 if none is chosen.
     """
     return f"Looking for run {run} …" if run else "Choose a run in the bar above, or start one on the Runs page."
 
@@ -76,7 +76,7 @@ class LogTail(NamedTuple):
 
 
 def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None) -> str:
-    """Return the sentence and the buttons; empty for a run that goes on or has ended well.
+    """Return the sentence and the buttons; empty for a run that trains or has ended without an error.
 
     Parameters
     ----------
@@ -84,20 +84,20 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
     state : str
         The state to show.
     ways : sequence of (action, words)
-        What may help, the likeliest first.
+        The ways that may help, the likeliest first.
     log : LogTail or None
-        The end of its log, once it is asked for.
+        The end of its log, once it was requested.
     """
     if state not in _HEADS:
         return ""
-    said = (
+    sentence = (
         SILENT if state == "silent" else describe_damage(run) if state == "damaged" else _choose_sentence(run.message)
     )
     buttons = "".join(_draw_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     return (
         f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
-        f"<p>{escape(said)}</p>"
+        f"<p>{escape(sentence)}</p>"
         f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
     )
 

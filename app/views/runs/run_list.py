@@ -1,4 +1,4 @@
-"""The list of runs with their curves in small, and what an empty store shows."""
+"""The list of runs with sparklines, and the page of an empty store."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
@@ -29,16 +29,14 @@ from app.views.run_facts import (
 )
 from app.views.runs.corpus_form import draw_meter, list_formats
 from app.views.runs.new_run_form import draw_error
+from app.views.runs.notices import LOSES
 from app.views.text import escape
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3
 
 
-def draw_sparkline(values: Sequence[float], label: str = "") -> str:
-    """Draw ``values`` as SVG text, scaled to their own range; empty if there are fewer than two.
-
-    The last value carries a dot; ``label`` is read out instead of the picture.
-    """
+def draw_sparkline(values: Sequence[float]) -> str:
+    """Draw ``values`` as SVG text, scaled to their own range, a dot on the last; empty if there are fewer than two."""
     finite = [(place, value) for place, value in enumerate(values) if isfinite(value)]
     if len(finite) < 2:
         return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
@@ -51,9 +49,8 @@ def draw_sparkline(values: Sequence[float], label: str = "") -> str:
     ]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     x, y = spots[-1]
-    about = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
     return (
-        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" {about}>'
+        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">'
         f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
     )
@@ -61,7 +58,7 @@ def draw_sparkline(values: Sequence[float], label: str = "") -> str:
 
 Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
-AT_ONCE = 50  # runs that are shown, and as many more at each request
+AT_ONCE = 50  # runs shown at first, and added by each click on "more"
 ACTIONS = {
     "running": ("pause", "stop"),
     "queued": ("move", "stop"),
@@ -71,7 +68,7 @@ ACTIONS = {
     "silent": ("resume", "stop"),
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
-SAID = {"move": "Start first"}  # what a button says, where that is not its verb
+VERB_LABELS = {"move": "Start first"}  # labels of buttons that are not their verbs
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _UNJUDGED = "No test document has been evaluated yet"
@@ -106,7 +103,7 @@ def draw_runs(
     labelled : collection of int
         Numbers of the runs that can be continued with labels.
     known : collection of int
-        Numbers of all runs of the store, where these are not all.
+        Numbers of all runs of the store, if more than those listed.
     bare : collection of int
         Numbers of the runs that have no snapshot yet, so there is nothing to continue.
     latest : (run number) -> mapping of str to float or None
@@ -128,7 +125,7 @@ def draw_runs(
 
 
 def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
-    """Return the first ``most`` runs, those at work and the chosen one; thousands would take seconds to draw."""
+    """Return the first ``most`` runs, active ones and the chosen one; thousands would take seconds to draw."""
     return [
         run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
     ]
@@ -145,12 +142,12 @@ def draw_search_field(text: str) -> str:
 
 def matches_search(run: RunFacts, state: str, text: str) -> bool:
     """Return True if the row of a run contains all words of ``text``, in any case."""
-    report = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
-    return all(word in report for word in text.casefold().split())
+    words = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
+    return all(word in words for word in text.casefold().split())
 
 
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
-    """Return what stands below the rows: that nothing was found, or that there is more."""
+    """Return the line below the rows: nothing was found, or there are more runs."""
     if not fitting:
         return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in its row.</p>'
     if fitting <= shown:
@@ -163,12 +160,12 @@ def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
 
 
 def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
-    """Return what to do while there is no run: add documents, see the demo, or the form if there is a corpus.
+    """Return the ways to begin while there is no run: add documents, see the demo, or start a run on a corpus.
 
     Parameters
     ----------
     corpora : sequence of str
-        Names of those that are there.
+        Names of the corpora of the store.
     wrong : str
         Why the demo could not be prepared, or empty.
     """
@@ -179,9 +176,9 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
         f'packages:</p><p><button class="tp-button" data-do="demo">{draw_icon("play")}Try the demo</button></p>'
     )
     if corpora:
-        known = ", ".join(escape(name) for name in corpora)
+        names = ", ".join(escape(name) for name in corpora)
         commands = (
-            f'<p class="tp-lead">Corpora in this store: {known}.</p>'
+            f'<p class="tp-lead">Corpora in this store: {names}.</p>'
             f'<p><button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}Start the first run</button> '
             f"{add.format('')}</p>"
         )
@@ -193,7 +190,7 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 
 
 def draw_preparation(sentence: str, share: float | None = None) -> str:
-    """Return what the program is doing before there is a first run, and how much of it is done."""
+    """Return what the program is preparing before there is a first run, and its progress."""
     return (
         '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{draw_meter(share, "Progress of the demo")}'
@@ -204,8 +201,7 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
 def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
-    loses = "Its points, snapshots and topic names go with it; the corpus stays."
-    goes = draw_delete_dialog("run", run.number, name_run(run), loses)
+    dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     edit = write_attributes(
         data_edit="rename", data_run=run.number, data_value=name_run(run), data_label="Name of the run"
     )
@@ -217,7 +213,8 @@ def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *
         f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
         f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
-        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>{goes}</li>'
+        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>'
+        f"{dialog}</li>"
     )
 
 
@@ -227,14 +224,14 @@ def _describe_run(run: RunFacts) -> str:
 
 
 def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
-    said = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
-    return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{said}</div>' if said else ""
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+    return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{sentence}</div>' if sentence else ""
 
 
 def _describe_group(run: RunFacts) -> str:
-    """Return the runs that were requested together with it, and its seed."""
-    said = _group_runs(run)
-    return f'<div class="tp-dim" title="{_GROUP}">{said}</div>' if said else ""
+    """Return the group of runs that a run was requested with, and its seed."""
+    sentence = _group_runs(run)
+    return f'<div class="tp-dim" title="{_GROUP}">{sentence}</div>' if sentence else ""
 
 
 def _group_runs(run: RunFacts) -> str:
@@ -245,19 +242,19 @@ def _describe_state(run: RunFacts, state: str) -> str:
     """Return the line below the state: the heartbeat, the worker's message, or since when it is in this state."""
     since = _name_date(run, state)
     if state == "running":
-        said = f"heartbeat {format_age(run.heartbeat_age)}"
+        line = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
-        said = f"no heartbeat for {format_span(run.heartbeat_age)}"
+        line = f"no heartbeat for {format_span(run.heartbeat_age)}"
     elif state == "damaged":
-        said = run.damage
+        line = run.damage
     else:
-        said = run.message if state in ("failed", "queued") and run.message else _find_date(run)
+        line = run.message if state in ("failed", "queued") and run.message else _find_date(run)
     hint = ". ".join(filter(None, (run.damage if state == "damaged" else run.message, since)))
-    return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
+    return f'<div class="tp-dim" title="{escape(hint)}">{escape(line)}</div>'
 
 
 def _name_date(run: RunFacts, state: str) -> str:
-    """Return in words what the date of a run that is not being trained stands for."""
+    """Return words about the date of a run that is not being trained."""
     if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
@@ -328,7 +325,7 @@ def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     """Return the requests that fit a run's state (pause, stop, resume, start first) as buttons of one class."""
-    if state == "damaged" and not run.unusable:  # a worker that goes on with it mends it
+    if state == "damaged" and not run.unusable:  # a worker that continues it repairs the row
         state = run.state
     return "".join(
         write_element(
@@ -337,15 +334,15 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
             class_=look,
             data_do=verb,
             data_run=run.number,
-            title=SAID.get(verb, verb.capitalize()),
-            aria_label=f"{SAID.get(verb, verb).lower()} run {run.number}",
+            title=VERB_LABELS.get(verb, verb.capitalize()),
+            aria_label=f"{VERB_LABELS.get(verb, verb).lower()} run {run.number}",
         )
         for verb in ACTIONS.get(state, ())
     )
 
 
 def _draw_actions(run: RunFacts, state: str, more: str) -> str:
-    """Return every action for a run; ``more`` stands next to the links that show it."""
+    """Return every action for a run; ``more`` are buttons next to the links that show it."""
     verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'

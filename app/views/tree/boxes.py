@@ -1,24 +1,24 @@
-"""The boxes of the tree: which words stand in them, in which size, and how large they come out."""
+"""The boxes of the tree: their words, font sizes and measures."""
 
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Node
 
-LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still read at 1:1
+LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24
 HEADER = 1.15  # font of the rank, relative to the words
-HEAD = 1.75  # the line of rank and share with the bar beneath, relative to the words
+HEAD = 1.75  # the line of rank and share with the bar below, relative to the words
 PADDING = 7.0
 SHAPE = 2.1  # wanted width : height of the words
 LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
-LEAD = 4.5  # ems from which on the first line of a gist is too long to be read from afar
-FAR = 24.0  # font that can be read in a picture of half its size
-SHORTEST = 4  # letters that a word is cut to at most, so that it can
+LEAD = 4.5  # ems; a longer first line of a gist cannot be read when the picture is small
+FAR = 24.0  # font size that can be read in a picture of half its size
+SHORTEST = 4  # letters that remain of a word at least when it is cut
 GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
@@ -35,11 +35,10 @@ class BoxPicture(NamedTuple):
 class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
-    ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
-    to three short lines, the name or the words of the title, shown instead when the picture is looked at
-    from afar, in the size ``gist_font``; from farther away one of them alone, ``lead``, in the size
-    ``lead_font``.  Topics of images have a ``picture`` instead of both.  What is ``quiet`` is written in a
-    paler ink.
+    ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up to three short
+    lines, the name or the words of the title, shown instead when the picture is small, in the size ``gist_font``; when
+    it is smaller still, only one of them is shown, ``lead``, in the size ``lead_font``.  Topics of images have a
+    ``picture`` instead of both.  A ``quiet`` box is written in a paler ink.
     """
 
     node: Node
@@ -66,23 +65,18 @@ def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, TopicBox]:
+def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node]) -> dict[Node, TopicBox]:
     """Return the filled and measured box of every node."""
-    return {node: _make_box(hierarchy, node, n_words) for node in nodes}
+    return {node: _make_box(hierarchy, node) for node in nodes}
 
 
-def _make_box(hierarchy: Hierarchy, node: Node, n_words: int) -> TopicBox:
+def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
     font = choose_font_size(hierarchy, node)
     most = float(hierarchy.shares[node.layer - 1].max())
-    rank, share, name = (
-        str(hierarchy.rank(node)),
-        format_percent(hierarchy.share(node)),
-        shorten(hierarchy.name(node), 40),
-    )
+    rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
+    name = shorten(hierarchy.name(node), 40)
     pictured = has_pictures(hierarchy)
-    lines = (
-        [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
-    )
+    lines = [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node)])
     header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
     ems = max([header, BOLD * measure_text(name), _PICTURE * pictured, *(measure_text(line) for line in lines)])
     width = ems * font + 2 * PADDING
@@ -116,21 +110,21 @@ def _wrap_words(words: list[str]) -> list[str]:
 
 
 def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
-    """Return the few lines that are shown from afar."""
+    """Return the few lines that are shown when the picture is small."""
     name = hierarchy.name(node)
     lines = wrap_words(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     return tuple(shorten(line, GIST) for line in lines)
 
 
 def _cut_lead(gist: tuple[str, ...], width: float, height: float) -> str:
-    """Return the first line of the gist, or a shorter one if it is long; cut so that it can be read from afar."""
+    """Return the first line of the gist, or a shorter one if it is long; cut so that it stays readable."""
     first = gist[0] if gist else ""
     line = first if measure_text(first) <= LEAD else min(gist, key=measure_text)
     return cut_legible(line, lambda cut: _fit_font((cut,), width, height))
 
 
 def cut_legible(line: str, font: Callable[[str], float]) -> str:
-    """Return a line, cut until its largest ``font`` can be read from afar, or to its first letters."""
+    """Return a line, cut until its largest ``font`` is readable in a small picture, or to its first letters."""
     cuts = (shorten(line, most) for most in range(len(line), SHORTEST, -1))
     return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
@@ -143,4 +137,4 @@ def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
 
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:
     rows, columns = hierarchy.image_shape or (1, 1)
-    return BoxPicture(atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)
+    return BoxPicture(draw_atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)

@@ -23,11 +23,11 @@ class ClassOverlay(NamedTuple):
     most: float
 
     def weight(self, node: Node) -> float:
-        """Return how much a topic speaks for the class, less the mean over classes."""
+        """Return the weight of a topic for the class, less the mean over classes."""
         return self.hierarchy.opinion(node, self.label)
 
     def part(self, node: Node) -> float:
-        """Return the same divided by the largest, -1 to 1."""
+        """Return the weight divided by the largest, -1 to 1."""
         return self.weight(node) / self.most if self.most > 0 else 0.0
 
     def words(self, node: Node) -> str:
@@ -55,7 +55,7 @@ def find_class(classes: Sequence[str], name: str) -> int:
     """
     if not classes:
         raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
-    alike = [place for place, known in enumerate(classes) if known.casefold() == name.casefold()]
+    alike = [place for place, other in enumerate(classes) if other.casefold() == name.casefold()]
     place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
     if place < 0:
         raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
@@ -63,7 +63,7 @@ def find_class(classes: Sequence[str], name: str) -> int:
 
 
 def format_signed(value: float) -> str:
-    """Return a number with its sign, with a minus of its own width; no sign for one that rounds to zero."""
+    """Return a number with its sign and a typographic minus; no sign for one that rounds to zero."""
     if abs(value) < 0.005:
         return "0.00"
     return f"{value:+.2f}".replace("-", "−")

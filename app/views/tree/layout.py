@@ -1,6 +1,6 @@
-"""From a subnetwork and its boxes to a picture in plain numbers: places, curves, bands.
+"""The layout of a subnetwork with its boxes, in plain numbers: places, curves, bands.
 
-A pure function: the same subnetwork gives the same layout, and a layout knows nothing of colours.
+The same subnetwork always gives the same layout, and a layout has no colours.
 """
 
 from bisect import bisect_left
@@ -60,10 +60,10 @@ class TreeLayout(NamedTuple):
 
     def order(self) -> dict[int, tuple[Node, ...]]:
         """Return the nodes of each layer from left to right, which the next layout may start from."""
-        found: dict[int, list[Node]] = {}
+        layers: dict[int, list[Node]] = {}
         for node in self.places:
-            found.setdefault(node.layer, []).append(node)
-        return {layer: tuple(nodes) for layer, nodes in found.items()}
+            layers.setdefault(node.layer, []).append(node)
+        return {layer: tuple(nodes) for layer, nodes in layers.items()}
 
 
 def lay_out_tree(
@@ -83,7 +83,7 @@ def lay_out_tree(
     aspect : float
         Width / height of the window; wide layers are folded so that the picture fills it.
     previous : mapping of layer to nodes, optional
-        `TreeLayout.order` of the picture before, kept as far as that costs few crossings.
+        `TreeLayout.order` of the picture before, kept if that costs few crossings.
     more : mapping of layer to int, optional
         How many topics of a layer are left out.
     """
@@ -107,7 +107,7 @@ def lay_out_tree(
     centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _ACROSS)
     shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
     spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
-    if spare > 0 and len(layers) > 1:  # use the height there is: longer edges are easier to follow
+    if spare > 0 and len(layers) > 1:  # use all of the height: longer edges are easier to follow
         roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
         shelves = _stack_shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
     places = {
@@ -127,10 +127,10 @@ def lay_out_tree(
 
 
 def _split_layers(part: Subnetwork) -> list[list[Node]]:
-    found: dict[int, list[Node]] = {}
+    layers: dict[int, list[Node]] = {}
     for node in part.nodes:
-        found.setdefault(node.layer, []).append(node)
-    return [found[layer] for layer in sorted(found, reverse=True)]
+        layers.setdefault(node.layer, []).append(node)
+    return [layers[layer] for layer in sorted(layers, reverse=True)]
 
 
 def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
@@ -164,7 +164,7 @@ def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
 
 
 class _Shelf(NamedTuple):
-    """A row with its boxes in place, which edges to lower rows must pass."""
+    """A row of boxes in their places, between which edges to lower rows pass."""
 
     nodes: list[Node]
     top: float
@@ -195,15 +195,15 @@ def _stack_shelves(
 
 
 def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
-    found: dict[int, list[_Shelf]] = {}
+    layers: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
-        found.setdefault(shelf.nodes[0].layer, []).append(shelf)
+        layers.setdefault(shelf.nodes[0].layer, []).append(shelf)
     bands = []
-    for layer, own in found.items():
+    for layer, own in layers.items():
         last = own[-1]
         chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
-        shown = sum(len(shelf.nodes) for shelf in own)
-        bands.append(Band(layer, own[0].top - 14, shown, more.get(layer, 0), chip))
+        n_shown = sum(len(shelf.nodes) for shelf in own)
+        bands.append(Band(layer, own[0].top - 14, n_shown, more.get(layer, 0), chip))
     return tuple(bands)
 
 
@@ -221,14 +221,15 @@ def _draw_curve(
     for shelf in shelves[above.row + 1 : below.row]:
         part = (shelf.top - y) / max(end_y - y, 1.0)
         through = _find_passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
-        path.append(_draw_bend(x, y, through, shelf.top))
+        path.append(draw_bend(x, y, through, shelf.top))
         path.append(f"V{shelf.bottom:.1f}")
         x, y = through, shelf.bottom
-    path.append(_draw_bend(x, y, end_x, end_y))
+    path.append(draw_bend(x, y, end_x, end_y))
     return Curve(edge, "".join(path), max(0.9, 9.0 * edge.size**0.5))
 
 
-def _draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
+def draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
+    """Return a part of an SVG path that leaves one point and reaches the next one vertically."""
     half = (to_y - y) / 2
     return f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
 

@@ -22,7 +22,7 @@ LETTERS = 14  # of one word
 
 
 class MapChoice(NamedTuple):
-    """The shown part of the map: whether light topics are, the selected topic, and the least correlation of a line."""
+    """The choices of the map: whether to show light topics, the selected topic, the least correlation of a line."""
 
     light: bool = False
     selected: Node | None = None
@@ -62,11 +62,11 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     return MapDrawing(svg, (width, _HEIGHT), len(nodes), len(lines), len(every) - len(nodes))
 
 
-def _settle_circles(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+def _settle_circles(places: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of the circles, pushed apart if they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
-    spread = np.maximum(np.ptp(found, axis=0), 1e-9)
-    centres = layer_map.separate_circles((found - found.min(axis=0)) / spread * room, radii, 4.0)
+    spread = np.maximum(np.ptp(places, axis=0), 1e-9)
+    centres = layer_map.separate_circles((places - places.min(axis=0)) / spread * room, radii, 4.0)
     low = (centres - radii[:, None]).min(axis=0)
     size = np.maximum((centres + radii[:, None]).max(axis=0) - low, 1e-9)
     scale = min(1.0, float((room / size).min()))
@@ -78,15 +78,15 @@ def _draw_lines(
 ) -> list[str]:
     """Draw lines between topics that documents use together, from the correlation ``least`` on."""
     at = {int(column): place for column, place in zip(columns, centres, strict=True)}
-    found = []
+    lines = []
     for one, other, correlation in hierarchy.relations:
         if correlation >= least and one in at and other in at:
             (x1, y1), (x2, y2) = at[one], at[other]
             names = " — ".join(hierarchy.title(hierarchy.node(1, column)) for column in (one, other))
             tip = f"<title>{escape(names)}: correlation {correlation:.2f}</title>"
             ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-            found.append(f'<line {ends} stroke="{theme.muted}" stroke-opacity=".6" stroke-width="1.6">{tip}</line>')
-    return found
+            lines.append(f'<line {ends} stroke="{theme.muted}" stroke-opacity=".6" stroke-width="1.6">{tip}</line>')
+    return lines
 
 
 def _draw_circle(
@@ -95,7 +95,7 @@ def _draw_circle(
     title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}"
-    chosen = "true" if node == choice.selected else "false"
+    is_selected = "true" if node == choice.selected else "false"
     colour = find_layer_colour(theme, 1)
     shape = (
         f'<circle class="tp-box" r="{radius:.1f}" fill="{theme.box}" fill-opacity=".86" stroke="{colour}" '
@@ -103,14 +103,14 @@ def _draw_circle(
     )
     return (
         f'<g transform="translate({place[0]:.1f} {place[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
-        f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{chosen}" '
+        f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" '
         f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
         f"{shape}{_draw_label(hierarchy, node, radius, theme)}</g>"
     )
 
 
 def _draw_label(hierarchy: Hierarchy, node: Node, radius: float, theme: PictureTheme) -> str:
-    """Draw the title's words one below the other, as large as the circle allows; from afar one of them alone."""
+    """Draw the title's words below each other, as large as the circle allows; in a small picture only one of them."""
     name, rank = hierarchy.name(node), str(hierarchy.rank(node))
     words = tuple(shorten(word, LETTERS) for word in (name.split()[:3] if name else hierarchy.title_words(node)))
     lines, size = words or (rank,), _fit_font(words, radius)

@@ -1,4 +1,4 @@
-"""Which topics a tree opens with, and the paths that join topics shared by several roots."""
+"""The topics that a tree opens with, and the paths to topics that several roots share."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetw
 
 USUAL = 5.0  # the paper's tau in Figure 7
 STEP = 0.5  # between two thresholds that are offered
-LOWEST = 1.0  # under which even an average topic is a child
+LOWEST = 1.0  # below it even an average topic would be a child
 _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
@@ -21,10 +21,10 @@ def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:
 
 
 def find_opening_threshold(hierarchy: Hierarchy) -> float:
-    """Return the highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
+    """Return the highest step, from `USUAL` down to `LOWEST`, at which a tree is readable.
 
-    With few topics in a layer weights cannot be many times the average: at tau = 5 a topic over 16 others must have
-    almost a third of its weight in one of them to have a child at all.
+    With few topics in a layer, weights cannot be many times the average: at tau = 5 a topic above 16 others has a
+    child only if almost a third of its weight is in one of them.
     """
     return next(
         (threshold for threshold in _list_thresholds(USUAL, LOWEST) if _is_readable(hierarchy, threshold)), USUAL
@@ -32,15 +32,15 @@ def find_opening_threshold(hierarchy: Hierarchy) -> float:
 
 
 def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
-    """Return the roots of the first view: of `list_joined`, the most popular ones until there is enough to see."""
-    nodes, graph = list_joined(hierarchy, threshold), hierarchy.edges(threshold)
+    """Return the roots of the first view: of `list_joined_topics`, as many as give enough to see."""
+    nodes, graph = list_joined_topics(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
         if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
             return tuple(nodes[:count])
     return tuple(nodes[:_FEW])
 
 
-def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
+def list_joined_topics(hierarchy: Hierarchy, threshold: float) -> list[Node]:
     """Return topics of the top layer that have children, most popular first; all of them if none has."""
     nodes = hierarchy.nodes(hierarchy.n_layers)
     parents = {edge.above for edge in hierarchy.edges(threshold)}
@@ -50,7 +50,7 @@ def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
 def find_lower_threshold(
     hierarchy: Hierarchy, roots: tuple[Node, ...], threshold: float, direction: Direction = "down"
 ) -> float | None:
-    """Return the highest step below a threshold at which at least half of the roots are joined; None without."""
+    """Return the highest step below a threshold at which at least half of the roots have edges, or None."""
     heaviest = sorted((_find_heaviest_edges(hierarchy, root, direction) for root in roots), reverse=True)
     least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
     return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
@@ -70,10 +70,10 @@ def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
 
 
 def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
-    """Return the heaviest edge of each topic in that direction, in multiples of the average."""
-    found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
+    """Return the weight of the heaviest edge of a topic in that direction, in multiples of the average."""
+    heaviest = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
-    return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
+    return abs(heaviest[0].weight) * hierarchy.widths[lower - 1] if heaviest else 0.0
 
 
 def _list_thresholds(high: float, low: float) -> Iterator[float]:
@@ -83,37 +83,37 @@ def _list_thresholds(high: float, low: float) -> Iterator[float]:
 def add_linking_topics(
     part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, barred: Collection[Node]
 ) -> Subnetwork:
-    """Add the topics of the heaviest path from each root to each shared topic that no line would lead to.
+    """Add the topics of the heaviest path from each root to each shared topic that no drawn edge would lead to.
 
     Parameters
     ----------
     part : Subnetwork
-        What two roots or more reach, and the roots.
+        The roots, and the topics that at least two of them reach.
     graph : sequence of Edge
         The whole graph that it was cut from.
     direction : "down" or "up"
         To the children, or to the parents.
     barred : collection of Node
-        Topics that are not walked through: folded and hidden ones.
+        Topics that paths do not pass: folded and hidden ones.
     """
-    kept = set(part.nodes)
+    members = set(part.nodes)
     steps, nearer = _list_steps(graph, direction), _list_nearer(graph, direction)
     for root in part.roots:
         before = _find_heaviest(steps, root, direction, barred)
         reached = {root}
-        for node in _sort_outward((kept & before.keys()) - {root}, direction):
-            led = nearer.get(node, set()) & (reached - (set(barred) - {root}))
-            trail = [node] if led else _trace_path(before, node, reached)
-            kept.update(trail)
+        for node in _sort_outward((members & before.keys()) - {root}, direction):
+            near = nearer.get(node, set()) & (reached - (set(barred) - {root}))
+            trail = [node] if near else _trace_path(before, node, reached)
+            members.update(trail)
             reached.update(trail)
-    if len(kept) == len(part.nodes):
+    if len(members) == len(part.nodes):
         return part
-    nodes = tuple(sorted(kept, key=lambda node: (-node.layer, node.column)))
-    closed = {node for node in barred if node in kept}
+    nodes = tuple(sorted(members, key=lambda node: (-node.layer, node.column)))
+    closed = {node for node in barred if node in members}
     edges = tuple(
         edge
         for edge in graph
-        if edge.above in kept and edge.below in kept and _find_near_end(edge, direction) not in closed
+        if edge.above in members and edge.below in members and _find_near_end(edge, direction) not in closed
     )
     return part._replace(nodes=nodes, edges=edges)
 
@@ -132,11 +132,11 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[
 
 def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
     """Return, for every topic, its neighbours on the roots' side."""
-    found: dict[Node, set[Node]] = {}
+    nearer: dict[Node, set[Node]] = {}
     for edge in graph:
         far = edge.below if direction == "down" else edge.above
-        found.setdefault(far, set()).add(_find_near_end(edge, direction))
-    return found
+        nearer.setdefault(far, set()).add(_find_near_end(edge, direction))
+    return nearer
 
 
 def _sort_outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:

@@ -1,4 +1,4 @@
-"""From what an analyst chose to see of a hierarchy to the picture, with the edges that changed."""
+"""The picture of the chosen part of a hierarchy, with changed edges marked."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
 from app.views.tree.class_overlay import find_class_overlay
-from app.views.tree.layout import WIDE, TreeLayout, lay_out_tree
+from app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from app.views.tree.opening import USUAL, add_linking_topics
 from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
 from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
@@ -44,19 +44,19 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     ----------
     before, now : Hierarchy
     part : Subnetwork
-        What is drawn of ``now``.
+        The part of ``now`` that is drawn.
     threshold : float
     """
     if before is None or before.run != now.run or before.n_layers != now.n_layers:
         return None
-    had = {(edge.above, edge.below) for edge in before.edges(threshold)}
-    has = {(edge.above, edge.below) for edge in now.edges(threshold)}
-    shown = set(part.nodes)
-    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in has)
+    edges_before = {(edge.above, edge.below) for edge in before.edges(threshold)}
+    edges_now = {(edge.above, edge.below) for edge in now.edges(threshold)}
+    nodes = set(part.nodes)
+    lost = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
         before.minibatch,
-        tuple(edge for edge in part.edges if (edge.above, edge.below) not in had),
-        tuple(edge for edge in gone if edge.above in shown and edge.below in shown),
+        tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
+        tuple(edge for edge in lost if edge.above in nodes and edge.below in nodes),
     )
 
 
@@ -83,9 +83,7 @@ def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layou
 def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
     above, below = layout.places[edge.above], layout.places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
-    to_x, to_y = below.x + boxes[edge.below].width / 2, below.y
-    half = (to_y - y) / 2
-    path = f"M{x:.1f} {y:.1f}C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
+    path = f"M{x:.1f} {y:.1f}{draw_bend(x, y, below.x + boxes[edge.below].width / 2, below.y)}"
     share = f"{format_percent(edge.weight)} of {identity(edge.above)} was {identity(edge.below)}"
     title = f"gone since mini-batch {since:,}: {share}"
     dash = (
@@ -97,7 +95,7 @@ def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layo
 
 
 def _choose_gap(edge: Edge) -> float:
-    """Return the gap between dots, which grows with the width, whose round ends would close it."""
+    """Return the gap between dots; it grows with the width, because the round ends of dots would close it."""
     return 4 + 1.25 * _choose_width(edge)
 
 
@@ -105,14 +103,14 @@ def _choose_width(edge: Edge) -> float:
     return max(1.6, 9.0 * edge.size**0.5)
 
 
-CAP = 40  # topics of one layer drawn before "n more" stands for the rest
+CAP = 40  # topics of one layer that are drawn; "n more" stands for the rest
 
 
 class TreeChoice(NamedTuple):
-    """The shown part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
+    """The chosen part of the graph: roots, threshold (the paper's tau), direction, part, folded and hidden topics.
 
-    ``label`` is the class, from 1, whose weights are shown; 0 is none.  ``light`` draws topics of few tokens too,
-    which otherwise are there as roots only.
+    ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
+    too; otherwise only those that are roots.
     """
 
     roots: tuple[Node, ...]
@@ -127,9 +125,9 @@ class TreeChoice(NamedTuple):
 
 
 class TreeDrawing(NamedTuple):
-    """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
+    """A finished picture: its SVG text, the part shown, the layout, and its width and height.
 
-    ``linking`` are topics of one root that lead to what several share.
+    ``linking`` are topics of one root that lead to shared ones.
     """
 
     svg: str
@@ -144,13 +142,13 @@ class TreeDrawing(NamedTuple):
 def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
     """Cut the chosen part out of the graph, at most ``choice.cap`` topics per layer, the most popular ones.
 
-    What several roots share comes with the topics that lead to it.
+    Topics that several roots share come with the topics that lead to them.
 
     Returns
     -------
     part : Subnetwork
     more : dict of layer to int
-        How many topics each layer lost to the cap.
+        How many topics of each layer are left out.
     """
     part, more = _cut_capped(hierarchy, choice)
     if choice.part != "shared" or len(part.nodes) == len(part.roots):
@@ -182,20 +180,26 @@ def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, d
     return part, more
 
 
-def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
-
-    Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
-    """
+def list_ancestors(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> list[Node]:
+    """Return the heaviest parent of the heaviest parent and so on, from the top down to a topic; upwards it alone."""
     line = [node]
     while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
         line.insert(0, parents[0].node)
+    return line
+
+
+def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
+    """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
+
+    Ancestors become roots, from the top, where no edge above the threshold leads to them; upwards, the topic itself.
+    """
+    line = list_ancestors(hierarchy, choice, node)
     choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
     if hierarchy.light.intersection(line):
         choice = choice._replace(light=True)
     for each in line:
-        drawn = cut_tree(hierarchy, choice)[0].nodes
-        if node not in drawn and each not in drawn:
+        nodes = cut_tree(hierarchy, choice)[0].nodes
+        if node not in nodes and each not in nodes:
             choice = choice._replace(roots=(*choice.roots, each))
     return choice
 
@@ -217,14 +221,14 @@ def draw_tree(
     hierarchy : Hierarchy
     choice : TreeChoice
     theme : PictureTheme
-        `LIVE` for the page, `LIGHT` or `DARK` for a file (which also gets the caption).
+        `LIVE` for the page, `LIGHT` for a file (which also gets the caption).
     aspect : float
         Width / height of the window.
     previous : mapping, optional
         `TreeLayout.order` of the picture before.
     selected : Node, optional
     before : Hierarchy, optional
-        The snapshot on screen until now; edges that only one of the two has are marked.
+        The snapshot that was on screen before; edges that only one of the two has are marked.
     """
     part, more = cut_tree(hierarchy, choice)
     linking = (
@@ -254,9 +258,9 @@ def draw_tree(
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
-    """Return where the picture comes from and what an edge is in it: run, snapshot, threshold, seed.
+    """Return the caption: run, snapshot, the meaning of an edge, and seed.
 
-    ``linking`` is how many topics only lead to shared ones.
+    ``linking`` is the number of topics that only lead to shared ones.
     """
     opinion = find_class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Ordering: TypeAlias = list[NDArray[np.intp]]  # per layer, its nodes (by index) from left to right
 _ORDER_SWEEPS = 10
 _SHUFFLES = 2
-_LOYALTY = 1.15  # an order grown from the previous picture may have this many times the crossings
+_LOYALTY = 1.15  # an order based on the previous picture may have this many times the crossings
 
 
 def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
@@ -24,11 +24,11 @@ def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
     """
     total = 0
     for gap, link in enumerate(links):
-        placed = link[np.ix_(order[gap], order[gap + 1])]
+        adjacency = link[np.ix_(order[gap], order[gap + 1])]
         # edges (u', v') with u' < u and v' > v, for every edge (u, v)
-        right = placed[:, ::-1].cumsum(axis=1)[:, ::-1] - placed
+        right = adjacency[:, ::-1].cumsum(axis=1)[:, ::-1] - adjacency
         above = right.cumsum(axis=0) - right
-        total += int((placed * above).sum())
+        total += int((adjacency * above).sum())
     return total
 
 
@@ -43,19 +43,19 @@ def order_layers(
     sizes : sequence of int
         Nodes per layer, top first.
     previous : list of index arrays, optional
-        The order the reader has before the eyes; it is kept unless another is clearly better.
+        The order of the picture on screen; it is kept unless another is clearly better.
     """
     if not links:
         return [np.arange(size) for size in sizes] if previous is None else previous
-    found = [_improve_order(links, start) for start in _propose_orders(links, sizes)]
-    scores = [count_crossings(links, order) for order in found]
+    orders = [_improve_order(links, start) for start in _propose_orders(links, sizes)]
+    scores = [count_crossings(links, order) for order in orders]
     best = int(np.argmin(scores))
     if previous is None:
-        return found[best]
+        return orders[best]
     for known in (previous, _improve_order(links, previous)):
         if count_crossings(links, known) <= _LOYALTY * scores[best]:
             return known
-    return found[best]
+    return orders[best]
 
 
 def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
@@ -66,12 +66,12 @@ def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) ->
 
 
 def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
-    met: list[dict[int, None]] = [{} for _ in sizes]
+    visited: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
-        if node in met[layer]:
+        if node in visited[layer]:
             return
-        met[layer][node] = None
+        visited[layer][node] = None
         if layer < len(links):
             for child in np.flatnonzero(links[layer][node]).tolist():
                 visit(layer + 1, child)
@@ -79,7 +79,7 @@ def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int])
     for layer, size in enumerate(sizes):
         for node in range(size):
             visit(layer, node)
-    return [np.array(list(nodes), dtype=np.intp) for nodes in met]
+    return [np.array(list(nodes), dtype=np.intp) for nodes in visited]
 
 
 def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
@@ -115,7 +115,7 @@ def _sort_by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int) -> None:
-    """Swap adjacent nodes of a layer wherever that saves crossings, until nothing does (or 8 rounds)."""
+    """Swap adjacent nodes of a layer wherever that saves crossings, until no swap does (or 8 rounds)."""
     for turn in range(8):
         near = []
         if layer > 0:
@@ -123,10 +123,10 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
         if layer < len(links):
             near.append(_order_adjacency(links, order, layer, above=False))
         gain = sum((_count_saved(one) for one in near), np.zeros(len(order[layer]) - 1, dtype=np.int64))
-        request = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
+        swaps = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
         if not (gain > 0).any():
             return
-        left = np.flatnonzero(request)
+        left = np.flatnonzero(swaps)
         nodes = order[layer].copy()
         nodes[left], nodes[left + 1] = order[layer][left + 1], order[layer][left]
         order[layer] = nodes
@@ -142,8 +142,8 @@ def _count_saved(near: NDArray[np.int64]) -> NDArray[np.int64]:
 
 Floats = NDArray[np.float64]
 _SWEEPS = 24
-_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly push others away
-_FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
+_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly move others
+_FOLD_COST = 0.03  # one more row must enlarge the picture by at least this share
 
 
 class BoxSizes(NamedTuple):
@@ -162,7 +162,7 @@ class BoxGaps(NamedTuple):
 
 
 class LayerRow(NamedTuple):
-    """One row of a layer: the places of the layer (0 = leftmost) that stand in it."""
+    """One row of a layer: the places of the layer (0 = leftmost) that are in it."""
 
     layer: int
     members: NDArray[np.intp]
@@ -190,12 +190,12 @@ def fit_isotonic(values: Floats, weights: Floats) -> Floats:
     return np.repeat(means, lengths)
 
 
-def settle_centres(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
+def settle_centres(wanted: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
     """Return the centres nearest to ``request`` such that neighbours keep their order and ``gap`` between them."""
-    if len(request) == 0:
+    if len(wanted) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
-    settled: Floats = fit_isotonic(request - distance, weights) + distance
+    settled: Floats = fit_isotonic(wanted - distance, weights) + distance
     return settled
 
 
@@ -247,8 +247,8 @@ def spread_nodes(
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
-            request, pull = _request_centres(links, centres, row.layer, downwards=downwards)
-            centres[row.layer][row.members] = settle_centres(request[row.members], pull[row.members], row.widths, gap)
+            wanted, pull = _request_centres(links, centres, row.layer, downwards=downwards)
+            centres[row.layer][row.members] = settle_centres(wanted[row.members], pull[row.members], row.widths, gap)
     return centres
 
 

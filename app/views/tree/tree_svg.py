@@ -85,7 +85,7 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
 
 
 def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw what is shown in the box from afar: few words, large, and the rank on a tab."""
+    """Draw the box for a small picture: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
     width = 11.0 + 9.5 * len(box.rank)
@@ -166,15 +166,15 @@ def _draw_line(line: str, marking: WordMarking) -> str:
     if not marking.words:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
-    marked = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
-    parts = re.split(rf"(?<!\S)({marked})(?!\S)", line)  # every second one is a marked word, which may have blanks
+    pattern = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
+    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second part is a marked word, which may have blanks
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _SMALL = 11  # size of the caption
-HEM = 5.0  # by which the mark of a negative weight is wider than the line above it
-CAPTION = 24.0  # height of the line beneath the picture of a file
+HEM = 5.0  # the mark of a negative weight is so much wider than the line above it
+CAPTION = 24.0  # height of the line below the picture of a file
 
 
 class EdgeStroke(NamedTuple):
@@ -191,20 +191,20 @@ class TreeLook(NamedTuple):
     Attributes
     ----------
     theme : PictureTheme
-        `LIVE` for the page; `LIGHT` or `DARK` give a file that needs no style sheet.
+        `LIVE` for the page; `LIGHT` gives a file that needs no style sheet.
     caption : str
-        One line beneath the picture of a file: run, snapshot, threshold, seed.
+        One line below the picture of a file: run, snapshot, threshold, seed.
     onward : collection of Node
-        Topics with something beyond them, which can be opened and closed.
+        Topics with children (or parents, upwards), which can be opened and closed.
     direction : "down" or "up"
-        Where opening leads.
+        The direction of opening.
     selected : Node or None
     strokes : mapping of (parent, child) to EdgeStroke
-        Edges drawn otherwise than in the colour of their layer.
+        Edges that are not drawn in the colour of their layer.
     twins : mapping of Node to str
         Identities of the same topics in the other picture of two.
-    beneath, above : str
-        SVG drawn under everything else, and over it.
+    beneath : str
+        SVG drawn under everything else.
     marks : mapping of Node to WordMarking
         Words of topics that stand out.
     opinion : ClassOverlay or None
@@ -219,7 +219,6 @@ class TreeLook(NamedTuple):
     strokes: Mapping[tuple[Node, Node], EdgeStroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
-    above: str = ""
     marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
 
@@ -230,7 +229,7 @@ class TreeLook(NamedTuple):
 
 
 class TreeScene(NamedTuple):
-    """What is drawn: a hierarchy, the part of it, its boxes, and their positions."""
+    """The contents of a picture: a hierarchy, the part of it, its boxes, and their positions."""
 
     hierarchy: Hierarchy
     part: Subnetwork
@@ -247,7 +246,6 @@ def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
         *_draw_edges(scene, look),
         *_draw_bands(scene, look),
         *(_draw_node(scene, node, look) for node in layout.places if node in scene.boxes),
-        look.above,
     ]
     width, height = measure_picture(layout, look)
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -300,7 +298,7 @@ def _draw_edges(scene: TreeScene, look: TreeLook) -> list[str]:
     for layer, curves in by_layer.items():
         colour = find_layer_colour(look.theme, layer)
         pieces.append(f'<g class="tp-edges" fill="none" stroke="{colour}" stroke-opacity=".42" stroke-linecap="round">')
-        # light ones last, so that a heavy edge does not hide them
+        # light edges last, so that a heavy edge does not hide them
         pieces.extend(
             _draw_edge(scene.hierarchy, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width)
         )
@@ -313,7 +311,7 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
     lowered = ""
     if stroke is not None:
-        if curve.edge.weight < 0:  # its own colour and dashes tell something else: the sign is a hem beneath it
+        if curve.edge.weight < 0:  # its colour and dashes have another meaning, so a hem below it shows the sign
             lowered = (
                 f'<path d="{curve.path}" stroke-width="{curve.width + HEM:.2f}" stroke="{look.theme.lowers}" '
                 f'stroke-opacity=".6" stroke-dasharray="{LOWERED}" stroke-linecap="butt" class="tp-line tp-hem"/>'
@@ -327,8 +325,8 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     edge = curve.edge
     tip = describe_edge(hierarchy, edge)
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
-    shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
-    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
+    lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
+    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
 
 
@@ -375,14 +373,14 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
         head = f"{head}; {look.opinion.words(node)}"
     label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"
     state = "false" if node in scene.part.hidden else "true"
-    opened = f' aria-expanded="{state}"' if node in look.onward else ""
-    chosen = "true" if node == look.selected else "false"
+    folds = f' aria-expanded="{state}"' if node in look.onward else ""
+    is_selected = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
     source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
-        f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
-        f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
+        f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{folds}'
+        f' aria-selected="{is_selected}"{twin} aria-label="{escape(label)}"'
         f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}&#10;{source}"'
     )

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
-from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
+from topic_pairs import WIDTHS, changed, frame_of, permuted, reword, same
 
-from app.analysis.comparison import EdgeChange, agreement, compare, counted, edge_changes
+from app.analysis.comparison import EdgeChange, compare, count_kinds, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import list_pairs
 from app.live.cache import Cache, ComparisonCache, count_bytes
@@ -30,16 +30,16 @@ def test_a_permuted_run_has_the_same_topics_words_and_edges() -> None:
             assert comparison.partner("b", Node(layer, new)) == Node(layer, old)
             assert comparison.partner("a", Node(layer, old)) == Node(layer, new)
     assert all(comparison.words(pair) == ((), ()) for pair in comparison.pairs)
-    assert all(comparison.share_change(pair) == pytest.approx(0, abs=1e-6) for pair in comparison.pairs)
-    changes = edge_changes(comparison, 1.5)
-    assert counted(changes) == {
+    assert all(comparison.compute_share_change(pair) == pytest.approx(0, abs=1e-6) for pair in comparison.pairs)
+    changes = find_edge_changes(comparison, 1.5)
+    assert count_kinds(changes) == {
         "gained": 0,
         "lost": 0,
         "stronger": 0,
         "weaker": 0,
         "same": len(comparison.a.edges(1.5)),
     }
-    now = agreement(comparison, changes)
+    now = measure_agreement(comparison, changes)
     assert now.edges == 1
     assert now.correlation == pytest.approx(1)
     assert now.matched == pytest.approx((1, 1, 1))
@@ -51,18 +51,18 @@ def test_rounding_makes_no_layer_match_by_more_than_all_of_it() -> None:
     a, b = (replace(hierarchy, shares=tuple(share * (1 + 1e-9) for share in hierarchy.shares)) for hierarchy in plain)
     pairs = compare(a, b)
     assert sum(a.share(pair.a) for pair in pairs.pairs if pair.layer == 1 and pair.a) > 1
-    assert max(agreement(pairs, edge_changes(pairs, 1.5)).matched) == 1
+    assert max(measure_agreement(pairs, find_edge_changes(pairs, 1.5)).matched) == 1
 
 
 def test_every_edge_of_either_side_is_told_once_with_what_became_of_it() -> None:
     comparison = changed()
     threshold = 2.0
-    changes = edge_changes(comparison, threshold)
+    changes = find_edge_changes(comparison, threshold)
     here = [change.a for change in changes if change.kind != "gained"]
     there = [change.b for change in changes if change.kind != "lost"]
     assert here == comparison.a.edges(threshold)
     assert sorted(there) == sorted(comparison.b.edges(threshold))
-    assert all(count > 0 for kind, count in counted(changes).items() if kind != "stronger")
+    assert all(count > 0 for kind, count in count_kinds(changes).items() if kind != "stronger")
     for change in changes:
         check(comparison, change, threshold)
 
@@ -92,7 +92,7 @@ def test_an_edge_of_a_topic_without_partner_is_lost_or_gained_with_it() -> None:
     assert alone
     ends = [
         change
-        for change in edge_changes(comparison, 0.1)
+        for change in find_edge_changes(comparison, 0.1)
         if (change.a is None and change.kind == "gained") or (change.b is None and change.kind == "lost")
     ]
     assert ends
@@ -110,7 +110,7 @@ def test_edges_are_measured_against_a_flat_topic_so_that_widths_may_differ() -> 
         "r": made["r"],
     }
     comparison = compare(frame_of(made, 7), frame_of(wide, 8))
-    kept = [change for change in edge_changes(comparison, 1.0) if change.a and change.b]
+    kept = [change for change in find_edge_changes(comparison, 1.0) if change.a and change.b]
     assert kept
     assert {change.kind for change in kept} == {"same"}
     assert all(change.ratio == pytest.approx(1, rel=1e-4) for change in kept)
@@ -175,10 +175,10 @@ def test_topics_keep_their_numbers_when_others_were_pruned() -> None:
         comparison = compare(frame_of(made, 7), frame_of(fewer, run, snapshot=4))
         for pair in comparison.pairs:
             assert pair.b == (None if pair.a in gone else pair.a)
-        for change in edge_changes(comparison, 1.0):
+        for change in find_edge_changes(comparison, 1.0):
             if change.a and change.b:
                 assert (change.a.above, change.a.below) == (change.b.above, change.b.below)
-    assert comparison.candidates("b", Node(1, 10))[0].node == Node(1, 10)
+    assert comparison.list_candidates("b", Node(1, 10))[0].node == Node(1, 10)
     turned = compare(
         frame_of(fewer, 8), frame_of(made, 7), [TopicPair(1, 10, 11), TopicPair(1, 3, 4), TopicPair(2, -1, 5)]
     )
@@ -200,9 +200,9 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
         comparison = compare(a, b)
         alone = [pair for pair in comparison.pairs if not pair.paired]
         assert [pair.a or pair.b for pair in alone] == [Node(2, 4)]
-        assert comparison.absence(alone[0]) == absence
-        assert {comparison.absence(pair) for pair in comparison.pairs if pair.paired} == {""}
-        changes = edge_changes(comparison, 0.1)
+        assert comparison.find_absence(alone[0]) == absence
+        assert {comparison.find_absence(pair) for pair in comparison.pairs if pair.paired} == {""}
+        changes = find_edge_changes(comparison, 0.1)
         trees = draw_trees(comparison, changes, CompareCut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
         here, there = (trees.b, trees.a) if b.widths[1] == 11 else (trees.a, trees.b)
         word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
@@ -215,20 +215,20 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
 
 def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> None:
     comparison = changed()
-    changes = edge_changes(comparison, 1.0)
-    report, counts = summarise_changes(comparison, changes), counted(changes)
+    changes = find_edge_changes(comparison, 1.0)
+    report, counts = summarise_changes(comparison, changes), count_kinds(changes)
     paired = sum(pair.paired for pair in comparison.pairs)
     assert f"<b>{paired} of 42 topics of A</b>" in report
     assert f"{42 - paired} only in A, {42 - paired} only in B" in report
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     assert f"<b>{kept} of {kept + counts['lost']} edges of A stay</b>" in report
     assert f"{counts['gained']} are new" in report
-    assert "<ins>" not in summarise_changes(same()[0], edge_changes(same()[0], 1.0))
+    assert "<ins>" not in summarise_changes(same()[0], find_edge_changes(same()[0], 1.0))
 
 
 def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice() -> None:
-    comparison = reworded()
-    report = html.unescape(summarise_changes(comparison, edge_changes(comparison, 1.0)))
+    comparison = reword()
+    report = html.unescape(summarise_changes(comparison, find_edge_changes(comparison, 1.0)))
     changes = [comparison.words(pair) for pair in comparison.pairs if pair.layer == 1]
     named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", report)[0].split() for tag in ("ins", "del")}
     assert set(named["ins"]) <= {word for change in changes for word in change.entered}
@@ -240,17 +240,17 @@ def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice
 
 def test_candidates_are_all_topics_of_the_other_side_best_first() -> None:
     comparison, orders = same()
-    found = comparison.candidates("b", Node(2, 5))
+    found = comparison.list_candidates("b", Node(2, 5))
     assert found[0].node == Node(2, int(orders[1][5]))
     assert len(found) == 12
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     deeper = compare(make_hierarchy((24, 12, 6)), make_hierarchy((24, 12)))
-    assert deeper.candidates("a", Node(3, 0)) == []
+    assert deeper.list_candidates("a", Node(3, 0)) == []
 
 
 def test_hierarchies_of_one_layer_have_no_edges_to_agree_on() -> None:
     comparison = compare(frame_of(arrays((6,)), 7), frame_of(arrays((5,), seed=2), 8))
-    now = agreement(comparison, edge_changes(comparison, 5.0))
+    now = measure_agreement(comparison, find_edge_changes(comparison, 5.0))
     assert math.isnan(now.edges)
     assert math.isnan(now.correlation)
 

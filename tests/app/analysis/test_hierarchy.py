@@ -84,14 +84,14 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
 
 def test_words_by_another_trade_are_of_the_same_topics_and_titles_stay() -> None:
     usual = make_hierarchy(n_words=300)
-    probable = usual.reworded(1.0)
+    probable = usual.reword(1.0)
     node = usual.at_rank(3, 1)
     weights = [word.weight for word in probable.top_words(node, 30)]
     assert weights == sorted(weights, reverse=True)
     assert probable.top_words(node) != usual.top_words(node)
     assert all(probable.title(each) == usual.title(each) for each in usual.nodes(3))
-    assert (probable.trade, usual.reworded(None), usual.reworded(usual.trade)) == (1.0, usual, usual)
-    assert [word.text for word in probable.reworded(usual.trade).top_words(node)] == [
+    assert (probable.trade, usual.reword(None), usual.reword(usual.trade)) == (1.0, usual, usual)
+    assert [word.text for word in probable.reword(usual.trade).top_words(node)] == [
         word.text for word in usual.top_words(node)
     ]
 

@@ -63,8 +63,8 @@ def test_the_path_that_misled_speaks_for_the_wrong_class_and_not_merely_loudest(
     phi = (np.eye(2), np.eye(2))
     theta = [np.array([3.0, 1.0]), np.array([3.0, 1.0])]
     weights = [np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([[1.0, -1.0], [-1.0, 1.0]])]
-    assert classes.misleading_path(phi, theta, weights, 0, 1).nodes == (Node(2, 1), Node(1, 1))
-    assert classes.misleading_path(phi, theta, [], 0, 1).nodes == (Node(2, 0), Node(1, 0))
+    assert classes.find_misleading_path(phi, theta, weights, 0, 1).nodes == (Node(2, 1), Node(1, 1))
+    assert classes.find_misleading_path(phi, theta, [], 0, 1).nodes == (Node(2, 0), Node(1, 0))
 
 
 def test_the_layers_that_carry_the_predictions_are_parts_of_a_whole(found):
@@ -139,7 +139,7 @@ def test_predictions_of_a_snapshot_are_computed_once(db):
     cache = PredictionCache(db, work)
     first = cache.fetch(run.number, 0)
     assert cache.fetch(run.number, first.snapshot) is first
-    assert cache.known(run.number, first.snapshot) is first
+    assert cache.find_in_memory(run.number, first.snapshot) is first
     assert worked == [first.snapshot]
 
 
@@ -148,9 +148,9 @@ def test_whether_a_run_predicts_is_asked_once_and_then_known(db, monkeypatch):
     monkeypatch.setattr(models, "load", lambda name: module)
     cache = PredictionCache(db)
     telling, silent = plant(db), plant(db, classes=False, name="leaves")
-    assert cache.known_to_predict(telling.number) is None
+    assert cache.is_known_to_predict(telling.number) is None
     assert (cache.predicts(telling.number), cache.predicts(silent.number)) == (True, False)
-    assert cache.known_to_predict(telling.number) is True
+    assert cache.is_known_to_predict(telling.number) is True
 
 
 def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path, capsys):

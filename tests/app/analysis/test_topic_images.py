@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.comparison import Comparison, compare, edge_changes
+from app.analysis.comparison import Comparison, compare, find_edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.views.compare.summary import summarise_changes
 from app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
@@ -44,7 +44,7 @@ def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -
 
 
 def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> None:
-    changes = edge_changes(comparison, 1.0)
+    changes = find_edge_changes(comparison, 1.0)
     table = draw_pair_table(comparison, PairListing("change", 0, None, 40))
     shown = [
         table,
@@ -63,7 +63,7 @@ def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierar
     turned = tuple(weights[::-1] for weights in hierarchy.popularity)  # popular here is rare there: other sizes
     comparison = compare(hierarchy, replace(hierarchy, run=8, popularity=turned))
     cut = choose_first_cut(comparison, 0.1, 40)
-    trees = draw_trees(comparison, edge_changes(comparison, 0.1), cut)
+    trees = draw_trees(comparison, find_edge_changes(comparison, 0.1), cut)
     sizes: list[dict[str, tuple[str, ...]]] = []
     for svg in (trees.a, trees.b):
         found = re.findall(r'data-id="([^"]+)" role.*?<image href="[^"]+" x="[^"]+" y="([^"]+)" width="([^"]+)"', svg)

@@ -195,7 +195,9 @@ def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
         return inference.kernel.infer(seed, state, batch, sweeps)
 
     listening = replace(inference, kernel=inference.kernel._replace(infer=infer))
-    listening.texts([inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")])
+    listening.place_texts(
+        [inference.rules.count(text) for text in ("rose hedge", "goal", "hedge, rose", "rose hedge hedge")]
+    )
     assert numbers[0] == numbers[2]
     assert len(set(numbers)) == 3
 

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import garden
 import numpy as np
@@ -23,7 +22,7 @@ from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
 from app.jobs.estimates import read_latest
-from app.jobs.progress import Progress, TimeLeft, draw_bar, format_duration
+from app.jobs.progress import Progress, draw_bar, format_duration
 from app.library.stores import Store
 from app.views.compare import head as compare_head
 from app.views.runs import kpis
@@ -274,7 +273,7 @@ def test_quality_judges_the_words_of_the_lambda_that_is_asked_for(capsys, allotm
     probable = words("--relevance", "1")
     assert probable != words() == words("--relevance", "0.1")
     db = open_database(allotment)
-    hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).reworded(1.0)
+    hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).reword(1.0)
     db.close()
     for (layer, topic), listed in probable.items():
         first = [word.text for word in hierarchy.top_words(Node(layer, topic - 1), len(listed))]
@@ -869,14 +868,6 @@ def test_bars_and_times_are_readable():
     assert draw_bar(0.25) == "[######------------------]  25 %"
     assert draw_bar(7) == f"[{'#' * 24}] 100 %"
     assert [format_duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
-
-
-def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
-    """The first, in which kernels are compiled, took 90 seconds; the others take one each."""
-    clock = iter([90.0, 91.0, 140.0])
-    monkeypatch.setattr("app.jobs.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    left = TimeLeft(100)
-    assert [left.words(done) for done in (1, 2, 51)] == ["", "1 min 38 s left", "49 s left"]
 
 
 def test_a_run_is_forked_and_its_child_says_where_it_comes_from(filled, no_workers, capsys):

@@ -114,7 +114,7 @@ def test_the_library_and_the_pages_go_on_and_say_what_is_damaged(path, table, co
     feed = Feed(db)
     feed.look_now()
     assert feed.trouble == ""
-    page = draw_runs(feed.runs(), feed.state, feed.spark, SOUND, latest=feed.judged)
+    page = draw_runs(feed.runs(), feed.state, feed.spark, SOUND, latest=feed.get_latest_values)
     assert ("tp-damaged" in page) is (table == "runs")
     row = feed.run(DAMAGED)
     card = draw_failure(row, feed.state(DAMAGED), [])

@@ -165,7 +165,7 @@ def test_texts_given_as_counts_are_told_of_the_vectorizer(X, kind, sentence):
 def test_tables_of_counts_are_counts(fitted):
     model, counts, _ = fitted
     for form in (pd.DataFrame(counts), counts.astype(str).astype(object), counts.tolist()):
-        assert model._counts(form).n_documents == len(counts)
+        assert model._read_counts(form).n_documents == len(counts)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_values_that_are_no_counts_are_refused_in_one_sentence():
         DLDA().fit(counts)
     with pytest.raises(ValueError, match="Negative values"):
         DLDA().fit(-counts)
-    real = DLDA(settings={"link": "gamma"})._counts(counts, reset=True)
+    real = DLDA(settings={"link": "gamma"})._read_counts(counts, reset=True)
     assert (real.values.dtype, real.values.min()) == (np.float32, 0.5)
 
 
@@ -237,7 +237,7 @@ def test_parameters_that_cannot_be_are_refused_when_fitting(parameters, sentence
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32])
 def test_counts_of_every_type_are_read_without_a_warning(kind):
     counts = (planted(10)[0] * 50 % 128).astype(kind)
-    read = DLDA()._counts(counts, reset=True)
+    read = DLDA()._read_counts(counts, reset=True)
     assert read.values.dtype == np.int32
     np.testing.assert_array_equal(read.values, counts[counts != 0].astype(int))
 
@@ -293,7 +293,7 @@ def test_a_search_finds_its_way_by_the_score():
 
 
 def test_inference_may_stand_in_settings_where_the_parameter_is_not_given():
-    assert DLDA(settings={"inference": "gibbs"})._config().inference == "gibbs"
+    assert DLDA(settings={"inference": "gibbs"})._make_config().inference == "gibbs"
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_number_that_cannot_be_is_blamed_by_its_own_name(parameters, sentence)
 
 
 def test_numpy_numbers_of_mini_batches_are_taken_with_labels_too():
-    config = SDATM(n_iter=np.int64(8), settings={"label_ramp": np.int64(3)})._config()
+    config = SDATM(n_iter=np.int64(8), settings={"label_ramp": np.int64(3)})._make_config()
     assert (config.label_start, config.label_ramp) == (2, 3)
 
 
@@ -340,7 +340,7 @@ def test_values_of_usual_grids_of_parameters_are_taken():
 def test_every_estimator_takes_the_setting_that_the_guide_has_as_example(estimator):
     guide = Path(__file__).parents[3] / "assets" / "guide" / "estimators.md"
     (example,) = re.findall(r"as in `(\{.*?\})`", guide.read_text(encoding="utf-8"))
-    config = estimator(settings=json.loads(example))._config()
+    config = estimator(settings=json.loads(example))._make_config()
     assert np.all(np.asarray(config.eta) == 0.1)
 
 
@@ -450,4 +450,5 @@ def test_an_image_shape_that_does_not_fit_is_refused(shape):
 @pytest.mark.parametrize("shape", [[4, 6], np.array([4, 6]), (np.int64(4), np.int32(6))])
 def test_an_image_shape_may_be_a_list_or_of_numpy(shape):
     counts, subject = planted(20)
-    assert SDATM(layers=(3,), n_iter=2, image_shape=shape, settings=LINEAR).fit(counts, subject)._hierarchy() == (4, 6)
+    model = SDATM(layers=(3,), n_iter=2, image_shape=shape, settings=LINEAR).fit(counts, subject)
+    assert model._find_image_shape() == (4, 6)

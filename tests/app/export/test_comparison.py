@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from topic_pairs import changed, frame_of, same
 
-from app.analysis.comparison import Comparison, agreement, compare, counted, edge_changes
+from app.analysis.comparison import Comparison, compare, count_kinds, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import identity, measure_coherence
 from app.analysis.seeds import JudgedPair
 from app.export import comparison as files
@@ -31,11 +31,11 @@ def rows(text: str) -> list[dict[str, object]]:
 
 def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none(comparison: Comparison) -> None:
     report = json.loads(files.render_comparison(comparison, THRESHOLD), parse_constant=pytest.fail)
-    changes = edge_changes(comparison, THRESHOLD)
+    changes = find_edge_changes(comparison, THRESHOLD)
     assert len(report["topic_matches"]) == len(comparison.pairs)
     assert len(report["edge_changes"]) == len(changes)
-    assert report["edges"] == counted(changes)
-    now = agreement(comparison, changes)
+    assert report["edges"] == count_kinds(changes)
+    now = measure_agreement(comparison, changes)
     assert report["edge_f1"] == now.edges
     assert [layer["score"] for layer in report["layers"]] == list(now.scores)
     assert (report["a"]["run"], report["b"]["run"], report["threshold"]) == (7, 8, THRESHOLD)
@@ -49,16 +49,16 @@ def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none
                 assert row[side]["topic"] == node.column + 1
                 assert (row[side]["rank"], row[side]["share"]) == (hierarchy.rank(node), hierarchy.share(node))
         assert (row["score"], row["margin"]) == (pair.score, pair.margin)
-        assert row["share_change"] == comparison.share_change(pair)
+        assert row["share_change"] == comparison.compute_share_change(pair)
 
 
 def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(comparison: Comparison) -> None:
-    old = files.summary(comparison, THRESHOLD)["layers"]
+    old = files.summarize_comparison(comparison, THRESHOLD)["layers"]
     assert {layer[f"{name}_{side}"] for layer in old for name in ("npmi", "diversity") for side in "ab"} == {None}
     assert "live topics" not in write_summary(comparison, THRESHOLD, 0)
     b = replace(comparison.b, npmi=tuple(np.linspace(-0.5, 0.5, width) for width in comparison.b.widths))
     known = compare(comparison.a, b)
-    for layer, about in zip(files.summary(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
+    for layer, about in zip(files.summarize_comparison(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
         found = tuple(layer[f"{name}_b"] for name in ("npmi", "worst_tenth", "diversity"))
         assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
         line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "
@@ -77,7 +77,7 @@ def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_mor
     a, b = (Estimate("mean_perplexity", "", value, "") for value in (800.0, 900.0))
     text = files.render_comparison(comparison, THRESHOLD, Beside((twins, twins), JudgedPair(a, b, 7.5)))
     seeds = json.loads(text, parse_constant=pytest.fail)["seeds"]
-    reached = agreement(twins, edge_changes(twins, THRESHOLD))
+    reached = measure_agreement(twins, find_edge_changes(twins, THRESHOLD))
     assert seeds["pairs"] == [[7, 8], [7, 8]]
     assert [layer["layer"] for layer in seeds["layers"]] == [1, 2, 3]
     for layer, score in zip(seeds["layers"], reached.scores, strict=True):
@@ -86,7 +86,7 @@ def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_mor
     assert [layer["score"]["below"] for layer in seeds["layers"]] == [
         now < usual - 0.005
         for now, usual in zip(
-            agreement(comparison, edge_changes(comparison, THRESHOLD)).scores, reached.scores, strict=True
+            measure_agreement(comparison, find_edge_changes(comparison, THRESHOLD)).scores, reached.scores, strict=True
         )
     ]
     assert seeds["layers"][0]["score"]["below"] is True
@@ -126,7 +126,7 @@ def test_topics_as_csv_are_read_back_with_their_numbers(comparison: Comparison) 
 
 def test_edges_as_csv_are_read_back_with_their_weights(comparison: Comparison) -> None:
     read = rows(files.render_edges(comparison, THRESHOLD))
-    changes = edge_changes(comparison, THRESHOLD)
+    changes = find_edge_changes(comparison, THRESHOLD)
     assert [row["kind"] for row in read] == [change.kind for change in changes]
     for change, row in zip(changes, read, strict=True):
         assert row["weight_a"] == (change.a.weight if change.a else "")
@@ -138,7 +138,7 @@ def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: C
     lines = write_summary(comparison, THRESHOLD, 5).splitlines()
     assert lines[0].startswith("A: run 7, mini-batch 700, 24-12-6")
     assert [line.split(":")[0] for line in lines[1:4]] == ["layer 3", "layer 2", "layer 1"]
-    counts = counted(edge_changes(comparison, THRESHOLD))
+    counts = count_kinds(find_edge_changes(comparison, THRESHOLD))
     assert f"{counts['gained']} gained, {counts['lost']} lost" in lines[4]
     assert len(lines) == 10
     assert any("none ->" in line or "-> none" in line for line in write_summary(comparison, THRESHOLD, 99).splitlines())
@@ -146,6 +146,6 @@ def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: C
 
 def test_a_run_and_its_copy_show_no_change_in_any_file() -> None:
     comparison, _ = same()
-    report = files.summary(comparison, THRESHOLD)
+    report = files.summarize_comparison(comparison, THRESHOLD)
     assert {report["edges"][kind] for kind in ("gained", "lost", "stronger", "weaker")} == {0}
     assert all(layer["matched"] == layer["topics_a"] == layer["topics_b"] for layer in report["layers"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ingest_samples import SAMPLES, everything, zipped_as
 
-from app.ingest import archives, files
+from app.ingest import archives, packing
 from app.ingest.archives import STDIN_NAME, name_input, spool_input
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path, read_source
@@ -132,8 +132,8 @@ def test_links_in_an_archive_are_refused_and_devices_are_no_files(kind: bytes, t
 def test_an_archive_that_unpacks_to_far_more_than_it_should_is_refused(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FREE", 1 << 16)
-    monkeypatch.setattr(files, "RATIO", 20)
+    monkeypatch.setattr(packing, "FREE", 1 << 16)
+    monkeypatch.setattr(packing, "RATIO", 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("a.csv", "text\n" + "pear\n" * (1 << 16))
     (tmp_path / "in").mkdir()

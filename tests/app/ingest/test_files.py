@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from ingest_samples import SAMPLES, everything
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
@@ -32,7 +32,7 @@ def packed_copy(path: Path, ending: str) -> Path:
     with files.open_file(path) as stream:
         raw = stream.read()
     path.unlink()
-    copy = path.with_name(files.strip_packing(path.name) + ending)
+    copy = path.with_name(packing.strip_packing(path.name) + ending)
     copy.write_bytes(PACKERS[ending](raw))
     return copy
 
@@ -78,8 +78,8 @@ def test_several_streams_in_one_file_are_one_text(ending: str, tmp_path: Path) -
 def test_a_file_that_unpacks_to_far_more_than_it_should_is_refused(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FREE", 1 << 16)
-    monkeypatch.setattr(files, "RATIO", 20)
+    monkeypatch.setattr(packing, "FREE", 1 << 16)
+    monkeypatch.setattr(packing, "RATIO", 20)
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 18)))
     with pytest.raises(IngestError, match="unpacks to more than 0 MB, far more than a file of its size should"):
@@ -99,8 +99,8 @@ def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch
 def test_what_an_archive_says_of_its_members_is_not_believed() -> None:
     with zipfile.ZipFile(out := BytesIO(), "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a.txt", b"\0" * (1 << 22))
-    with zipfile.ZipFile(out) as archive, pytest.raises(files.TooLarge):
-        files.read_member(archive, archive.infolist()[0], 1 << 20)
+    with zipfile.ZipFile(out) as archive, pytest.raises(packing.TooLarge):
+        packing.read_member(archive, archive.infolist()[0], 1 << 20)
 
 
 def test_a_line_longer_than_any_document_is_refused_and_nothing_is_stored(

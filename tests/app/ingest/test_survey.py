@@ -199,7 +199,7 @@ def test_texts_that_come_later_are_counted_as_the_corpus_counted_its_own(db, opt
     stored = corpora.load_corpus(db, row.number).counts
     for document in corpora.read_documents(db, row.number, range(row.documents)):
         cells = slice(*stored.starts[document.number : document.number + 2])
-        text = rules.prepared(document.text)
+        text = rules.wording.prepare_text(document.text)
         again = rules.count(text)
         assert again.words.tolist() == stored.words[cells].tolist()
         assert again.counts.tolist() == stored.values[cells].tolist()

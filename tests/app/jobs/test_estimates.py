@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_samples import claimed_run
+from store_samples import append_points, claimed_run
 
 from app.jobs.estimates import (
     GAIN,
@@ -25,7 +25,6 @@ from app.jobs.estimates import (
     summarize_estimate,
 )
 from app.live.feed import Feed
-from store import points
 from store.database import open_database
 from store.points import Point
 
@@ -215,12 +214,15 @@ def test_the_newest_value_of_each_curve_is_read_for_one_run_and_for_all_and_by_t
         Point(t, 10 * t, 0.1, name, 0, value)
         for t, name, value in ((1, "mean_perplexity", 9.0), (3, "mean_perplexity", 7.0), (3, "point_perplexity", 8.0))
     ]
-    points.append_points(db, judged.number, judged.attempt, written)
+    append_points(db, judged.number, judged.attempt, written)
     assert read_latest(db, judged.number) == {"mean_perplexity": 7.0}
     assert read_latest(db, bare.number) == {}
     assert read_all_latest(db) == {judged.number: {"mean_perplexity": 7.0}}
     feed = Feed(db)
     feed.look_now()
     feed.read_sparks([judged.number, bare.number])
-    assert (feed.judged(judged.number), feed.judged(bare.number)) == ({"mean_perplexity": 7.0}, {})
+    assert (feed.get_latest_values(judged.number), feed.get_latest_values(bare.number)) == (
+        {"mean_perplexity": 7.0},
+        {},
+    )
     feed.stop()

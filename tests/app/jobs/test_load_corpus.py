@@ -12,7 +12,7 @@ from engine.corpus import Corpus
 @pytest.mark.parametrize("about", [{}, {"has_scored": True}, {"kind": "real"}], ids=["counts", "scored", "real"])
 def test_documents_that_are_read_on_demand_are_those_of_the_whole_corpus(db, about):
     row = write_corpus(db, blocks=40, **about)
-    whole, distant = load_corpus.load_corpus(db, row), load_corpus.stored_corpus(db, row)
+    whole, distant = load_corpus.load_corpus(db, row), load_corpus.open_corpus(db, row)
     np.testing.assert_array_equal(distant.lengths(), whole.lengths())
     assert distant.lengths().dtype == whole.lengths().dtype
     for part in (TRAIN, TEST):
@@ -30,7 +30,7 @@ def test_documents_that_are_read_on_demand_are_those_of_the_whole_corpus(db, abo
 
 def test_what_was_asked_for_last_is_kept_and_the_oldest_goes(db, monkeypatch):
     row = write_corpus(db, blocks=4)
-    distant = load_corpus.stored_corpus(db, row)
+    distant = load_corpus.open_corpus(db, row)
     read = []
     counts = load_corpus.corpora.read_counts
     monkeypatch.setattr(

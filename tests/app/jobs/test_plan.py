@@ -88,7 +88,7 @@ def test_the_same_counts_make_the_same_plan_and_it_stays_within_the_run(minibatc
     assert (1 in made.evaluations) == (test > 0)
     assert (1 in made.predictions) == (minibatches in made.predictions) == (effort.labelled > 0)
     assert made.predicted_documents <= effort.labelled
-    assert all(made.due(t) for t in made.predictions)
+    assert all(made.is_due(t) for t in made.predictions)
     assert made.curve_documents <= test
     assert made.paper_documents == 0
     assert 1 <= made.placed_each <= made.placed_documents <= train
@@ -107,7 +107,7 @@ def test_watching_costs_less_than_20_percent_of_training_and_a_few_seconds(
     effort = effort._replace(labelled=test, asking=640.0)  # 128-64-32
     made = make(minibatches, effort, test=test)
     fixed = 3 * plan.LEAST_DRAWS + plan.LEAST_CURVE
-    assert cost(made, effort) < 0.20 * effort.draws(minibatches) + fixed
+    assert cost(made, effort) < 0.20 * effort.count_draws(minibatches) + fixed
 
 
 @given(st.integers(1, 10**5), efforts, efforts)
@@ -150,7 +150,7 @@ def test_the_live_curve_takes_no_more_than_its_share_of_training(minibatches, ef
     made = make(minibatches, effort, test=test)
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
-    allowed = max(0.07 * effort.draws(minibatches), plan.LEAST_CURVE)
+    allowed = max(0.07 * effort.count_draws(minibatches), plan.LEAST_CURVE)
     assert cost_of_curve <= allowed or made.evaluations == {1, minibatches}
 
 
@@ -159,7 +159,7 @@ def test_the_share_of_the_live_curve_is_used():
     made = make(effort=effort)
     sweeps = made.curve_sweeps.burn_in + made.curve_sweeps.collect
     cost_of_curve = len(made.evaluations) * made.curve_documents * sweeps * effort.tokens_per_document
-    assert 0.03 < cost_of_curve / effort.draws(3500) <= 0.07
+    assert 0.03 < cost_of_curve / effort.count_draws(3500) <= 0.07
 
 
 def test_a_run_of_twenty_seconds_has_a_dozen_points_the_first_ones_early():

@@ -390,15 +390,15 @@ def _last_generation(db, run):
 def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(file, monkeypatch, damaged):
     whole, run = order(file).number, order(file).number
     trainer.train_run(file, whole)
-    worked, interrupt = claim.Claim.worked, claim.Interrupt()
+    worked, interrupt = claim.Claim.record_minibatch, claim.Interrupt()
 
     def ask(claim, minibatch, *rest):
         worked(claim, minibatch, *rest)
-        interrupt.asked = minibatch >= 45
+        interrupt.requested = minibatch >= 45
 
-    monkeypatch.setattr(claim.Claim, "worked", ask)
+    monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
     trainer.train_run(file, run, interrupt=interrupt)
-    monkeypatch.setattr(claim.Claim, "worked", worked)
+    monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
     for generation in range(damaged):
         flip_checkpoint(file, run, _last_generation(file, run) - generation)
     runs.requeue_run(file, run)
@@ -415,15 +415,15 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
     run = order(file).number
     for stop_at in (1, 2, 17, 18, 45):
         interrupt = claim.Interrupt()
-        worked = claim.Claim.worked
+        worked = claim.Claim.record_minibatch
 
         def ask(claim, minibatch, *rest, at=stop_at, flag=interrupt, real=worked):
             real(claim, minibatch, *rest)
             flag.asked = minibatch >= at
 
-        monkeypatch.setattr(claim.Claim, "worked", ask)
+        monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
         trainer.train_run(file, run, interrupt=interrupt)
-        monkeypatch.setattr(claim.Claim, "worked", worked)
+        monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
         row = runs.get_run(file, run)
         assert (row.state, row.minibatch) == ("paused", stop_at)
         runs.requeue_run(file, run)

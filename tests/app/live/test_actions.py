@@ -37,7 +37,7 @@ ASKED = {
     "match_topics": (1, 2, MatchDecision(1, 1, 1)),
     "unmatch_topics": (1, 2, MatchDecision(1, 1, 1)),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house", "fill", "close"}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
 
 
 @pytest.fixture
@@ -117,12 +117,9 @@ def acting(db, feed, monkeypatch, tmp_path):
     made.close()
 
 
-def test_queued_runs_are_moved(db, acting):
+def test_a_queued_run_is_moved_to_the_front(db, acting):
     first, second, third = (order(db).number for _ in range(3))
     acting.move(third)
-    acting.move(first, last=True)
-    assert [row.number for row in queue.list_waiting(db)] == [third, second, first]
-    acting.move(first, before=second)
     assert [row.number for row in queue.list_waiting(db)] == [third, first, second]
 
 

@@ -158,7 +158,7 @@ def test_a_run_that_was_deleted_is_forgotten(db, feed):
     session.turn()
     assert on_message[0].rows == {row.number}
     assert feed.run(row.number) is None
-    assert feed.known_history(row.number) is None
+    assert feed.get_cached_history(row.number) is None
 
 
 def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
@@ -171,7 +171,7 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
 
     def on_message(tick):
         if row.number in tick.snapshots:
-            seen.append(feed.known_hierarchy(row.number))
+            seen.append(feed.get_cached_hierarchy(row.number))
             report.set()
 
     feed.subscribe(lambda call: call(), on_message)
@@ -293,7 +293,7 @@ def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_that_is_said_every
     actions = Actions(db.url, feed)
     assert feed.damage(row.number) == ""
     assert feed.hierarchy(row.number).minibatch == 10
-    assert feed.known_hierarchy(row.number).snapshot == good.number
+    assert feed.get_cached_hierarchy(row.number).snapshot == good.number
     assert "mini-batch 20 is damaged, so the one before it is used" in feed.damage(row.number)
     feed._aside.shutdown(wait=True)
     told = [each.text for each in events.read_new_events(db, row.number)[0] if each.kind == "damaged"]

@@ -184,7 +184,7 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
 
     for session in waiting:
         page = ClassesPage(replace(session.context, feed=feed, later=partial(_elsewhere, feed.submit), in_turn=in_turn))
-        page._draw = lambda page=page: answers.append(page._read.sentence)
+        page._draw = lambda page=page: answers.append(page._answer.sentence)
     try:
         assert all(asked.acquire(timeout=20) for _ in waiting)
         assert feed.submit(lambda: "at once").result(timeout=20) == "at once"
@@ -220,7 +220,7 @@ def test_an_answer_that_could_not_be_read_is_asked_for_again(db: Database, monke
 def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(db: Database) -> None:
     session = Session(db, threshold=1.0).work()
     assert 'class="cl-paths"' in session.page.board.html
-    for layer, width in enumerate(session.page._read.hierarchy.widths, 1):
+    for layer, width in enumerate(session.page._answer.hierarchy.widths, 1):
         for topic in range(1, width + 1):
             annotations.set_label(db, 1, layer, topic, f"herbs {layer} {topic}")
     session.feed.relabel(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_sessions import make_context
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
 
@@ -54,13 +55,13 @@ class Feed:
     def read_sparks(self, numbers: Any) -> None:
         """All are there."""
 
-    def judged(self, number: int) -> dict[str, float]:
+    def get_latest_values(self, number: int) -> dict[str, float]:
         return {}
 
     def spark(self, number: int) -> tuple[float, ...]:
         return (900.0, 800.0 + number)
 
-    def known_history(self, number: int) -> None:
+    def get_cached_history(self, number: int) -> None:
         return None
 
     def history(self, number: int) -> None:
@@ -88,19 +89,7 @@ class Session:
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
         )
-        self.context = Context(
-            view=self.view,
-            feed=self.feed,  # type: ignore[arg-type]
-            db=None,  # type: ignore[arg-type]
-            actions=actions,  # type: ignore[arg-type]
-            on_tick=self.ticks.append,
-            on_close=lambda _: None,
-            later=self._later,
-            in_turn=self._later,
-            aside=self._later,
-            soon=lambda work: work(),
-            notify=lambda *_: None,
-        )
+        self.context = make_context(self.view, self.feed, self._later, actions=actions, on_tick=self.ticks.append)
         self.page = ComparePage(self.context)
 
     def _fetch(self, _: Context, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
@@ -475,6 +464,6 @@ def test_the_curves_say_which_run_has_no_point_yet(monkeypatch: pytest.MonkeyPat
     known = {7: History(7, 1), 8: History(8, 1)}
     point = SimpleNamespace(minibatch=5, documents=50, seconds=0.5, name="point_perplexity", layer=0, value=900.0)
     known[8].add([point])
-    monkeypatch.setattr(session.feed, "known_history", known.get)
+    monkeypatch.setattr(session.feed, "get_cached_history", known.get)
     curves.choose(7, 8)
     assert re.findall(r"(\d) · run \d([^<]*)", curves._head.html) == [("7", ", no point yet"), ("8", "")]

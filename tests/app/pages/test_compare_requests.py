@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import feed_samples
 
-from app.analysis.partners import other_seeds, same_but_seed, usual_partner
+from app.analysis.partners import choose_partner, differ_only_in_seed, find_other_seeds
 from app.pages import compare_requests
 from app.pages.session import View
 from store import annotations, runs, snapshots
@@ -184,9 +184,9 @@ def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
              {"seed": 2, "family": 1}, {"seed": 3}, {"seed": 4, "unusable": True}), 2
         )
     ]  # fmt: skip
-    assert [row.number for row in other_seeds(one, [one, *others])] == [9, 2]
-    assert same_but_seed(one, others[0])
-    assert not same_but_seed(one, one)
+    assert [row.number for row in find_other_seeds(one, [one, *others])] == [9, 2]
+    assert differ_only_in_seed(one, others[0])
+    assert not differ_only_in_seed(one, one)
 
 
 def test_the_usual_partner_is_the_parent_then_the_same_corpus_then_the_latest():
@@ -194,11 +194,11 @@ def test_the_usual_partner_is_the_parent_then_the_same_corpus_then_the_latest():
         SimpleNamespace(number=number, corpus=corpus, parent=None)
         for number, corpus in ((1, 1), (2, 1), (3, 2), (4, 1))
     ]
-    assert usual_partner(rows[3], rows).number == 2
-    assert usual_partner(rows[2], rows).number == 4
+    assert choose_partner(rows[3], rows).number == 2
+    assert choose_partner(rows[2], rows).number == 4
     rows[3].parent = 1
-    assert usual_partner(rows[3], rows).number == 1
-    assert usual_partner(rows[0], rows[:1]) is None
+    assert choose_partner(rows[3], rows).number == 1
+    assert choose_partner(rows[0], rows[:1]) is None
 
 
 def test_a_partner_that_is_not_there_is_said_and_not_that_there_is_only_one_run(db, feed):

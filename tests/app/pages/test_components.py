@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import panel as pn
 import pytest
@@ -71,39 +73,69 @@ def test_only_boards_of_documents_that_only_look_refuse():
     assert heard[-1]["do"] == "dismiss"
 
 
+class Sending:
+    """A latest request whose work waits: ``calls`` are the works under way, each with what follows it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.answers: list[str] = []
+        self.repeats = 0
+        context = SimpleNamespace(later=lambda *call: self.calls.append(call))
+        self.latest: LatestRequest[str] = LatestRequest(context, self.repeat)  # type: ignore[arg-type]
+
+    def repeat(self) -> None:
+        self.repeats += 1
+
+    def send(self, key: str) -> None:
+        self.latest.send(key, lambda: key, self.answers.append)
+
+    def answer(self) -> None:
+        work, then, _ = self.calls.pop(0)
+        then(work())
+
+    def fail(self) -> None:
+        self.calls.pop(0)[2]()
+
+
 def test_what_is_under_way_is_not_asked_for_again():
-    latest = LatestRequest()
-    assert latest.begin("a")
-    assert not latest.begin("a")
-    assert latest.end("a")
-    assert latest.begin("a")
+    sending = Sending()
+    sending.send("a")
+    sending.send("a")
+    assert len(sending.calls) == 1
+    sending.answer()
+    sending.send("a")
+    assert (len(sending.calls), sending.answers) == (1, ["a"])
 
 
 def test_an_answer_to_an_earlier_request_leaves_the_later_one_under_way():
-    latest = LatestRequest()
-    latest.begin("a")
-    latest.begin("b")
-    assert not latest.end("a")
-    assert latest.pending == "b"
-    assert not latest.begin("b")
-    assert latest.end("b")
-    assert latest.pending is None
+    sending = Sending()
+    sending.send("a")
+    sending.send("b")
+    sending.answer()
+    assert (sending.latest.pending, sending.answers) == ("b", ["a"])
+    sending.send("b")
+    assert len(sending.calls) == 1
+    sending.answer()
+    assert (sending.latest.pending, sending.answers) == (None, ["a", "b"])
 
 
-def test_what_was_forgotten_may_be_asked_for_again():
-    latest = LatestRequest()
-    latest.begin("a")
-    latest.forget()
-    assert not latest.end("a")
-    assert latest.begin("a")
+def test_what_was_asked_for_again_while_under_way_is_asked_once_more():
+    sending = Sending()
+    sending.send("a")
+    sending.send("a")
+    sending.answer()
+    assert sending.repeats == 1
+    sending.send("a")
+    sending.answer()
+    assert sending.repeats == 1
 
 
-def test_what_was_asked_for_again_while_under_way_is_to_be_asked_once_more():
-    latest = LatestRequest()
-    latest.begin("a")
-    latest.begin("a")
-    assert latest.end("a")
-    assert latest.repeated
-    latest.begin("a")
-    assert latest.end("a")
-    assert not latest.repeated
+def test_what_could_not_be_read_is_asked_for_again_unless_something_else_was():
+    sending = Sending()
+    sending.send("a")
+    sending.fail()
+    assert (sending.repeats, sending.answers) == (1, [])
+    sending.send("a")
+    sending.send("b")
+    sending.fail()
+    assert (sending.repeats, sending.latest.pending) == (1, "b")

@@ -27,7 +27,7 @@ def watched():
         run=lambda number: row if number == 1 else None,
         runs=lambda: [row],
         state=lambda _: "running",
-        known_history=lambda _: history,
+        get_cached_history=lambda _: history,
     )
     context = SimpleNamespace(
         view=View(page="watch", run=1),
@@ -58,7 +58,7 @@ def test_where_sweeps_begin_both_figures_have_a_mark_that_says_why(watched):
         marks = chart.marks.data_source.data
         assert (marks["minibatches"], marks["documents"], marks["seconds"]) == ([20], [200.0], [10.0])
         assert marks["label"] == [words]
-        assert marks["said"] == [words.replace("\n", " ")]
+        assert marks["words"] == [words.replace("\n", " ")]
     assert len(watched._perplexity.sources[0].data["value"]) == 40
     assert len(watched._steps.sources[0].data["value"]) == BEGIN
 
@@ -67,17 +67,17 @@ def test_a_mark_at_the_right_edge_has_no_room_for_words_and_tells_them_when_poin
     watched.report_changes([event("sweeps begin", 36)])
     marks = watched._steps.marks.data_source.data
     assert marks["label"] == [""]
-    assert "no step sizes" in marks["said"][0]
+    assert "no step sizes" in marks["words"][0]
 
 
 def test_a_run_of_sweeps_alone_says_why_it_has_no_step_sizes(watched):
-    assert "no step sizes" not in watched._cards[1]._wait.html
+    assert "no step sizes" not in watched._cards[1]._notice.html
     history = History(1, 1)
     history.add([Point(t, t, t, "active_topics", 1, 4.0) for t in (1.0, 2.0)])
-    watched._context.feed.known_history = lambda _: history
+    watched._context.feed.get_cached_history = lambda _: history
     watched.choose()
-    assert "reads all documents at every step" in watched._cards[1]._wait.html
-    assert "reads all documents" not in watched._cards[2]._wait.html
+    assert "reads all documents at every step" in watched._cards[1]._notice.html
+    assert "reads all documents" not in watched._cards[2]._notice.html
 
 
 def test_without_such_an_event_there_is_no_mark(watched):

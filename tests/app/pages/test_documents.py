@@ -117,7 +117,7 @@ def test_the_text_survives_going_to_a_document_and_to_another_page(session: Sess
     session.view.param.update(page="documents", documents=())
     session.work()
     assert session.marked() == {"rose", "hedge", "lawn"}
-    assert "rose hedge lawn" in session.page._ask.html
+    assert "rose hedge lawn" in session.page._form.html
 
 
 def test_choosing_a_topic_marks_its_words_and_is_part_of_the_link(session: Session) -> None:
@@ -145,11 +145,11 @@ def test_a_document_of_the_corpus_is_not_its_own_neighbour(session: Session) -> 
 
 def test_a_search_lists_documents_of_the_corpus(session: Session) -> None:
     session.handle("find", value="leaflet 11")
-    assert "Searching" in session.page._ask.html
+    assert "Searching" in session.page._form.html
     session.work()
-    assert 'data-number="11"' in session.page._ask.html
+    assert 'data-number="11"' in session.page._form.html
     session.handle("find", value="zebra").work()
-    assert "No document has “zebra”" in session.page._ask.html
+    assert "No document has “zebra”" in session.page._form.html
 
 
 def test_any_document_is_one_of_the_corpus(session: Session) -> None:
@@ -318,7 +318,7 @@ def test_the_ends_of_a_line_are_chosen_turned_round_and_left_to_chance(session: 
 
 
 def test_the_page_begins_with_some_documents_of_the_corpus_of_its_run(session: Session) -> None:
-    ask = session.work().page._ask
+    ask = session.work().page._form
     offered = re.findall(r'<li data-key="d(\d+)">', ask.html)
     assert len(set(offered)) == 3
     session.handle("document", number=offered[1]).work()
@@ -330,7 +330,7 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
     db = open_database(str(tmp_path / "images.db"))
     plant(db, image_shape=(5, 5))
     session = Session(db, documents=(3,)).work()
-    assert "<textarea" not in session.page._ask.html
+    assert "<textarea" not in session.page._form.html
     assert "as its topics reconstruct it" in session.answer
     assert session.answer.count("data:image/png") > 3
     session.handle("line", number="1").work()
@@ -396,7 +396,7 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
         lambda db, corpus, *_: (1, corpora.read_documents(db, corpus, [7 if corpus == 1 else 9])),
     )
     session.view.tab = tab
-    handle, board = session.page._on_message, session.page._ask
+    handle, board = session.page._on_message, session.page._form
     if tab:
         handle, board = session.page._between._on_message, session.page._between._form
     handle({"do": "find", "value": "rose"})

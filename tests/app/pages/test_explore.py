@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from page_sessions import make_context
 from pruned_samples import pruned
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
@@ -16,7 +17,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.live.ticks import Tick
 from app.pages.explore import ExplorePage
 from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
-from app.pages.session import Context, View, from_query, to_query
+from app.pages.session import View, from_query, to_query
 from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
@@ -28,7 +29,7 @@ class Feed:
     def __init__(self, hierarchy: Hierarchy | None) -> None:
         self.hierarchies = {} if hierarchy is None else {None: hierarchy}
 
-    def known_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
+    def get_cached_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
         return self.hierarchies.get(snapshot) if run == 7 else None
 
     def run(self, run: int) -> None:
@@ -47,17 +48,11 @@ class Session:
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []
         self.report: list[tuple[str, str]] = []
-        context = Context(
-            view=self.view,
-            feed=self.feed,  # type: ignore[arg-type]
-            db=None,  # type: ignore[arg-type]
-            actions=None,  # type: ignore[arg-type]
+        context = make_context(
+            self.view,
+            self.feed,
+            lambda work, *_: self.tasks.append(work),
             on_tick=self.ticks.append,
-            on_close=lambda _: None,
-            later=lambda work, *_: self.tasks.append(work),
-            in_turn=lambda work, *_: self.tasks.append(work),
-            aside=lambda work, *_: self.tasks.append(work),
-            soon=lambda work: work(),
             notify=lambda *report: self.report.append(report),
         )
         self.page = ExplorePage(context)
@@ -104,10 +99,9 @@ def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Ses
     before = len(session.tasks)  # what the page asked for when it was opened is not answered yet
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert len(session.tasks) == before
-    session.page._fetched(FetchedHierarchy(7, 0, hierarchy, ()))
-    assert len(session.tasks) == before + 1
-    session.page._fetched(FetchedHierarchy(7, 0, hierarchy, ()))
-    assert len(session.tasks) == before + 1
+    for _ in range(2):
+        session.page._latest._receive((7, 0), session.page._receive, FetchedHierarchy(7, 0, hierarchy, ()))
+        assert len(session.tasks) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -449,7 +443,7 @@ def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the
 def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(hierarchy: Hierarchy) -> None:
     session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer"), hierarchy.at_rank(2, 1)
     relevant = [word.text for word in hierarchy.top_words(node, 12)]
-    probable = [word.text for word in hierarchy.reworded(1.0).top_words(node, 12)]
+    probable = [word.text for word in hierarchy.reword(1.0).top_words(node, 12)]
     assert relevant != probable
     session.handle("select", id=identity(node))
 
@@ -460,7 +454,7 @@ def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(
     title = re.search(r'class="ex-name"[^>]*>([^<]*)<', session.page._detail.html)
     for value, expected in (("1", probable), ("0.1", relevant), ("0.9", None)):
         session.handle("relevance", value=value)
-        shown = [word.text for word in hierarchy.reworded(float(value)).top_words(node, 12)]
+        shown = [word.text for word in hierarchy.reword(float(value)).top_words(node, 12)]
         assert words(session.page._detail.html) == shown == (expected or shown)
         assert f"<output>{float(value):.2f}</output>" in session.page._list.html
     assert "relevance=0.9" in to_query(session.view)
@@ -482,7 +476,7 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     node = newer.nodes(3)[0]
     session.handle("select", id=identity(node))
     shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
-    assert shown == [word.text for word in newer.reworded(1.0).top_words(node)]
+    assert shown == [word.text for word in newer.reword(1.0).top_words(node)]
     assert shown != [word.text for word in newer.top_words(node)]
 
 
@@ -490,7 +484,7 @@ def test_topics_of_columns_stand_beneath_the_tree_and_beneath_the_map_of_models_
     hierarchy: Hierarchy,
 ) -> None:
     """The page asks only whether the frame has them; here they are the topics of the rows once more."""
-    own = Session(replace(hierarchy, columns=hierarchy.shown), threshold=1.5)
+    own = Session(replace(hierarchy, columns=hierarchy.presentation), threshold=1.5)
     assert "<summary>Column topics</summary>" in own.page._foot.html
     own.handle("select", id=identity(hierarchy.nodes(1)[0]))
     assert "Column topics" in own.page._detail.html
@@ -522,7 +516,7 @@ def test_a_selected_topic_stays_in_the_tree_at_every_snapshot_that_comes(thresho
         assert chosen in session.shown()
         assert session.page._tree.selected == chosen
         assert f'data-key="{chosen}"' in session.page._detail.html
-        plain = TreeChoice(choose_first_roots(now, session.page._threshold()), session.page._threshold())
+        plain = TreeChoice(choose_first_roots(now, session.page._choose_threshold()), session.page._choose_threshold())
         fell += parse_identity(chosen) not in cut_tree(now, plain)[0].nodes
     assert fell  # without being held it would not be drawn
 

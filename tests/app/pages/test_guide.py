@@ -74,7 +74,7 @@ def test_sections_are_found_by_all_words_and_those_with_the_words_in_their_headi
     assert [each.anchor for each in sections] == ["", "oaks", "elms", "oaks-1"]
     assert [each.anchor for each in guide.find_sections("OAKS elm", sections)] == ["elms", "oaks", "oaks-1"]
     assert [each.anchor for each in guide.find_sections("oaks", sections)] == ["oaks", "oaks-1", "elms", ""]
-    shown = guide.results("elms", guide.find_sections("elms", sections))
+    shown = guide.draw_results("elms", guide.find_sections("elms", sections))
     assert "Tall oaks &amp; &lt;<mark>elms</mark>&gt;." in shown
     assert "<b>Trees › Oaks</b>" in shown
 

@@ -82,7 +82,7 @@ class Page:
         self.into: list[int] = []
         self.seen: list[str] = []
         self.view = SimpleNamespace(tab="add")
-        self._begun = Begun(*standings)
+        self._receive_import = Begun(*standings)
         self.deleted: list[int] = []
         self.closers: list[Any] = []
         self.uploads = Uploads()
@@ -101,7 +101,7 @@ class Page:
     def _add(self, token: str, request: ImportOptions, into: int) -> Begun:
         self.made.append((token, request))
         self.into.append(into)
-        return self._begun
+        return self._receive_import
 
     @property
     def html(self) -> str:

@@ -155,7 +155,7 @@ def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page
         replace(corpora.list_corpora(page.db)[0], number=99, tokens=2 * 10**6),
     )
     large = replace(large, documents=2_500, train_documents=2_100)
-    page.form._known = page.form._known._replace(corpora=[large, small])  # type: ignore[union-attr]
+    page.form._offer = page.form._offer._replace(corpora=[large, small])  # type: ignore[union-attr]
     assert page.choose()["layers"] == "16-8-4"
     assert f"16-8-4: proposed for {small.train_documents} documents" in field(page, "layers")
     assert page.choose(corpus="99")["layers"] == "128-64-32"

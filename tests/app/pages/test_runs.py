@@ -117,7 +117,7 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     plant(db)
     planted(db, 29)
     session = Session(db)
-    session.page._most = 5
+    session.page._n_shown = 5
     session.look()
     assert numbers(session) == [30, 29, 28, 27, 26, 3, 2, 1]
     assert "8 of 30 runs" in session.page._board.html
@@ -154,7 +154,7 @@ def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
     plant(db)
     planted(db, 4, points=4)
     feed = PageSession(db, "watch").feed
-    assert feed.without_spark(range(9)) == [1, 2, 3, 4]
+    assert feed.list_missing_sparks(range(9)) == [1, 2, 3, 4]
     feed.stop()
     session = Session(db)
     session.look()

@@ -48,7 +48,7 @@ def test_the_workers_of_a_run_are_shown_as_the_store_knows_them_now(db):
 def test_a_late_answer_to_an_earlier_request_does_not_have_the_latest_one_made_twice():
     asked = []
     feed = SimpleNamespace(
-        known_hierarchy=lambda run, snapshot: None,
+        get_cached_hierarchy=lambda run, snapshot: None,
         run=lambda run: object(),
         latest=lambda run: None,
         state=lambda run: "running",

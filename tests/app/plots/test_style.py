@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
+from store_samples import append_points
 from topic_hierarchies import make_hierarchy
 
 from app.cli import main
@@ -18,11 +19,10 @@ from app.library import plots
 from app.live.history import PointColumns
 from app.plots import curves, images, topics, tree
 from app.plots.request import KINDS as FIGURES
-from app.plots.request import FigureError, FigureRequest, find_kind, inches
-from app.plots.sheet import cut, text_width, wrap
+from app.plots.request import FigureError, FigureRequest, find_kind, read_width
+from app.plots.sheet import cut, measure_width, wrap
 from app.plots.style import save
 from engine.hierarchy.tree import Edge, Node
-from store import points as points_of
 from store import runs
 from store.database import open_database
 from store.points import Point
@@ -62,7 +62,7 @@ def given(path, **options):
             ("step_size_mean", 3, 0.2),
         )
     ]
-    points_of.append_points(db, row.number, row.attempt, found)
+    append_points(db, row.number, row.attempt, found)
     runs.finish_run(db, row.number, row.attempt, "finished")
     db.close()
     return path
@@ -217,14 +217,14 @@ def test_words_are_cut_to_the_width_they_have():
     assert wrap(["rose", "hedge"], 25) == ["rose", "hedge"]
     short = cut("a" * 80, 40)
     assert short.endswith("…")
-    assert text_width(short) <= 40
+    assert measure_width(short) <= 40
 
 
 def test_widths_are_read_and_others_refused():
-    assert (inches("column"), inches("page"), inches("4.5")) == (3.3, 6.8, 4.5)
+    assert (read_width("column"), read_width("page"), read_width("4.5")) == (3.3, 6.8, 4.5)
     for bad in ("wide", "0.2", "nan", "1e9"):
         with pytest.raises(FigureError, match="inches"):
-            inches(bad)
+            read_width(bad)
 
 
 def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):

@@ -124,20 +124,20 @@ def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
     authentication, ended = Authentication(BOTH), []
     (_, mine), (_, others) = (authentication.log_in("analysts-secret") for _ in range(2))
     for cookie in (mine, others):
-        login = authentication.who_brings(cookie, "").login
-        authentication.attend(login, lambda cookie=cookie: ended.append(cookie))
+        login = authentication.find_visitor(cookie, "").login
+        authentication.logins.attend(login, lambda cookie=cookie: ended.append(cookie))
     authentication.log_out(mine)
     assert ended == [mine]
     assert (authentication.role_of(mine), authentication.role_of(others)) == (None, "analyst")
-    assert authentication.why_out(mine) == "You have logged out"
-    assert authentication.why_out(others) == authentication.why_out(None) == "Your login has ended"
+    assert authentication.explain_end(mine) == "You have logged out"
+    assert authentication.explain_end(others) == authentication.explain_end(None) == "Your login has ended"
 
 
 def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypatch):
     now = time.time()
     authentication, ended = Authentication(BOTH), []
     _, cookie = authentication.log_in("analysts-secret")
-    authentication.attend(authentication.who_brings(cookie, "").login, lambda: ended.append(1))
+    authentication.logins.attend(authentication.find_visitor(cookie, "").login, lambda: ended.append(1))
     monkeypatch.setattr(time, "time", lambda: now + access.DAYS * 24 * 3600 + 1)
     authentication.forget(cookie)
     assert ended == [1]
@@ -146,22 +146,22 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
 
 def test_without_passwords_no_session_waits_for_a_logout():
     authentication = Authentication()
-    authentication.attend("", lambda: pytest.fail("nobody logged out"))
+    authentication.logins.attend("", lambda: pytest.fail("nobody logged out"))
     authentication.log_out("a cookie of another server")
 
 
 def test_without_passwords_everybody_is_an_analyst():
     authentication = Authentication()
     assert not authentication.guarded
-    assert authentication.who_brings(None, "127.0.0.1").role == "analyst"
+    assert authentication.find_visitor(None, "127.0.0.1").role == "analyst"
 
 
 def test_whoever_proves_nothing_may_at_most_look():
     authentication = Authentication(BOTH)
     for cookie in (None, "", "a cookie of another server"):
-        assert authentication.who_brings(cookie, "192.0.2.7").only_looks
+        assert authentication.find_visitor(cookie, "192.0.2.7").only_looks
     _, cookie = authentication.log_in("analysts-secret")
-    visitor = authentication.who_brings(cookie, "192.0.2.7")
+    visitor = authentication.find_visitor(cookie, "192.0.2.7")
     assert not visitor.only_looks
     authentication.log_out(cookie)
     assert visitor.only_looks  # the role is that of this moment, not that of the beginning
@@ -172,14 +172,14 @@ def test_a_login_has_so_many_sessions_and_all_of_them_so_many_together(monkeypat
     monkeypatch.setattr(access, "MOST_SESSIONS", 2)
     monkeypatch.setattr(access, "MOST_OF_ALL", 3)
     authentication = Authentication(BOTH)
-    mine, others = (authentication.who_brings(authentication.log_in(text)[1], "").login for text in (A, V))
-    leave = [authentication.attend(mine, lambda: None) for _ in range(2)]
-    assert authentication.why_full(mine).startswith("You have 2 views open")
-    assert authentication.why_full(others) == ""
-    authentication.attend(others, lambda: None)
-    assert authentication.why_full(others).startswith("This server has 3 views open")
+    mine, others = (authentication.find_visitor(authentication.log_in(text)[1], "").login for text in (A, V))
+    leave = [authentication.logins.attend(mine, lambda: None) for _ in range(2)]
+    assert authentication.explain_limit(mine).startswith("You have 2 views open")
+    assert authentication.explain_limit(others) == ""
+    authentication.logins.attend(others, lambda: None)
+    assert authentication.explain_limit(others).startswith("This server has 3 views open")
     leave[0]()
-    assert authentication.why_full(mine) == authentication.why_full(others) == ""
+    assert authentication.explain_limit(mine) == authentication.explain_limit(others) == ""
 
 
 def test_a_password_is_in_no_text_about_the_server():
@@ -198,29 +198,29 @@ def test_a_few_are_free_and_every_further_one_doubles_the_wait():
     attempts = Attempts(clock)
     waits = []
     for _ in range(FREE_ATTEMPTS + 4):
-        attempts.failed("192.0.2.7")
+        attempts.count_failure("192.0.2.7")
         waits.append(attempts.wait("192.0.2.7"))
     assert waits == [0.0] * (FREE_ATTEMPTS - 1) + [1.0, 2.0, 4.0, 8.0, 16.0]
     clock.now += 15.0
     assert attempts.wait("192.0.2.7") == 1.0
     for _ in range(40):
-        attempts.failed("192.0.2.7")
+        attempts.count_failure("192.0.2.7")
     assert attempts.wait("192.0.2.7") == LONGEST_WAIT
 
 
 def test_others_do_not_wait_and_the_right_password_ends_it():
     attempts = Attempts(Clock())
     for _ in range(FREE_ATTEMPTS + 1):
-        attempts.failed("192.0.2.7")
+        attempts.count_failure("192.0.2.7")
     assert attempts.wait("192.0.2.8") == 0.0
-    attempts.passed("192.0.2.7")
+    attempts.clear_failures("192.0.2.7")
     assert attempts.wait("192.0.2.7") == 0.0
 
 
 def test_the_addresses_of_one_customer_are_one_place():
     attempts = Attempts(Clock())
     for last in range(FREE_ATTEMPTS):
-        attempts.failed(f"2001:db8::{last}")
+        attempts.count_failure(f"2001:db8::{last}")
     assert attempts.wait("2001:db8::ffff") > 0
     assert attempts.wait("2001:db8:0:1::1") == 0.0
 
@@ -228,7 +228,7 @@ def test_the_addresses_of_one_customer_are_one_place():
 def test_addresses_of_ipv4_in_the_clothes_of_ipv6_are_places_of_their_own():
     attempts = Attempts(Clock())
     for _ in range(FREE_ATTEMPTS):
-        attempts.failed("::ffff:192.0.2.7")
+        attempts.count_failure("::ffff:192.0.2.7")
     assert attempts.wait("192.0.2.7") > 0
     assert attempts.wait("::ffff:192.0.2.8") == 0.0
 
@@ -236,9 +236,9 @@ def test_addresses_of_ipv4_in_the_clothes_of_ipv6_are_places_of_their_own():
 def test_wrong_passwords_from_everywhere_are_slowed_down_together():
     clock = Clock()
     attempts = Attempts(clock)
-    attempts.passed("192.0.2.9")
+    attempts.clear_failures("192.0.2.9")
     for number in range(MOST_A_MINUTE):
-        attempts.failed(f"10.{number // 250}.0.{number % 250}")
+        attempts.count_failure(f"10.{number // 250}.0.{number % 250}")
     assert attempts.wait("192.0.2.1") == 60.0
     assert attempts.wait("192.0.2.9") == 0.0  # the right password came from there
     clock.now += 60.0
@@ -249,12 +249,12 @@ def test_a_place_is_forgotten_after_an_hour_and_the_list_is_bounded():
     clock = Clock()
     attempts = Attempts(clock)
     for _ in range(FREE_ATTEMPTS):
-        attempts.failed("192.0.2.7")
+        attempts.count_failure("192.0.2.7")
     clock.now += 4000.0
-    attempts.failed("192.0.2.7")
+    attempts.count_failure("192.0.2.7")
     assert attempts.wait("192.0.2.7") == 0.0
     for number in range(MOST_PLACES + 100):
-        attempts.failed(f"unknown {number}")
+        attempts.count_failure(f"unknown {number}")
     assert len(attempts._places) == MOST_PLACES
 
 
@@ -304,7 +304,7 @@ def test_only_who_logged_out_is_told_so_and_nothing_is_kept_of_a_login_whose_tim
     logins.attend(other, lambda: ended.append(1))
     logins.log_out(name)
     logins.log_out("never begun")
-    assert [logins.logged_out(each) for each in (name, other, "never begun")] == [True, False, False]
+    assert [logins.is_logged_out(each) for each in (name, other, "never begun")] == [True, False, False]
     for each in (name, other):
         logins.forget(each)
     assert ended == [1]

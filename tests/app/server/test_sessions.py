@@ -122,19 +122,19 @@ def test_a_role_that_was_changed_counts_for_a_session_that_is_open(server, site,
     done = []
     monkeypatch.setattr(Actions, "_record", lambda _, what: done.append(what))
     cookie = server.log_in(ANALYSTS)
-    login = site.authentication.who_brings(cookie.partition("=")[2].strip('"'), "").login
+    login = site.authentication.find_visitor(cookie.partition("=")[2].strip('"'), "").login
 
     async def rename():
         session = await RawSession.open(server.place, server.page_token("page=runs", cookie), cookie)
         boards = await session.boards()
         await session.press("document_ready")
         for role, name in (("analyst", "first"), ("viewer", "second")):
-            site.authentication._logins._open[login] = role
+            site.authentication.logins._open[login] = role
             for board in boards:
                 await session.tell(board, {"do": "rename", "run": "1", "value": name})
             await session.boards()
             await asyncio.sleep(0.3)
-        del site.authentication._logins._open[login]
+        del site.authentication.logins._open[login]
         with pytest.raises((ConnectionError, WebSocketClosedError)):
             await session.boards()
 

@@ -13,7 +13,7 @@ from numbers_traced import untraced
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, permuted
 
-from app.analysis.comparison import Comparison, agreement, compare, edge_changes
+from app.analysis.comparison import Comparison, compare, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import Hierarchy, identity
 from app.export import comparison as files
 from app.export import topics, trees
@@ -53,7 +53,7 @@ def comparison(hierarchy: Hierarchy) -> Comparison:
 def titles(hierarchy: Hierarchy) -> dict[str, str]:
     """Title by identity; most are not simply the three heaviest words."""
     every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
-    probable = hierarchy.reworded(1.0)
+    probable = hierarchy.reword(1.0)
     heaviest = {identity(node): " ".join(word.text for word in probable.top_words(node, 3)) for node in every}
     found = {identity(node): hierarchy.title(node) for node in every}
     assert found[identity(NAMED)] == "Belief"
@@ -166,7 +166,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
 
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
     changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
-    html = compare_table.list_edge_changes(changed, edge_changes(changed, 1.0))
+    html = compare_table.list_edge_changes(changed, find_edge_changes(changed, 1.0))
     ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
     assert len(ends) > 5
     for side, *report in ends:
@@ -220,7 +220,7 @@ def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it
 
 HIERARCHY = make_hierarchy()
 COMPARISON = changed()
-CHANGES = edge_changes(COMPARISON, 1.0)
+CHANGES = find_edge_changes(COMPARISON, 1.0)
 SOURCE = "Run 7, snapshot of mini-batch 700."
 
 
@@ -240,9 +240,9 @@ PIECES = {
     "details of a topic": lambda: draw_topic(
         HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], root=True
     ),
-    "numbers of Compare": lambda: summary.draw_agreement(agreement(COMPARISON, CHANGES), None),
+    "numbers of Compare": lambda: summary.draw_agreement(measure_agreement(COMPARISON, CHANGES), None),
     "sentence of Compare": lambda: (
-        summary.draw_verdict(agreement(COMPARISON, CHANGES), None, "") + summarise_changes(COMPARISON, CHANGES)
+        summary.draw_verdict(measure_agreement(COMPARISON, CHANGES), None, "") + summarise_changes(COMPARISON, CHANGES)
     ),
     "table of Compare": lambda: compare_table.draw_pair_table(
         COMPARISON, compare_table.PairListing("change", 0, None, 99)

@@ -14,8 +14,9 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
 from app.ingest.readers import documents
-from app.ingest.readers.documents import Contents, Unreadable, read_contents
+from app.ingest.readers.documents import read_contents
 from app.ingest.readers.markup import read_latex, read_subtitles, split_front_matter
+from app.ingest.source import Contents, Unreadable
 from store import corpora
 from store.database import Database
 
@@ -111,7 +112,7 @@ cost \$5, \(y\) and \[ z \] \begin{equation*} a = b \end{equation*} but ``so'' -
 
 
 def test_latex_gives_prose_without_comments_formulas_tables_references_and_commands() -> None:
-    title, about, text = read_latex(ARTICLE)
+    title, text, about, _ = read_latex(ARTICLE)
     assert (title, about) == ("On Boats", {"author": "Ann, Bo Östman"})
     assert " ".join(text.split()) == (
         "Intro Erdős, naïve café and straße : 50% of cost $5, and but “so” — it is. A note. unbalanced"
@@ -271,13 +272,13 @@ def test_an_open_document_gives_headings_and_paragraphs() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(suffix: str, raw: bytes, why: str) -> None:
-    with pytest.raises(documents.Unreadable, match=why):
+    with pytest.raises(Unreadable, match=why):
         documents._OFFICE_READERS[suffix](raw)
 
 
 def test_a_document_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_LARGEST_MEMBER", 1000)
-    with pytest.raises(documents.Unreadable, match="holds more than"):
+    with pytest.raises(Unreadable, match="holds more than"):
         documents.read_docx(made.docx([["rain " * 1000]]))
 
 

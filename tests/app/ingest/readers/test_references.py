@@ -175,7 +175,7 @@ def test_the_label_is_a_field_of_few_values_or_the_one_that_is_named(tmp_path: P
     assert [document.label for document in found] == list("ABABABAB")
     assert documents(path, label_column="year")[1][3].label == "1993"
     assert source.columns is not None
-    assert {column.name: column.role for column in source.columns.found()}["year"] == "date"
+    assert {column.name: column.role for column in source.columns.list_all()}["year"] == "date"
     with pytest.raises(IngestError, match="has no column 'genre'; it has type, "):
         read_source(path, ImportOptions(label_column="genre"))
 

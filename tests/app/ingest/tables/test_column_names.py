@@ -19,7 +19,7 @@ from app.ingest.tables.column_names import Pattern, PatternError, propose_patter
     ],
 )
 def test_a_field_ends_where_the_mark_next_to_it_stands(pattern: str, name: str, found: dict[str, str] | None) -> None:
-    assert Pattern(pattern).found(name) == found
+    assert Pattern(pattern).match_name(name) == found
 
 
 @pytest.mark.parametrize(

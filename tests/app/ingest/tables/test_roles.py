@@ -71,7 +71,7 @@ def test_a_guess_is_said_in_the_third_line_of_a_report(tmp_path: Path) -> None:
     rows = "".join(f"{text};{word}\n" for text, word in zip(PROSE, WORDS, strict=True))
     report = inspect_path(write(tmp_path / "a.csv", f"Aussage;Bereich\n{rows}"), ImportOptions(max_df=1.0))
     assert list_lines(report)[2].name == "guess"
-    assert "'Aussage', 'Bereich'" in list_lines(report)[2].said
+    assert "'Aussage', 'Bereich'" in list_lines(report)[2].text
 
 
 def test_numbers_alone_are_refused_with_the_formats_of_counts() -> None:

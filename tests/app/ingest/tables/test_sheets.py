@@ -190,4 +190,4 @@ def test_names_in_two_lines_whose_groups_are_merged_are_put_together(tmp_path: P
 def columns_of(source: TextSource) -> tuple[Column, ...]:
     list(source.documents())
     assert source.columns is not None
-    return source.columns.found()
+    return source.columns.list_all()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.tables.values import Column, Columns, is_date_column, is_day_first, parse_date
+from app.ingest.tables.values import Column, Columns, is_date_column, parse_date
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,11 @@ def test_numbers_are_dates_where_the_name_of_the_column_says_so(name: str, value
     assert is_date_column(name, values) is found
 
 
-def test_one_date_that_cannot_begin_with_the_month_says_how_all_of_a_column_begin() -> None:
-    assert is_day_first(["3/4/2020", "13/4/2020"])
-    assert not is_day_first(["3/4/2020", "4/13/2020"])
-    assert parse_date("3/4/2020", day_first=True) == "2020-04-03"
-
-
 def found(records: list[dict[str, object]], **roles: str) -> dict[str, Column]:
     columns = Columns(roles)
     for record in records:
         columns.see(record)
-    return {column.name: column for column in columns.found()}
+    return {column.name: column for column in columns.list_all()}
 
 
 def test_three_different_values_stand_for_a_column() -> None:

@@ -69,7 +69,7 @@ def test_cut_words_are_counted_as_the_option_says_and_the_text_stays(hyphens, wo
     row = import_path(db, tmp_path / "in", ImportOptions(hyphens=hyphens, max_df=1))
     assert word in corpora.read_vocabulary(db, row.number)
     assert "com-\nmunist" in corpora.read_documents(db, row.number, [0])[0].text
-    later = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number)).prepared(
+    later = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number)).wording.prepare_text(
         "com-\nmunist pear-\nshaped"
     )
     assert ("communist" in later, "pearshaped" in later) == (hyphens != "keep", hyphens != "keep")

@@ -107,7 +107,7 @@ def test_phrases_are_neighbours_without_stop_word_or_punctuation_between_them():
 @pytest.mark.parametrize("code", ["de", "zh", "hi"])
 def test_words_stand_where_they_are_said_to_stand(code, options):
     wording = Wording(pattern=make_word_pattern(), stop_words=("de",), **options)
-    text = wording.spaced(clean_text(TEXTS[code]))
+    text = wording.space_text(clean_text(TEXTS[code]))
     found = list(wording.words(text))
     assert [word for word, _, _, stopped in found if not stopped] == wording.tokens(clean_text(TEXTS[code]))
     assert all("_" in word or text[begin:end] == word for word, begin, end, _ in found)
@@ -117,10 +117,10 @@ def test_words_stand_where_they_are_said_to_stand(code, options):
 def test_pages_are_read_without_tags_scripts_and_styles():
     page = "<html><script>var plum = 1</script><p>Caf&eacute;<p>rose</html>"
     plain = "A rose.<br />A <b>hedge</b>."
-    assert USUAL.prepared(page).split() == ["Café", "rose"]
-    assert USUAL.prepared(plain) is plain
-    assert Wording(pattern="x", html="yes").prepared(plain).split() == ["A", "rose.", "A", "hedge."]
-    assert Wording(pattern="x", html="no").prepared(page) is page
+    assert USUAL.prepare_text(page).split() == ["Café", "rose"]
+    assert USUAL.prepare_text(plain) is plain
+    assert Wording(pattern="x", html="yes").prepare_text(plain).split() == ["A", "rose.", "A", "hedge."]
+    assert Wording(pattern="x", html="no").prepare_text(page) is page
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_text_is_visibly_html_or_not(text, page):
 
 def test_mail_loses_its_headers_where_that_is_asked_for():
     mail = "From: a@b.c\nTo: c@d.e\n\nrose"
-    assert USUAL.prepared(mail) is mail
-    assert Wording(pattern="x", strip_mail=True).prepared(mail).strip() == "rose"
+    assert USUAL.prepare_text(mail) is mail
+    assert Wording(pattern="x", strip_mail=True).prepare_text(mail).strip() == "rose"
 
 
 def test_what_is_not_as_usual_is_kept_and_comes_back():

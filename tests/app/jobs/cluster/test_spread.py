@@ -20,7 +20,7 @@ from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
 from app.jobs.cluster.place import PlaceError, WorkerPresence
 from app.jobs.cluster.spread import WorkerAnswers
 from app.jobs.cluster.workers import WorkerLostError
-from app.jobs.load_corpus import load_corpus, stored_corpus
+from app.jobs.load_corpus import load_corpus, open_corpus
 from app.jobs.plan import Plan, RunOptions, make_plan
 from app.jobs.training import Position, Training
 from engine import models, pool, schedule, settings
@@ -102,7 +102,7 @@ def training_of(case: str, kept: Any, client: Any = None) -> Training:
     kernel = module.build(config, facts)
     if client is None:
         return Training(corpus, kernel, module.State, SEED)
-    distant = stored_corpus(db, row)
+    distant = open_corpus(db, row)
     assert mathematics.collect_facts(distant) == facts
     setup = RunSetup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
     return spread.SpreadTraining(distant, kernel, module.State, setup, client)
@@ -122,7 +122,7 @@ def saved(db: Database, training: Training, position: Position) -> None:
 
 def resumed(db: Database, training: Training) -> Position:
     """The position of the checkpoint of the run."""
-    found = checkpoints.load_checkpoint(db, 1, training.elsewhere)
+    found = checkpoints.load_checkpoint(db, 1, training.choose_unread)
     assert found is not None
     return training.unpack(found.minibatch, found.arrays)
 
@@ -211,7 +211,7 @@ class NeverAnswers:
 def test_a_worker_that_is_gone_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(place, "_read_workers", lambda client: {"tcp://127.0.0.1:2": {}})
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
-        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).wait_for(NeverAnswers(), 0)
 
 
 class CannotRead:
@@ -223,7 +223,7 @@ class CannotRead:
 
 def test_a_worker_that_cannot_read_the_store_is_named():
     with pytest.raises(PlaceError, match=r"the worker tcp://10\.0\.0\.2:9000 cannot read the documents: the database"):
-        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).one(CannotRead(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).wait_for(CannotRead(), 0)
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):

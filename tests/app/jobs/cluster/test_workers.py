@@ -32,27 +32,27 @@ def test_what_is_kept_beside_the_process_comes_back_and_rows_of_later_versions_c
 
 def test_a_lost_worker_keeps_what_it_last_said_through_the_next_attempt_and_its_reports():
     both = ClusterFacts("d", (ONE, TWO))
-    after = both.without({ONE.address}, "", now=77.0)
+    after = both.mark_lost({ONE.address}, "", now=77.0)
     assert after.workers == (ONE, TWO._replace(lost=77.0))
     resumed = workers.read_cluster(workers.keep_lost(after.to_json()))
     assert resumed.workers == (TWO._replace(lost=77.0),)
-    again = resumed.reported("d", [ONE._replace(documents=30)])
+    again = resumed.add_report("d", [ONE._replace(documents=30)])
     assert again.workers == (ONE._replace(documents=30), TWO._replace(lost=77.0))
-    assert again.without({ONE.address}, "", now=99.0) == again
+    assert again.mark_lost({ONE.address}, "", now=99.0) == again
     assert workers.keep_lost(both.to_json()) == {}
 
 
 def test_a_worker_that_the_error_names_is_lost_though_the_scheduler_has_not_noticed():
     present = {ONE.address, TWO.address}
-    after = ClusterFacts("d", (ONE, TWO)).without(present, f"the worker {TWO.address} was lost", now=1.0)
+    after = ClusterFacts("d", (ONE, TWO)).mark_lost(present, f"the worker {TWO.address} was lost", now=1.0)
     assert [each.lost for each in after.workers] == [None, 1.0]
     longer = f"the worker {TWO.address}5 was lost"  # another port
-    assert ClusterFacts("d", (ONE, TWO)).without(present, longer, now=1.0).lost == ()
+    assert ClusterFacts("d", (ONE, TWO)).mark_lost(present, longer, now=1.0).lost == ()
 
 
 def test_no_more_lost_workers_are_kept_than_the_latest_few():
     many = ClusterFacts("d", tuple(ONE._replace(address=f"tcp://h:{n}", lost=float(n)) for n in range(50)))
-    assert [each.lost for each in many.without((), "", 1.0).workers] == [float(n) for n in range(30, 50)]
+    assert [each.lost for each in many.mark_lost((), "", 1.0).workers] == [float(n) for n in range(30, 50)]
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_tokens_and_seconds_are_those_of_sweeps_since_the_last_question(clock):
         with kept.sweep(docs):
             clock.seconds += 1.5
         clock.seconds += 10.0  # between sweeps
-    assert kept.about(2, 99) == WorkerReport(2, 20, 3.0, 99)
-    assert kept.about(2, 99) == WorkerReport(2, 0, 0.0, 99)
+    assert kept.make_report(2, 99) == WorkerReport(2, 20, 3.0, 99)
+    assert kept.make_report(2, 99) == WorkerReport(2, 0, 0.0, 99)
 
 
 def test_an_interrupt_is_ignored():

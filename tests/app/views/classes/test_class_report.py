@@ -60,17 +60,21 @@ def test_the_page_says_what_the_scores_are(report: ClassReport) -> None:
         "3.0 to 1",
     ):
         assert said in text
-    assert f"{report.found.scores.macro_f1:.3f}" in text
-    assert f"{report.found.scores.ece:.2%}" in text
+    assert f"{report.result.scores.macro_f1:.3f}" in text
+    assert f"{report.result.scores.ece:.2%}" in text
 
 
 def without_tests(report: ClassReport, probabilities: list[list[float]]) -> str:
     """The page where no test document is of the last class."""
     labels, given = np.array([0, 1]), np.array(probabilities)
     found = dataclasses.replace(
-        report.found, labels=labels, scores=score_predictions(given, labels), test_counts=np.array([1, 1, 0]), misled=()
+        report.result,
+        labels=labels,
+        scores=score_predictions(given, labels),
+        test_counts=np.array([1, 1, 0]),
+        misled=(),
     )
-    return draw_class_report(report._replace(found=found))
+    return draw_class_report(report._replace(result=found))
 
 
 def test_a_class_without_test_documents_is_no_failure(report: ClassReport) -> None:
@@ -90,15 +94,17 @@ def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(report: 
 
 def test_without_labels_for_training_no_class_is_the_commonest(report: ClassReport) -> None:
     text = draw_class_report(
-        report._replace(found=dataclasses.replace(report.found, train_counts=np.zeros(3, np.int64)))
+        report._replace(result=dataclasses.replace(report.result, train_counts=np.zeros(3, np.int64)))
     )
     assert "no training document has a label" in text
     assert "commonest in training (choose" not in text
 
 
 def test_what_is_not_certain_is_not_written_as_100_percent(report: ClassReport) -> None:
-    sure = dataclasses.replace(report.found, misled=(report.found.misled[0]._replace(probability=0.9999, share=0.997),))
-    assert "&gt;99.9% sure · 99.7% of it" in draw_class_report(report._replace(found=sure))
+    sure = dataclasses.replace(
+        report.result, misled=(report.result.misled[0]._replace(probability=0.9999, share=0.997),)
+    )
+    assert "&gt;99.9% sure · 99.7% of it" in draw_class_report(report._replace(result=sure))
 
 
 def test_names_and_titles_that_look_like_markup_are_text(report: ClassReport) -> None:
@@ -166,7 +172,7 @@ def test_a_run_without_classes_says_what_to_do_about_it() -> None:
 
 def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(report: ClassReport) -> None:
     plain = dataclasses.replace(report.hierarchy, classes=(), class_weights=())
-    text = draw_class_report(report._replace(hierarchy=plain, found=dataclasses.replace(report.found, carried=())))
+    text = draw_class_report(report._replace(hierarchy=plain, result=dataclasses.replace(report.result, carried=())))
     assert "gives no topic a weight of its own" in text
     assert "cl-paths" not in text
 
@@ -183,14 +189,14 @@ def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report:
     labels = np.array([4, 7, 7])
     counts = np.ones(many, dtype=int)
     found = dataclasses.replace(
-        report.found,
+        report.result,
         names=tuple(f"class {k}" for k in range(many)),
         scores=score_predictions(probabilities, labels),
         train_counts=counts,
         test_counts=counts,
         misled=(),
     )
-    text = draw_class_report(report._replace(found=found))
+    text = draw_class_report(report._replace(result=found))
     assert "cl-heat" not in text
     assert ">2</b> class 7 taken for class 4" in text
 
@@ -305,9 +311,9 @@ def test_the_most_frequent_mistakes_of_many_classes_say_what_they_count(report: 
     labels = np.array([0, 0, 1, 2])
     counts = np.ones(30, np.int64)
     found = dataclasses.replace(
-        report.found, names=names, labels=labels, probabilities=probabilities, train_counts=counts, test_counts=counts,
+        report.result, names=names, labels=labels, probabilities=probabilities, train_counts=counts, test_counts=counts,
         scores=score_predictions(probabilities, labels), misled=(),
     )  # fmt: skip
-    text = draw_class_report(report._replace(found=found))
+    text = draw_class_report(report._replace(result=found))
     assert "2</b> class 0 taken for class 1" in text
     assert untraced(text[text.index('class="cl-pairs"') :])[1] == []

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 from topic_hierarchies import NASTY, arrays
-from topic_pairs import WIDTHS, changed, frame_of, reworded, same
+from topic_pairs import WIDTHS, changed, frame_of, reword, same
 
-from app.analysis.comparison import KINDS, Agreement, Comparison, compare, counted, edge_changes
+from app.analysis.comparison import KINDS, Agreement, Comparison, compare, count_kinds, find_edge_changes
 from app.analysis.hierarchy import identity
 from app.analysis.seeds import Range, SeedSpread
 from app.views.compare import head, summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import table as compare_table
 from app.views.compare.trees import CompareCut, choose_dashes, choose_edge_colour, draw_trees
-from app.views.palette import DARK, LIGHT, LIVE
+from app.views.palette import LIGHT, LIVE
 from engine.hierarchy.align import TopicPair
 from engine.hierarchy.tree import Node
 
@@ -32,7 +32,7 @@ def table(comparison: Comparison, sort: str = "change", layer: int = 0, most: in
 
 
 def everything(comparison: Comparison) -> str:
-    changes = edge_changes(comparison, 0.5)
+    changes = find_edge_changes(comparison, 0.5)
     roots = tuple(comparison.b.nodes(3))
     drawn = draw_trees(comparison, changes, CompareCut((), roots, 0.5, 40))
     pairs = "".join(compare_pair.draw_pair(comparison, pair, one_run=False) for pair in comparison.pairs)
@@ -43,7 +43,7 @@ def everything(comparison: Comparison) -> str:
 def test_the_short_answer_counts_in_the_singular_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(stronger: int, lost: int, gained: int) -> str:
         counts = {"stronger": stronger, "weaker": 0, "same": 0, "lost": lost, "gained": gained}
-        monkeypatch.setattr(summary, "counted", lambda _changes: counts)
+        monkeypatch.setattr(summary, "count_kinds", lambda _changes: counts)
         return summary.summarise_changes(same()[0], [])
 
     assert "<b>8 of 9 edges of A stay</b> (8 stronger, 0 weaker); 1 is new." in said(8, 1, 1)
@@ -76,7 +76,7 @@ def test_each_order_begins_with_what_it_names(comparison: Comparison) -> None:
         pairs = compare_table.sort_pairs(comparison, sort)
         measure = {
             "score": lambda pair: pair.score,
-            "share": lambda pair: -abs(comparison.share_change(pair)),
+            "share": lambda pair: -abs(comparison.compute_share_change(pair)),
             "margin": lambda pair: pair.margin if pair.paired else 9.0,
             "change": lambda pair: -(1 - pair.score) * max(share(pair)),
             "popularity": lambda pair: -max(share(pair)),
@@ -126,10 +126,10 @@ def test_a_pair_matched_by_hand_can_be_undone_and_says_so() -> None:
 
 
 def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison) -> None:
-    changes = edge_changes(comparison, 1.0)
+    changes = find_edge_changes(comparison, 1.0)
     drawn = draw_trees(comparison, changes, CompareCut((), tuple(comparison.b.nodes(3)[:1]), 1.0, 40))
     html = compare_table.draw_edge_legend(drawn.changes, changes)
-    here, every = counted(drawn.changes), counted(changes)
+    here, every = count_kinds(drawn.changes), count_kinds(changes)
     assert re.findall(r"<b>(\d+)</b> of (\d+)", html) == [(str(here[kind]), str(every[kind])) for kind in KINDS]
     assert sum(here.values()) < sum(every.values())
     assert "popular" not in html
@@ -138,15 +138,15 @@ def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison)
 
 @pytest.mark.parametrize("word", ["w{0:03}", "word number {0:03}", "w{0:03} and so on, far too long a name for a box"])
 def test_words_that_entered_are_marked_in_the_tree_however_long_and_with_blanks(word: str) -> None:
-    compared = reworded(tuple(word.format(number) for number in range(300)))
+    compared = reword(tuple(word.format(number) for number in range(300)))
     roots = tuple(compared.b.nodes(1))
-    drawn = draw_trees(compared, edge_changes(compared, 1.0), CompareCut((), roots, 1.0, 40))
+    drawn = draw_trees(compared, find_edge_changes(compared, 1.0), CompareCut((), roots, 1.0, 40))
     entered = [compared.words(pair).entered for pair in compared.pairs if pair.paired and pair.b in roots]
     assert drawn.b.count("underline") >= sum(map(len, entered)) > 20
 
 
 def test_kinds_of_edges_differ_by_more_than_colour() -> None:
-    for theme in (LIVE, LIGHT, DARK):
+    for theme in (LIVE, LIGHT):
         assert len({choose_edge_colour(theme, kind) for kind in KINDS}) == len(KINDS)
     patterns = [choose_dashes(kind, 2.6) for kind in ("gained", "lost", "weaker", "same")]
     assert len(set(patterns)) == 4
@@ -156,7 +156,7 @@ def test_kinds_of_edges_differ_by_more_than_colour() -> None:
 
 
 def test_only_the_most_popular_topics_are_drawn_and_the_rest_is_a_chip(comparison: Comparison) -> None:
-    changes = edge_changes(comparison, 0.1)
+    changes = find_edge_changes(comparison, 0.1)
     drawn = draw_trees(comparison, changes, CompareCut((), tuple(comparison.b.nodes(3)), 0.1, 4))
     assert "tp-more" in drawn.b
     assert len(re.findall(r'data-id="L1:\d+" role', drawn.b)) < 24

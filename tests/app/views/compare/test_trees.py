@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from topic_hierarchies import NASTY, arrays, signed_hierarchy
-from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
+from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword
 
-from app.analysis.comparison import KINDS, Comparison, agreement, compare, counted, edge_changes
+from app.analysis.comparison import KINDS, Comparison, compare, count_kinds, find_edge_changes, measure_agreement
 from app.views.compare.table import draw_edge_legend, edge_change_key
 from app.views.compare.trees import (
     ComparePicture,
@@ -17,7 +17,7 @@ from app.views.compare.trees import (
     draw_compare_picture,
     draw_trees,
 )
-from app.views.palette import DARK, LIGHT
+from app.views.palette import LIGHT
 from app.views.tree.class_overlay import find_class, find_class_overlay
 
 
@@ -27,22 +27,22 @@ def same():
 
 
 def test_a_hierarchy_is_like_itself_whatever_the_signs(same):
-    changes = edge_changes(same, 1.0)
+    changes = find_edge_changes(same, 1.0)
     assert {change.kind for change in changes} == {"same"}
     assert {change.a.weight < 0 for change in changes} == {True, False}
-    assert agreement(same, changes).correlation == pytest.approx(1.0)
-    assert agreement(same, changes).edges == 1.0
+    assert measure_agreement(same, changes).correlation == pytest.approx(1.0)
+    assert measure_agreement(same, changes).edges == 1.0
 
 
 def test_trees_of_both_are_drawn(same):
-    changes = edge_changes(same, 1.0)
+    changes = find_edge_changes(same, 1.0)
     drawn = draw_trees(same, changes, choose_first_cut(same, 1.0, 40), aspect=1.0)
     assert all("<svg" in svg for svg in (drawn.a, drawn.b))
     assert sorted(changes, key=edge_change_key)
 
 
 def test_the_sign_of_an_edge_is_seen_in_the_picture_whatever_became_of_it(same):
-    changes = edge_changes(same, 1.0)
+    changes = find_edge_changes(same, 1.0)
     drawn = draw_trees(same, changes, choose_first_cut(same, 1.0, 40), aspect=1.0)
     lowered = [change for change in drawn.changes if change.b.weight < 0]
     assert 0 < len(lowered) < len(drawn.changes)
@@ -59,7 +59,7 @@ def test_an_edge_that_turned_round_is_lost_and_gained(same):
     other = signed_hierarchy()
     turned = compare(other, signed_hierarchy(turned=True))
     edges = [edge for edge in other.edges(1.0) if edge.layer == 2]
-    kinds = [change.kind for change in edge_changes(turned, 1.0) if (change.a or change.b).layer == 2]
+    kinds = [change.kind for change in find_edge_changes(turned, 1.0) if (change.a or change.b).layer == 2]
     matched = {pair.a for pair in turned.pairs if pair.paired}
     assert all(np.isfinite(edge.weight) for edge in edges)
     assert any(edge.above in matched and edge.below in matched for edge in edges)
@@ -78,7 +78,7 @@ def comparison() -> Comparison:
 
 def drawn(comparison: Comparison, label: int = 0, **more) -> ComparePicture:
     cut = choose_first_cut(comparison, THRESHOLD, 40)._replace(label=label)
-    return draw_compare_picture(comparison, edge_changes(comparison, THRESHOLD), cut, **more)
+    return draw_compare_picture(comparison, find_edge_changes(comparison, THRESHOLD), cut, **more)
 
 
 def strokes(half: ET.Element) -> list[str | None]:
@@ -106,8 +106,8 @@ def test_edges_have_the_colour_of_what_became_of_them_and_the_legend_counts_them
     root = ET.fromstring(picture.svg)
     a, b = list(root.iter(f"{SVG}svg"))[1:]
     cut = choose_first_cut(comparison, THRESHOLD, 40)
-    live = draw_trees(comparison, edge_changes(comparison, THRESHOLD), cut)
-    counts = counted(live.changes)
+    live = draw_trees(comparison, find_edge_changes(comparison, THRESHOLD), cut)
+    counts = count_kinds(live.changes)
     gained, lost = (choose_edge_colour(LIGHT, kind) for kind in ("gained", "lost"))
     assert counts["gained"] > 0 < counts["lost"]
     assert (strokes(a).count(gained), strokes(b).count(gained)) == (0, counts["gained"])
@@ -119,7 +119,7 @@ def test_edges_have_the_colour_of_what_became_of_them_and_the_legend_counts_them
 
 
 def test_words_that_left_are_struck_through_in_a_and_words_that_entered_underlined_in_b() -> None:
-    comparison = reworded()
+    comparison = reword()
     root = ET.fromstring(drawn(comparison).svg)
     a, b = list(root.iter(f"{SVG}svg"))[1:]
     changes = [comparison.words(pair) for pair in comparison.pairs]
@@ -203,9 +203,3 @@ def test_a_class_is_found_by_its_name_and_one_that_is_not_there_is_answered_with
         find_class(("Space", "space"), "SPACE")
     with pytest.raises(LookupError, match="no topic speaks for a class"):
         find_class((), "space")
-
-
-def test_a_dark_picture_has_the_colours_of_the_dark(comparison: Comparison) -> None:
-    svg = drawn(comparison, theme=DARK).svg
-    assert choose_edge_colour(DARK, "gained") in svg
-    assert choose_edge_colour(LIGHT, "gained") not in svg

@@ -9,7 +9,7 @@ from numbers_traced import untraced
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.interpolation import mix, telling_layer
+from app.analysis.interpolation import decode_line, find_telling_layer
 from app.views.documents import documents_form as form
 from app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan, draw_placed_document, mark_words
@@ -135,7 +135,7 @@ def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
 
 def test_a_line_marks_what_comes_in_and_what_never_leaves(hierarchy):
     phi = [np.eye(60)[:, :4] * 0.7 + np.eye(60)[:, [5, 5, 5, 5]] * 0.3]
-    steps = mix(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
+    steps = decode_line(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
     html = draw_line(hierarchy, steps)
     assert html.count("% of the way") == 3
     assert html.count('class="dc-stay"') >= 3
@@ -147,13 +147,13 @@ def test_a_line_marks_what_comes_in_and_what_never_leaves(hierarchy):
 def test_a_line_is_mixed_at_the_highest_layer_that_tells_its_ends_apart(top, layer):
     phi = [np.eye(2), np.array(top)]
     ends = ([np.array([4.0, 1.0]), np.array([9.0, 1.0])], [np.array([1.0, 4.0]), np.array([1.0, 9.0])])
-    assert telling_layer(phi, ends) == layer
+    assert find_telling_layer(phi, ends) == layer
 
 
 def test_a_line_between_two_that_no_layer_tells_apart_is_mixed_where_they_differ_most():
     phi = [np.eye(2), np.array([[0.5, 0.5], [0.5, 0.5]])]
     ends = ([np.array([0.51, 0.49]), np.array([9.0, 1.0])], [np.array([0.49, 0.51]), np.array([1.0, 9.0])])
-    assert telling_layer(phi, ends) == 1
+    assert find_telling_layer(phi, ends) == 1
 
 
 def test_a_line_whose_ends_are_decoded_to_the_same_says_so(hierarchy):
@@ -225,7 +225,7 @@ def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierar
 
 
 def test_every_number_of_a_line_and_of_a_search_says_what_it_is(hierarchy):
-    steps = mix([np.eye(60)[:, :4]], ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
+    steps = decode_line([np.eye(60)[:, :4]], ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
     html = draw_line(hierarchy, steps)
     assert untraced(html) == (3, [])
     assert html.count("Run 7, snapshot of mini-batch 700.") >= 6

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import REASONS, Hierarchy, identity
-from app.analysis.topic_images import atom, mosaic_uri, png
+from app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
 from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
 from app.views.explore.detail import TopicDocument, draw_topic
@@ -162,12 +162,12 @@ def test_an_atom_is_the_projection_of_its_topic_scaled_to_white() -> None:
     node = hierarchy.nodes(2)[0]
     weights = hierarchy.projections[1][:, node.column]
     expected = np.round(weights / weights.max() * 255).reshape(4, 5)
-    np.testing.assert_allclose(atom(hierarchy, node), expected, atol=1)
-    assert atom(hierarchy, node).max() == 255
+    np.testing.assert_allclose(draw_atom(hierarchy, node), expected, atol=1)
+    assert draw_atom(hierarchy, node).max() == 255
 
 
 def decode(data: bytes) -> np.ndarray:
-    """Read back what `png` wrote, checking every checksum."""
+    """Read back what `encode_png` wrote, checking every checksum."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     place, chunks = 8, {}
     while place < len(data):
@@ -184,16 +184,17 @@ def decode(data: bytes) -> np.ndarray:
 
 def test_a_picture_is_read_back_as_it_was_written() -> None:
     grey = np.random.default_rng(0).integers(0, 256, (7, 11)).astype(np.uint8)
-    np.testing.assert_array_equal(decode(png(grey)), grey)
+    np.testing.assert_array_equal(decode(encode_png(grey)), grey)
 
 
 def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
     hierarchy = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
-    sheet = decode(base64.b64decode(mosaic_uri(hierarchy, 1, 4).partition(",")[2]))
+    sheet = decode(base64.b64decode(draw_mosaic_uri(hierarchy, 1, 4).partition(",")[2]))
     assert sheet.shape == (2 * 4, 4 * 5)
     for place, node in enumerate(hierarchy.nodes(1)):
         row, column = divmod(place, 4)
-        np.testing.assert_array_equal(sheet[row * 4 : row * 4 + 4, column * 5 : column * 5 + 5], atom(hierarchy, node))
+        tile = sheet[row * 4 : row * 4 + 4, column * 5 : column * 5 + 5]
+        np.testing.assert_array_equal(tile, draw_atom(hierarchy, node))
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> 
     assert f">NPMI {quality.npmi:.2f}</span>" in head
     assert f">diversity {quality.diversity:.2f}</span>" in head
     assert f"ten first words at λ = {TRADE:g}" in draw_topic_list(
-        hierarchy.reworded(1.0), 1, TopicMarks(), SearchResult("")
+        hierarchy.reword(1.0), 1, TopicMarks(), SearchResult("")
     )
     unknown = make_hierarchy((8, 4), n_words=200)
     assert ">NPMI" not in draw_topic(unknown, poor, 1.0, [], root=False)

@@ -5,7 +5,7 @@ import pytest
 from column_samples import FACTORS, ITEMS, hierarchy_of, table
 from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
-from app.analysis.column_topics import above, column_topics, list_column_layers
+from app.analysis.column_topics import find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import Hierarchy
 from app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
 from engine.hierarchy.tree import Node
@@ -19,26 +19,26 @@ def hierarchy() -> Hierarchy:
 def test_column_topics_are_groups_of_items_the_most_popular_first(hierarchy: Hierarchy) -> None:
     words = vocabulary(ITEMS)
     assert list(list_column_layers(hierarchy)) == [2]
-    first, second = column_topics(hierarchy, 2, 8)
+    first, second = rank_column_topics(hierarchy, 2, 8)
     assert [(each.rank, each.share) for each in (first, second)] == [(1, 0.75), (2, 0.25)]
     assert {item.text for item in first.items} == set(words[8:16])
     assert {item.text for item in second.items} == set(words[:8])
     assert second.title.split()[0] in words[0]
-    assert column_topics(hierarchy, 1) == column_topics(hierarchy, 3) == []
+    assert rank_column_topics(hierarchy, 1) == rank_column_topics(hierarchy, 3) == []
 
 
 def test_items_that_a_column_topic_has_nothing_of_are_not_listed(hierarchy: Hierarchy) -> None:
-    first, second = column_topics(hierarchy, 2, ITEMS)
+    first, second = rank_column_topics(hierarchy, 2, ITEMS)
     assert (len(first.items), len(second.items)) == (8, 12)
 
 
 def test_above_a_topic_of_layer_1_are_the_column_topics_in_which_it_weighs_most(hierarchy: Hierarchy) -> None:
-    found = above(hierarchy, Node(1, 3), 4)
+    found = find_topics_above(hierarchy, Node(1, 3), 4)
     assert [each.topic.rank for each in found] == [2, 1]
     assert [each.weight for each in found] == pytest.approx([0.8 / 2.8, 0.2 / 1.2])  # relative to means of 5, 5, 1, 5
-    assert [each.topic.rank for each in above(hierarchy, Node(1, 0), 4)] == [2]
-    assert len(above(hierarchy, Node(1, 3), 1)) == 1
-    assert above(hierarchy, Node(2, 0), 4) == []
+    assert [each.topic.rank for each in find_topics_above(hierarchy, Node(1, 0), 4)] == [2]
+    assert len(find_topics_above(hierarchy, Node(1, 3), 1)) == 1
+    assert find_topics_above(hierarchy, Node(2, 0), 4) == []
 
 
 def test_the_detail_of_a_topic_and_the_foot_list_them_as_text(hierarchy: Hierarchy) -> None:

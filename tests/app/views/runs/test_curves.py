@@ -72,7 +72,7 @@ def test_a_curve_of_one_point_is_a_dot():
     chart.grow(3)
     for n, source in enumerate(chart.sources):
         source.data = {column: [1.0] * n for column in source.data}
-    chart.dot_singles()
+    chart.show_single_points()
     chart.use_axis("seconds")
     assert [dot.visible for dot in chart.dots] == [False, True, False]
     assert [dot.data_source for dot in chart.dots] == chart.sources
@@ -110,8 +110,8 @@ def test_the_two_perplexities_never_share_an_axis():
     assert "averaged" in averaged.figure.yaxis.axis_label
 
 
-def moment(minibatch, said="layer 2 begins with 7 topics"):
-    return curves.RunMark(minibatch, 20.0 * minibatch, 0.5 * minibatch, said)
+def moment(minibatch, words="layer 2 begins with 7 topics"):
+    return curves.RunMark(minibatch, 20.0 * minibatch, 0.5 * minibatch, words)
 
 
 def test_moments_are_vertical_lines_that_follow_the_axis_and_say_what_happened():
@@ -126,10 +126,10 @@ def test_moments_are_vertical_lines_that_follow_the_axis_and_say_what_happened()
     assert chart.marks.data_source.data["seconds"] == [8.0, 15.5]
     hovers = [tool for tool in chart.figure.tools if getattr(tool, "renderers", None) == [chart.marks]]
     assert len(hovers) == 1
-    assert "@said" in hovers[0].tooltips
+    assert "@words" in hovers[0].tooltips
     assert chart.marks not in chart.hover.renderers
     curves.mark_changes(chart, [])
-    assert chart.marks.data_source.data["said"] == []
+    assert chart.marks.data_source.data["words"] == []
 
 
 def test_words_stand_beside_the_line_of_a_moment_that_has_some():

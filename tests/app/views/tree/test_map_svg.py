@@ -11,7 +11,7 @@ from app.analysis.hierarchy import identity
 from app.export import trees
 from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_outline
 from app.views.explore.detail import draw_topic
-from app.views.palette import DARK, LIGHT, LIVE, LOWERED
+from app.views.palette import LIGHT, LIVE, LOWERED
 from app.views.text import measure_text
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
@@ -76,7 +76,7 @@ def test_children_of_either_sign_are_listed_the_strongest_first(hierarchy):
         assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
+@pytest.mark.parametrize("theme", [LIVE, LIGHT])
 def test_the_map_has_every_topic_of_layer_one_and_the_related_ones_joined(hierarchy, theme):
     drawing = draw_map(hierarchy, MapChoice(light=True, selected=hierarchy.nodes(1)[1], relation=0.5), theme=theme)
     svg = ET.fromstring(drawing.svg)

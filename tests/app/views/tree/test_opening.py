@@ -17,7 +17,7 @@ from app.views.tree.opening import (
     choose_threshold,
     find_lower_threshold,
     find_opening_threshold,
-    list_joined,
+    list_joined_topics,
 )
 from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
 from engine.hierarchy.tree import Edge, Node, cut_subnetwork
@@ -50,7 +50,7 @@ def test_only_topics_that_are_joined_become_roots() -> None:
     lonely[:, second] = 1 / 25
     made = {"phi.0": hierarchy.phi[0], "phi.1": hierarchy.phi[1], "phi.2": lonely, "r": hierarchy.r}
     changed = frame_of(made, 7)
-    assert Node(3, second) not in list_joined(changed, 5.0)
+    assert Node(3, second) not in list_joined_topics(changed, 5.0)
     assert Node(3, second) not in choose_first_roots(changed, 5.0)
     assert choose_first_roots(changed, 1000.0) == tuple(changed.nodes(3)[:3])  # none is: the most popular ones
 

@@ -7,7 +7,7 @@ import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import identity
-from app.views.palette import DARK, LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
+from app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import measure_text
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
 from app.views.tree.tree_svg import WordMarking, _draw_line
@@ -19,7 +19,7 @@ def roots(hierarchy, count=2):
     return tuple(hierarchy.nodes(hierarchy.n_layers)[:count])
 
 
-@pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
+@pytest.mark.parametrize("theme", [LIVE, LIGHT])
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_the_picture_is_well_formed_xml_whatever_the_words(theme: PictureTheme, direction: str) -> None:
     hierarchy = make_hierarchy(labels={(3, 1): '<b>"name" & \x00 more</b>'})
@@ -82,12 +82,11 @@ def test_edges_are_as_wide_as_the_root_of_their_weight() -> None:
 def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
     hierarchy = make_hierarchy()
     choice = TreeChoice(roots(hierarchy), 2.5)
-    for theme in (LIGHT, DARK):
-        svg = draw_tree(hierarchy, choice, theme=theme).svg
-        assert "var(" not in svg
-        assert "tabindex" not in svg
-        assert "run 7 · mini-batch 700" in svg
-        assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
+    svg = draw_tree(hierarchy, choice, theme=LIGHT).svg
+    assert "var(" not in svg
+    assert "tabindex" not in svg
+    assert "run 7 · mini-batch 700" in svg
+    assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
     assert "news &amp; &lt;views&gt;" in svg
     assert write_caption(hierarchy, choice).startswith("news & <views>")
 
@@ -138,7 +137,7 @@ def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
 
 def test_layers_differ_by_border_as_well_as_by_colour() -> None:
     assert len({find_layer_border(layer) for layer in range(1, 7)}) == 6
-    for theme in (LIGHT, DARK, LIVE):
+    for theme in (LIGHT, LIVE):
         assert len({find_layer_colour(theme, layer) for layer in range(1, 7)}) == 6
 
 
@@ -152,12 +151,11 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_colours_of_the_file_are_read_on_their_ground(theme: PictureTheme) -> None:
-    for ground in (theme.paper, theme.box):
-        assert contrast(theme.ink, ground) >= 7
-        assert contrast(theme.muted, ground) >= 4.5
-        for colour in theme.layers:
+def test_colours_of_the_file_are_read_on_their_ground() -> None:
+    for ground in (LIGHT.paper, LIGHT.box):
+        assert contrast(LIGHT.ink, ground) >= 7
+        assert contrast(LIGHT.muted, ground) >= 4.5
+        for colour in LIGHT.layers:
             assert contrast(colour, ground) >= 4.5
 
 

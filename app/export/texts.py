@@ -1,13 +1,18 @@
-"""What writers of files share: formats by suffix, JSON, and CSV whose cells no spreadsheet runs as formulas."""
+"""Texts that leave the program: formats of files, JSON, CSV that no spreadsheet runs, lines for a terminal."""
 
 import csv
 import io
 import json
+import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from app.views.text import format_percent
+
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # as OWASP lists them under CSV injection
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def find_format(path: Path, formats: Collection[str], what: str) -> str:
@@ -30,6 +35,11 @@ def render_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+def drop_infinite(value: float | None) -> float | None:
+    """Return a number for JSON, which has no NaN or infinity: None instead of these."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
 def render_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
     """Return rows as CSV with a header; every text is quoted, so that readers do not guess its type."""
     text = io.StringIO()
@@ -46,3 +56,13 @@ def guard_cell(value: Any) -> Any:
     ("'=cmd()", 'pear', -1.5)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
+
+
+def flatten_text(text: object) -> str:
+    """Return a text as one line without control characters, which would steer the terminal or break a table."""
+    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
+
+
+def format_share(share: float, digits: int = 2) -> str:
+    """Write a share as the pages do, with a space before the sign."""
+    return format_percent(share, digits).replace("%", " %")

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from app.export import files, topics
+from app.export import texts, topics
 
 ROW = {
     "layer": 1, "rank": 1, "topic": 3, "share": -0.5, "name": "@SUM(A1)", "title": "=cmd()", "words": ["+1", "pear"],
@@ -21,13 +21,13 @@ def test_topics_as_csv_have_no_formula_in_a_text_and_their_numbers_as_they_are()
 
 
 def test_comparisons_as_csv_have_none_either() -> None:
-    text = files.render_csv([{"title_a": "-2+3", "score": -2.0, "words_b": "\tpear"}], ["title_a", "score", "words_b"])
+    text = texts.render_csv([{"title_a": "-2+3", "score": -2.0, "words_b": "\tpear"}], ["title_a", "score", "words_b"])
     (row,) = csv.DictReader(io.StringIO(text))
     assert (row["title_a"], row["score"], row["words_b"]) == ("'-2+3", "-2.0", "'\tpear")
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx", "\rx"])
 def test_every_sign_that_begins_a_formula_is_guarded(text: str) -> None:
-    assert files.guard_cell(text) == f"'{text}"
-    assert files.guard_cell(f"x{text}") == f"x{text}"
-    assert doctest.testmod(files).failed == 0
+    assert texts.guard_cell(text) == f"'{text}"
+    assert texts.guard_cell(f"x{text}") == f"x{text}"
+    assert doctest.testmod(texts).failed == 0

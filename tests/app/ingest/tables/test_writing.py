@@ -12,7 +12,7 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, TextSource
-from app.ingest.tables import cells
+from app.ingest.tables import writing
 
 steady = settings(derandomize=True, database=None)
 
@@ -108,7 +108,7 @@ def test_a_quotation_mark_that_never_closes_does_not_swallow_a_sample(tmp_path: 
 def test_a_cell_of_several_lines_at_the_end_of_the_sample_is_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cells, "_SAMPLE", 5)
+    monkeypatch.setattr(writing, "_SAMPLE", 5)
     text = 'text,label\npear,a\nfig,b\nrye,a\n"one\ntwo, three\nfour",b\nnut,a\n'
     _, found = documents(write(tmp_path / "a.csv", text))
     assert found[3] == ("one\ntwo, three\nfour", "b")
@@ -130,7 +130,7 @@ def test_what_is_written_with_all_cells_quoted_is_read_back_or_doubted(rows: lis
     lines = [
         delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in [["x", "y", "z"], *rows]
     ]
-    found = cells.find_writing_in("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
+    found = writing.find_writing_in("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
     assert (found.delimiter, found.quote) == (delimiter, '"') or found.doubt
 
 
@@ -221,7 +221,7 @@ def test_what_is_written_so_and_said_to_be_so_is_read_back(
     path = tmp_path_factory.mktemp("cells") / "a.csv"
     path.write_text("".join(lines), encoding="utf-8")
     options = ImportOptions(separator=delimiter, quote=quote)
-    found = cells.read_cells(path, cells.find_writing(path, options), options.encoding)
+    found = writing.read_cells(path, writing.find_writing(path, options), options.encoding)
     assert [row for _, row in found] == rows
 
 
