@@ -58,15 +58,15 @@ class Counts(NamedTuple):
         cells = slice(int(starts[0]), int(starts[-1]))
         return Counts(starts - starts[0], self.words[cells], self.values[cells])
 
-    def only(self, cells: Array) -> "Counts":
+    def select_cells(self, cells: Array) -> "Counts":
         """Return all documents with those of their cells that ``cells`` (nnz,) bool selects."""
         before = np.concatenate([[0], np.cumsum(cells)])
         return Counts(before[self.starts], self.words[cells], self.values[cells])
 
     def batch(self, documents: Array, labels: Array | None = None) -> "Batch":
         """Return all documents as a kernel reads them, with these numbers and labels (-1 everywhere without labels)."""
-        known = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
-        return Batch(self.words, self.values, self.starts, known, documents)
+        classes = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
+        return Batch(self.words, self.values, self.starts, classes, documents)
 
 
 class Batch(NamedTuple):
@@ -296,7 +296,7 @@ class Kernel(NamedTuple):
     infer : (seed, state, Batch, Sweeps | None) -> Local
         Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
     topics : (state) -> Topics
-    averaged : (state) -> State, or None
+    average : (state) -> State, or None
         Return the state with the mean of the topics over the last samples instead of the last sample: less noisy, and
         the one that users see.  None where the model keeps no mean.
     start_chain : (seed, state, Batch) -> Chain
@@ -305,8 +305,8 @@ class Kernel(NamedTuple):
         Continue the chain on the ``observed`` tokens, topics fixed, and sum the rates of the ``scored`` cells of the
         same documents over the kept sweeps.
     keep : (state) -> dict of str to Array
-        Return what a snapshot keeps in addition to the topics, so that it can place documents and another run can
-        continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
+        Return the arrays that a snapshot keeps in addition to the topics, so that it can place documents and another
+        run can continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
         original columns of the topics left in ``phi.l``: their numbers throughout the run.
     restore : (seed, arrays) -> State
         Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays that ``keep``
@@ -315,14 +315,14 @@ class Kernel(NamedTuple):
     predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
         Return the probability of every class for every document, averaged over ``draws`` draws (None = the model's own
         number); ``None`` where the model has no classifier.
-    reads : (state, Batch) -> list of (documents, K_l) float64, or None
+    read_features : (state, Batch) -> list of (documents, K_l) float64, or None
         Return the classifier's input for documents, one array per layer, which is not always their place in the
         hierarchy (that may come from sweeps); ``None`` where there is no classifier.
-    converged : (state) -> bool, or None
+    has_converged : (state) -> bool, or None
         Return True when further steps would change next to nothing; None where steps draw and never stand still.
     work : float
         Cost of a document of a mini-batch in addition to its draws of topics, in units of such a draw (about 50 ns).
-    asking : float
+    prediction_work : float
         Cost of one draw of one document's prediction, in the same unit; 0 where nothing is predicted.
     real : bool
         True where statistics are real sums, whose last bits depend on the order of addition: documents are then always
@@ -345,13 +345,13 @@ class Kernel(NamedTuple):
     local: Callable[..., Any] = lambda _state: None
     with_local: Callable[..., Any] = lambda state, _local: state
     predict: Callable[..., FloatArray] | None = None
-    reads: Callable[..., list[FloatArray]] | None = None
+    read_features: Callable[..., list[FloatArray]] | None = None
     sweeps_after: int | None = None
     begin: Callable[..., Any] | None = None
-    averaged: Callable[..., Any] | None = None
-    converged: Callable[..., bool] | None = None
+    average: Callable[..., Any] | None = None
+    has_converged: Callable[..., bool] | None = None
     work: float = 0.0
-    asking: float = 0.0
+    prediction_work: float = 0.0
     real: bool = False
 
     def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
@@ -367,22 +367,22 @@ class Kernel(NamedTuple):
         local, cut = self.local(state), cut_pieces(len(docs.documents))
         if not self.real or len(cut) == 1:
             return self.gather(seed, state, docs, local)
-        sums, kept = BlockSums(), []
+        sums, results = BlockSums(), []
         for number, piece in enumerate(cut):
             part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
-            own = local if local is None else type(local)(*(rows[piece] for rows in local))
-            statistics, own = self.gather(seed, state, part, own)
+            variables = local if local is None else type(local)(*(rows[piece] for rows in local))
+            statistics, variables = self.gather(seed, state, part, variables)
             sums.add(BlockSum(number, 1, statistics))
-            kept.append(own)
-        if kept[0] is None:
+            results.append(variables)
+        if results[0] is None:
             return sums.total(), None
-        return sums.total(), type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
+        return sums.total(), type(results[0])(*(np.concatenate(rows) for rows in zip(*results, strict=True)))
 
-    def shown(self, state: Any) -> Any:
+    def find_shown_state(self, state: Any) -> Any:
         """Return the state whose topics users see: the averaged one, where there is one."""
-        return state if self.averaged is None else self.averaged(state)
+        return state if self.average is None else self.average(state)
 
-    def sweeps(self, state: Any) -> bool:
+    def is_sweeping(self, state: Any) -> bool:
         """Return True if the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 

@@ -54,27 +54,27 @@ class Corpus:
         """Return the numbers of the documents of one part (TRAIN, TEST or VALIDATION), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
-    def lengths(self) -> Array:
+    def list_lengths(self) -> Array:
         """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
         starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
-        found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
+        lengths, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
         if filled.any():
-            found[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
-        return found
+            lengths[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
+        return lengths
 
-    def tokens(self, part: int) -> int:
+    def count_tokens(self, part: int) -> int:
         """Return the number of tokens of one part (for real values, their sum)."""
-        return int(self.lengths()[self.part == part].sum())
+        return int(self.list_lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
         """Copy the given documents with all their tokens out as a Batch."""
         return take_documents(self.counts, documents, self.labels)
 
-    def own_scored(self, documents: Array) -> Batch | None:
+    def take_scored(self, documents: Array) -> Batch | None:
         """Return the scored tokens that the corpus provides for the given documents; None where it has none."""
         return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
-    def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
+    def split_tokens(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
         Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
@@ -82,7 +82,7 @@ class Corpus:
         otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored,
         drawn by ``(split_seed, document)``.
         """
-        whole, scored = self.batch(documents), self.own_scored(documents)
+        whole, scored = self.batch(documents), self.take_scored(documents)
         if scored is not None and (len(scored.words) or not (self.part[documents] == VALIDATION).all()):
             return _subtract_batch(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
@@ -98,9 +98,9 @@ def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
-    taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
-    _copy_cells(counts, documents, taken)
-    return taken.batch(documents, labels[documents])
+    rows = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
+    _copy_cells(counts, documents, rows)
+    return rows.batch(documents, labels[documents])
 
 
 def number_document(words: Array, values: Array) -> int:
@@ -159,12 +159,12 @@ def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
 
 def replace_counts(whole: Batch, counts: Array) -> Batch:
     """Return the documents with other ``counts``, one per cell, without the cells whose count is 0."""
-    return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
+    return whole.cells._replace(values=counts).select_cells(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled
-def _copy_cells(counts: Counts, documents: Array, taken: Counts) -> None:
-    starts, words, values = taken
+def _copy_cells(counts: Counts, documents: Array, out: Counts) -> None:
+    starts, words, values = out
     for row in range(len(documents)):
         begin = counts.starts[documents[row]]
         for cell in range(starts[row], starts[row + 1]):
@@ -188,14 +188,14 @@ def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
 
 @compiled
 def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
-    kept = np.zeros_like(counts)
+    thinned = np.zeros_like(counts)
     for row in range(len(documents)):
         rng = streams.start_stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.draw_uniform(rng)
-                kept[cell] += u < share
-    return kept
+                thinned[cell] += u < share
+    return thinned
 
 
 @compiled
@@ -203,18 +203,18 @@ def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, s
     """Select a fixed number of tokens per document, without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):
-        left = np.int64(0)
+        remaining = np.int64(0)
         for cell in range(starts[row], starts[row + 1]):
-            left += np.int64(counts[cell])
-        request = np.int64(share * left) + 1 if left >= 2 else 0
+            remaining += np.int64(counts[cell])
+        request = np.int64(share * remaining) + 1 if remaining >= 2 else 0
         rng = streams.start_stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.draw_uniform(rng)
-                if u * left < request:
+                if u * remaining < request:
                     picked[cell] += 1
                     request -= 1
-                left -= 1
+                remaining -= 1
     return picked
 
 

@@ -115,7 +115,7 @@ def _mix_background(table: FloatArray) -> FloatArray:
 
 
 def _choose_seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int) -> Array:
-    """Choose the first centres: of a few rows drawn far from earlier ones, the one closest to most others (greedy)."""
+    """Choose the first centres: each the best of a few rows drawn far from those before (greedy k-means++)."""
     few = rows.rows(0, min(rows.n_documents, max(SEEDED, 4 * width)))
     n, tries = few.n_documents, 2 + int(np.log(width))
     centres = np.zeros((n_words, width), dtype=np.float32)
@@ -190,9 +190,10 @@ def _write_row(rows: Counts, row: int, times: float, centre: Array) -> None:
 
 @compiled
 def _try_rows(rows: Counts, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray) -> None:
-    """Write what would be left of ``far`` (n,), 1 minus the largest cosine with any centre, with each row drawn.
+    """Write the distance of every row from its nearest centre if a drawn row were a centre too.
 
-    ``tried`` (V, tries) is scratch space, all 0 before and after; ``left`` is (n, tries).
+    ``far`` (n,) are the distances from the centres so far, 1 minus the largest cosine; ``left`` (n, tries) are those
+    with each of the rows ``drawn`` in addition.  ``tried`` (V, tries) is scratch space, all 0 before and after.
     """
     starts, words, values = rows
     for i in range(len(drawn)):

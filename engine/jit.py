@@ -22,7 +22,7 @@ from numba.core import caching
 ENGINE = Path(__file__).parent
 
 
-def _cache_root() -> Path:
+def _find_cache_root() -> Path:
     """Return the folder of this user's caches on this system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
@@ -31,18 +31,18 @@ def _cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Return the folder of compiled kernels, which this user alone may write to where that is possible."""
-    return private_folder(_cache_root(), "kernels")
+    return make_private_folder(_find_cache_root(), "kernels")
 
 
 @cache
-def engine_digest() -> str:
+def compute_engine_digest() -> str:
     """Return 16 hexadecimal digits that change whenever the code of any engine module or numba changes."""
     return _digest_files(sorted(ENGINE.rglob("*.py")))
 
 
-def kernel_digest(source: Path) -> str:
+def compute_kernel_digest(source: Path) -> str:
     """Return 16 hexadecimal digits that change whenever the kernels of a module may compile to something else.
 
     Parameters
@@ -50,17 +50,17 @@ def kernel_digest(source: Path) -> str:
     source : Path
         The file of the module: one of the engine, or one (such as a test) that uses the engine.
     """
-    return _digest_files(import_closure(source))
+    return _digest_files(list_imported_files(source))
 
 
-def import_closure(source: Path) -> list[Path]:
+def list_imported_files(source: Path) -> list[Path]:
     """Return the file of a module and of every engine module that it imports, directly or not, sorted."""
-    found, waiting = {source}, [source]
+    files, waiting = {source}, [source]
     while waiting:
-        new = _read_code(waiting.pop()).imports - found
-        found |= new
+        new = _read_code(waiting.pop()).imports - files
+        files |= new
         waiting += new
-    return sorted(found)
+    return sorted(files)
 
 
 def _digest_files(sources: list[Path]) -> str:
@@ -126,7 +126,7 @@ class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no publ
 
     def __init__(self, source: str) -> None:
         self._py_file = source  # named by numba's warnings
-        self._digest = kernel_digest(Path(source))
+        self._digest = compute_kernel_digest(Path(source))
 
     def get_cache_path(self) -> str:
         return str(_FOLDER / f"{Path(self._py_file).stem}-{self._digest}")
@@ -155,7 +155,7 @@ class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
 
-def private_folder(root: Path, *below: str) -> Path:
+def make_private_folder(root: Path, *below: str) -> Path:
     """Return a folder of ours below a root that this user alone may write to, made where it was missing.
 
     Numba's index of compiled kernels is a pickle, which runs as code when it is read.  A folder that others own or
@@ -171,8 +171,8 @@ def is_private(folder: Path) -> bool:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.name == "posix":  # elsewhere the user's own folders are
-            found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return False
             folder.chmod(0o700)
     except OSError:
@@ -181,7 +181,7 @@ def is_private(folder: Path) -> bool:
 
 
 _NAMES = ("topiary", "topiary-private")
-_FOLDER = cache_folder()
+_FOLDER = find_cache_folder()
 _CACHED = is_private(_FOLDER)
 
 
@@ -196,7 +196,7 @@ def compiled(function: Callable[..., Any], **flags: Any) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function without allocations as :func:`compiled` does, and inline it into its callers.
 
-    A call that hands a stream back costs 10 ns.  Without numba's run time, views of arrays are not counted
+    A call that returns a stream costs 10 ns.  Without numba's run time, views of arrays are not counted
     either, which costs an atomic operation each time; in exchange such a function may not make an array.
     """
     kernel = compiled(function, _nrt=False)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ def cut_rows(starts: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
     shares = np.arange(1, n_parts) * int(starts[-1]) // n_parts
     edges = [0, *np.searchsorted(starts, shares).tolist(), len(starts) - 1]
     return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
+
+
+_Arrays = TypeVar("_Arrays", bound=tuple[NDArray[Any], ...])
 
 
 class Pool:
@@ -81,6 +84,14 @@ class BlockSums:
     @staticmethod
     def _are_siblings(one: BlockSum, other: BlockSum) -> bool:
         return one.size == other.size and one.first % (2 * one.size) == 0
+
+
+def add_in_place(parts: list[_Arrays]) -> _Arrays:
+    """Add the arrays of all parts, whole numbers from different threads, to those of the first, and return it."""
+    for part in parts[1:]:
+        for total, array in zip(parts[0], part, strict=True):
+            np.add(total, array, out=total)
+    return parts[0]
 
 
 def add_statistics(one: Any, other: Any) -> Any:

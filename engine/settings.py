@@ -46,21 +46,16 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Return a dataclass field with what a form needs to show it; arguments as in :class:`Setting`."""
-    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices}
-    return dataclasses.field(default=default, metadata=about | {"group": group})
+    """Return a dataclass field that describes itself to a form; arguments as in :class:`Setting`."""
+    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "group": group}
+    return dataclasses.field(default=default, metadata=about)
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
     """Return every setting of a Config class, in the order of its fields."""
     hints = typing.get_type_hints(config)
     return tuple(
-        Setting(
-            field.name,
-            _find_kind(hints[field.name], field.metadata["choices"]),
-            field.default,
-            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "group")},
-        )
+        Setting(field.name, _find_kind(hints[field.name], field.metadata["choices"]), field.default, **field.metadata)
         for field in dataclasses.fields(config)
     )
 
@@ -86,12 +81,12 @@ def check(config: Any) -> None:
 
 def parse(config: type[Any], texts: dict[str, str]) -> Any:
     """Return a Config made from ``{"layers": "128-64-32", "eta": "0.05"}``; settings not named keep their defaults."""
-    known = {about.name: about for about in describe(config)}
+    settings = {about.name: about for about in describe(config)}
     values: dict[str, Any] = {}
     for name, text in texts.items():
-        if name not in known:
-            raise SettingError(f"there is no setting {name!r}; the settings are {', '.join(known)}")
-        values[name] = _read_value(known[name], text)
+        if name not in settings:
+            raise SettingError(f"there is no setting {name!r}; the settings are {', '.join(settings)}")
+        values[name] = _read_value(settings[name], text)
     return config(**values)
 
 
@@ -110,16 +105,16 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     SettingError
         If these are no settings of the model.
     """
-    known = [field.name for field in dataclasses.fields(config)]
-    strange = sorted(values.keys() - set(known))
-    if strange:
+    names = [field.name for field in dataclasses.fields(config)]
+    unknown = sorted(values.keys() - set(names))
+    if unknown:
         raise SettingError(
-            f"the run was trained with {strange[0]} = {values[strange[0]]!r}, a setting that its model does not have "
+            f"the run was trained with {unknown[0]} = {values[unknown[0]]!r}, a setting that its model does not have "
             "(another version of Topiary made the run, or its row in the store is damaged): its topics can be explored "
             "and exported, but it cannot be resumed, place documents or predict; continue it as a new run, which "
             "trains without"
         )
-    if "layers" in known and "layers" not in values:
+    if "layers" in names and "layers" not in values:
         raise SettingError("the run does not say how many topics its layers have: its row in the store is damaged")
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
@@ -133,9 +128,9 @@ def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
 
 
 def _check_number(about: Setting, value: Any) -> None:
-    whole = about.kind in ("integer", "widths")
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise SettingError(f"{about.name} must be {'a whole number' if whole else 'a number'}; got {value!r}")
+    is_whole = about.kind in ("integer", "widths")
+    if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)):
+        raise SettingError(f"{about.name} must be {'a whole number' if is_whole else 'a number'}; got {value!r}")
     if isinstance(value, float) and not math.isfinite(value):
         raise SettingError(f"{about.name} must be a finite number; got {value!r}")
     if about.low is not None and value < about.low:

@@ -55,10 +55,10 @@ def grow_setting() -> Any:
     )
 
 
-def every_setting(default: int = 500) -> Any:
+def every_setting() -> Any:
     """Return the field ``grow_every`` of a Config."""
     return setting(
-        default,
+        500,
         WIDTHS,
         "Steps per added layer",
         "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
@@ -67,10 +67,10 @@ def every_setting(default: int = 500) -> Any:
     )
 
 
-def below_setting(default: float = 0.01) -> Any:
+def below_setting() -> Any:
     """Return the field ``prune_below`` of a Config."""
     return setting(
-        default,
+        0.01,
         WIDTHS,
         "Prune topics below",
         "When widths are learnt: a topic of the newest layer is removed when its weight r_k is below this.",
@@ -132,9 +132,9 @@ class LdaSettings:
     def __post_init__(self) -> None:
         check(self)
         if len(self.layers) != 1:
-            given = "-".join(map(str, self.layers))
+            widths = "-".join(map(str, self.layers))
             raise SettingError(
-                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}"
+                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {widths}"
             )
         if len(self.alpha) not in (1, self.layers[0]):
             raise SettingError(f"alpha needs 1 value or {self.layers[0]}, one per topic; got {len(self.alpha)}")
@@ -282,6 +282,10 @@ class EncoderSettings:
         check(self)
         if self.inputs == "tfidf" and self.prior == "paper":
             raise SettingError("inputs tfidf needs prior matched, which gives the encoder a document's length")
+
+    def list_etas(self, n_layers: int) -> tuple[float, ...]:
+        """Return the Dirichlet parameters of the layers of a run."""
+        return (self.eta,) * n_layers
 
     @property
     def shape(self) -> EncoderShape:

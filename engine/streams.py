@@ -26,7 +26,7 @@ _MASK64 = (1 << 64) - 1
 
 # Purposes: the second word of a stream's address, so that no two uses in a step share numbers.
 INIT, LOCAL, TOPICS, SHAPES, CHAIN, BATCHES, SPLIT, INFER = range(1, 9)
-REDRAW, ENCODER, LABELS, LISTED, DROPPED, TOLD, MEMBERS, ASKED, MOVES = range(9, 18)
+REDRAW, ENCODER, LABELS, LISTED, DROPPED, LOGITS, MEMBERS, ACTIVATIONS, MOVES = range(9, 18)
 
 
 class Stream(NamedTuple):

@@ -19,7 +19,7 @@ from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.tree import Edge, Node, find_edges
 from engine.quality.background import find_background
-from engine.quality.coherence import WORDS, topic_diversity
+from engine.quality.coherence import WORDS, measure_diversity
 from engine.quality.measures import Coherence
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
@@ -164,7 +164,7 @@ class Hierarchy:
         The hierarchy of the columns, in a model of rows and columns; it shares layer 1 with the
         rows' topics (see `app.analysis.column_topics`).
     trade : float
-        The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
+        The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     """
 
     run: int
@@ -246,7 +246,7 @@ class Hierarchy:
         """Return the quality of a layer, light topics left out."""
         live = ~topics.find_light(self.shares[layer - 1])
         npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
-        return LayerQuality(int(live.sum()), npmi, topic_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
+        return LayerQuality(int(live.sum()), npmi, measure_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
 
     def reword(self, trade: float | None) -> "Hierarchy":
         """Return the same topics with words by another trade between weight and lift; None changes nothing."""

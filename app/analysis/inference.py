@@ -250,7 +250,7 @@ class Neighbourhood:
         without : int
             A document left out: the one in question.
         """
-        distances = paths.hellinger_distances(paths.normalise_shares(theta), self._shares[: self.done])
+        distances = paths.measure_hellinger(paths.normalise_shares(theta), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
         neighbours = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
         return [each for each in neighbours if each.document != without][:n]

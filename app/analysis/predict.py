@@ -125,7 +125,7 @@ def _predict(
         batch = _hidden(counts, documents[begin : begin + BLOCK])
         with inference.lock:
             rows.append(predict(seed, state, batch))
-            read.append(kernel.reads(state, batch) if kernel.reads is not None else [])
+            read.append(kernel.read_features(state, batch) if kernel.read_features is not None else [])
     report(len(documents), len(documents))
     return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*read, strict=True)]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from app.machine import ROOT
 from engine.contract import Array, FloatArray
-from engine.hierarchy.class_scores import ClassScores, majority_error, score_predictions
+from engine.hierarchy.class_scores import ClassScores, compute_majority_error, score_predictions
 from engine.hierarchy.tree import Node
 from store import corpora, runs, snapshots
 from store.corpus_rows import CorpusRow
@@ -98,7 +98,7 @@ class Classified:
     @property
     def majority_error(self) -> float | None:
         """The error of always predicting that class."""
-        return majority_error(self.labels, self.train_counts) if self.commonest is not None else None
+        return compute_majority_error(self.labels, self.train_counts) if self.commonest is not None else None
 
 
 class Doing(NamedTuple):

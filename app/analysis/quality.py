@@ -58,7 +58,7 @@ def add_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
     pairs = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
-    return replace(hierarchy, npmi=tuple(coherence.npmi(words, pairs) for words in lists))
+    return replace(hierarchy, npmi=tuple(coherence.compute_npmi(words, pairs) for words in lists))
 
 
 def list_figures(quality: Quality) -> dict[str, Any]:

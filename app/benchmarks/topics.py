@@ -160,7 +160,7 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
     while True:
-        shown = kernel.shown(position.state)
+        shown = kernel.find_shown_state(position.state)
         yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
         if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
             return
@@ -197,7 +197,7 @@ class TopicsJudge:
         order = np.random.default_rng(0).permutation(test)
         lengths = np.cumsum([corpus.counts.values[slice(*corpus.counts.starts[j : j + 2])].sum() for j in order])
         self._test = corpus.batch(test).cells
-        self._split = corpus.held_out(np.sort(order[: max(1, int(np.searchsorted(lengths, JUDGED_TOKENS)))]))
+        self._split = corpus.split_tokens(np.sort(order[: max(1, int(np.searchsorted(lengths, JUDGED_TOKENS)))]))
         labelled = order[corpus.labels[order] >= 0][:LABELLED]
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
@@ -212,7 +212,9 @@ class TopicsJudge:
         shown = effects.present_hierarchy(method.topics)
         found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
         for layer, words in zip(found, _list_shown_words(shown), strict=True):
-            npmi = coherence.npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[layer.live]
+            npmi = coherence.compute_npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[
+                layer.live
+            ]
             yield {
                 "perplexity": perplexity,
                 "layer": layer.layer,
@@ -225,8 +227,8 @@ class TopicsJudge:
                 "affinity": float("nan") if layer.affinity is None else layer.affinity.child - layer.affinity.other,
                 "nmi": float("nan") if layer.clusters is None else layer.clusters.nmi,
                 "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
-                "shown_worst": coherence.worst_tenth(npmi),
-                "shown_diversity": coherence.topic_diversity(words[layer.live]),
+                "shown_worst": coherence.average_worst_tenth(npmi),
+                "shown_diversity": coherence.measure_diversity(words[layer.live]),
             }
 
 

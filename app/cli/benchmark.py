@@ -43,7 +43,10 @@ def _print_tables(arguments: argparse.Namespace) -> None:
 def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = measuring.add_validation(load_corpus(db, row))
-    tokens, (training, validation) = corpus.tokens(TRAIN), (len(corpus.documents(part)) for part in (TRAIN, VALIDATION))
+    tokens, (training, validation) = (
+        corpus.count_tokens(TRAIN),
+        (len(corpus.documents(part)) for part in (TRAIN, VALIDATION)),
+    )
     layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(training, tokens)
     widths = "-".join(map(str, layers))
     say(

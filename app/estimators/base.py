@@ -131,7 +131,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         counts = self._read_counts(X)
         n = counts.n_documents
         corpus = Corpus(counts=counts, vocabulary=(), part=np.full(n, TRAIN, np.int8), labels=np.full(n, -1, np.int32))
-        observed, scored = corpus.held_out(np.arange(n))
+        observed, scored = corpus.split_tokens(np.arange(n))
         if not len(scored.words):
             raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
         kernel = self._build_kernel()
@@ -167,14 +167,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         state = kernel.init(self.seed_)
         if kernel.begin is not None:
             state = kernel.begin(self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels))
-        if kernel.sweeps(state):
+        if kernel.is_sweeping(state):
             state = kernel.prepare(self.seed_, state, every)
         for t in range(1, n_iter + 1):
             batch = every
-            if not kernel.sweeps(state):
+            if not kernel.is_sweeping(state):
                 batch = take_documents(counts, draw_minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
-        return self._store_results(kernel, kernel.shown(state), counts)
+        return self._store_results(kernel, kernel.find_shown_state(state), counts)
 
     def _check_n_iter(self) -> int:
         """Return the number of mini-batches, checked."""
@@ -191,9 +191,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(found)]
         lists = [topics.find_top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
         met = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
-        self.coherence_ = [coherence.npmi(words, met) for words in lists]
+        self.coherence_ = [coherence.compute_npmi(words, met) for words in lists]
         live = [~topics.find_light(layer) for layer in self.popularity_]
-        self.diversity_ = [coherence.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
+        self.diversity_ = [coherence.measure_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
         self.n_iter_ = self._check_n_iter()
         return self
 

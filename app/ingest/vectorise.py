@@ -217,7 +217,7 @@ def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
 
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
     words = new_number[counts.words]
-    return counts._replace(words=words).only(words >= 0)
+    return counts._replace(words=words).select_cells(words >= 0)
 
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
@@ -386,7 +386,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        found.add(matrices.sort_words(block._replace(words=words).only(words >= 0)))
+        found.add(matrices.sort_words(block._replace(words=words).select_cells(words >= 0)))
     return found
 
 

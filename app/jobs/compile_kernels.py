@@ -57,9 +57,9 @@ class KernelRequest(NamedTuple):
 
 def list_missing(request: KernelRequest) -> list[str]:
     """Return the parts that are not compiled yet; none where compiled kernels cannot be kept."""
-    from engine.jit import cache_folder, is_private
+    from engine.jit import find_cache_folder, is_private
 
-    folder = cache_folder()
+    folder = find_cache_folder()
     if not is_private(folder):
         return []
     return [part for part in PARTS if not _find_note(folder, request, part).exists()]
@@ -73,16 +73,16 @@ def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Pope
 
 def is_awaited(request: KernelRequest) -> bool:
     """Return whether another process is compiling for this model now; ours wait for it."""
-    from engine.jit import cache_folder
+    from engine.jit import find_cache_folder
 
-    return any(_is_locked(_find_lock(cache_folder(), request, part)) for part in PARTS)
+    return any(_is_locked(_find_lock(find_cache_folder(), request, part)) for part in PARTS)
 
 
 def compile_part(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, or wait for another process that is compiling it."""
-    from engine.jit import cache_folder
+    from engine.jit import find_cache_folder
 
-    folder = cache_folder()
+    folder = find_cache_folder()
     with FileLock(_find_lock(folder, request, part), poll_interval=0.1):
         if not _find_note(folder, request, part).exists():
             compile_here(request, part)
@@ -103,7 +103,7 @@ def compile_here(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, on made-up documents."""
     from app.jobs.training import Training, collect_facts
     from engine import models, settings
-    from engine.jit import cache_folder
+    from engine.jit import find_cache_folder
 
     module = models.load(request.model)
     config = settings.from_json(module.Config, request.settings)
@@ -113,7 +113,7 @@ def compile_here(request: KernelRequest, part: str) -> None:
         training.warm_step()
     else:
         training.warm_rest(averaged=request.averaged)
-    _find_note(cache_folder(), request, part).touch()
+    _find_note(find_cache_folder(), request, part).touch()
 
 
 def main(arguments: list[str]) -> int:
@@ -147,9 +147,9 @@ def _make_corpus(request: KernelRequest) -> Any:
 
 
 def _find_note(folder: Path, request: KernelRequest, part: str) -> Path:
-    from engine.jit import engine_digest
+    from engine.jit import compute_engine_digest
 
-    return folder / f"{request.digest}.{engine_digest()}.{part}.ready"
+    return folder / f"{request.digest}.{compute_engine_digest()}.{part}.ready"
 
 
 def _find_lock(folder: Path, request: KernelRequest, part: str) -> Path:

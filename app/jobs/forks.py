@@ -45,7 +45,7 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
     """
     row = runs.get_run(db, run)
     row.check_usable()
-    if row.model not in models.names():
+    if row.model not in models.list_names():
         raise DamagedRow(f"run {run} is of a model {row.model!r}, which there is not; it cannot be continued")
     corpora.get_corpus(db, row.corpus).check_usable()
     found = snapshots.find_sound(db, run, minibatch)

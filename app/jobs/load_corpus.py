@@ -59,7 +59,7 @@ class StoredCorpus(Corpus):
         """Return the named documents with all their tokens."""
         return self._read(documents, scored=False)
 
-    def own_scored(self, documents: Array) -> Batch | None:
+    def take_scored(self, documents: Array) -> Batch | None:
         """Return the scored tokens that the corpus brings of the named documents; None where it brings none."""
         return self._read(documents, scored=True) if self.has_scored else None
 

@@ -57,7 +57,7 @@ def prepare_run(
     corpus : str or int
         Name or number of a corpus.
     model : str
-        One of ``engine.models.names()``.
+        One of ``engine.models.list_names()``.
     texts : mapping of str to str
         Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
     minibatches : int, optional

@@ -98,8 +98,8 @@ def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Ar
     """
     topics = kernel.topics(state)
     arrays = hierarchy.pack_topics(topics)
-    if kernel.averaged is not None:
-        mean = kernel.topics(kernel.averaged(state))
+    if kernel.average is not None:
+        mean = kernel.topics(kernel.average(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
     arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
     return arrays | examples | {_name_array(name): array for name, array in kernel.keep(state).items()}
@@ -213,4 +213,4 @@ def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
     if first_words[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in first_words]
     met = coherence.count_pairs_within(np.concatenate(first_words), read_training_counts(corpus), corpus.n_words)
-    return [coherence.npmi(words, met).astype(np.float32) for words in first_words]
+    return [coherence.compute_npmi(words, met).astype(np.float32) for words in first_words]

@@ -117,12 +117,12 @@ class Trainer:
         training, plan, position, meta = self._prepare(corpus)
         self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
         while not self._is_done(training, plan, position) and not self.claim.ending:
-            began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
+            began, swept = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
             self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - began)
             if info.events:
                 self._record_structure(training, position, info)
-            if training.kernel.sweeps(position.state) and not swept:
+            if training.kernel.is_sweeping(position.state) and not swept:
                 self._begin_sweeps(training, position)
             position = training.follow(position, plan)
             position = self._record(training, plan, position, info)
@@ -256,8 +256,8 @@ class Trainer:
             return True
         if not self.options.until_plateau:
             return False
-        if training.kernel.converged is not None:
-            return training.kernel.converged(position.state)
+        if training.kernel.has_converged is not None:
+            return training.kernel.has_converged(position.state)
         if position.minibatch not in plan.evaluations:
             return False
         if training.kernel.sweeps_after is None:
@@ -320,9 +320,13 @@ class Trainer:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
-        if training.kernel.averaged is not None:
+        if training.kernel.average is not None:
             claim.score(
-                "mean", measure, t, documents, training.curve_point(training.kernel.shown(position.state), plan)
+                "mean",
+                measure,
+                t,
+                documents,
+                training.curve_point(training.kernel.find_shown_state(position.state), plan),
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
@@ -352,7 +356,7 @@ class Trainer:
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
         paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
-        converged = training.kernel.converged is not None and training.kernel.converged(position.state)
+        converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"
 

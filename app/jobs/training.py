@@ -124,7 +124,7 @@ class Training:
 
     def batch(self, t: int, state: Any) -> Batch:
         """Return what step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
-        if not self.kernel.sweeps(state):
+        if not self.kernel.is_sweeping(state):
             size = self.kernel.batch_size
             return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
         if self._whole is None:
@@ -158,7 +158,7 @@ class Training:
         if self.kernel.predict is not None:
             self.kernel.predict(self.seed, state, batch)
         if len(self.watched):
-            observed, scored = self.corpus.held_out(self.watched[:2])
+            observed, scored = self.corpus.split_tokens(self.watched[:2])
             evaluate.evaluate_point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
             if averaged:
                 chain = self.kernel.start_chain(self.seed, state, observed)
@@ -177,7 +177,7 @@ class Training:
             state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sample_documents(self.train)))
         else:
             state = self.kernel.init(self.seed)
-        return self.prepare_state(state) if self.kernel.sweeps(state) else state
+        return self.prepare_state(state) if self.kernel.is_sweeping(state) else state
 
     def prepare_state(self, state: Any) -> Any:
         """Return a state whose first step reads all training documents, with their local variables."""
@@ -241,13 +241,15 @@ class Training:
         """Return the point perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
         if self._curve is None:
             documents = self._choose_first(self.watched, max(1, plan.curve_documents))
-            self._curve = [self.corpus.held_out(block) for block in _cut_blocks(documents)]
+            self._curve = [self.corpus.split_tokens(block) for block in _cut_blocks(documents)]
         return self._measure_score(state, iter(self._curve), plan.curve_sweeps)
 
     def test_point(self, state: Any, plan: Plan, between: Callable[[], None] = lambda: None) -> float:
         """Return the score of the test documents that a run is judged on when it ends, as in a point of the curve."""
         documents = self._choose_first(self.test, max(1, plan.test_documents))
-        return self._measure_score(state, map(self.corpus.held_out, _cut_blocks(documents)), plan.test_sweeps, between)
+        return self._measure_score(
+            state, map(self.corpus.split_tokens, _cut_blocks(documents)), plan.test_sweeps, between
+        )
 
     def _choose_first(self, documents: Array, n_documents: int) -> Array:
         """Return the first ``n_documents`` documents, or the next ones where none of those can be held out."""
@@ -257,7 +259,7 @@ class Training:
 
     def _holds_out(self, documents: Array) -> bool:
         """Return whether any of these documents has a token to hold out."""
-        return any(len(self.corpus.held_out(block)[1].words) for block in _cut_blocks(documents))
+        return any(len(self.corpus.split_tokens(block)[1].words) for block in _cut_blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
         """Return the percentage of labelled documents with a wrong prediction; nan where none is predicted."""
@@ -270,7 +272,7 @@ class Training:
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Return the score of test documents by the paper's sweeps; ``between`` is called after each block of them."""
         blocks = _cut_blocks(self.test[: plan.paper_documents])
-        return self._measure_score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
+        return self._measure_score(position.state, map(self.corpus.split_tokens, blocks), evaluate.POINT, between)
 
     def _measure_score(
         self,
@@ -302,7 +304,7 @@ class Training:
             done = sum(t < position.minibatch for t in plan.snapshots)
             rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
             places = tuple(old.copy() for old in position.places)
-        shown = self.kernel.shown(position.state)
+        shown = self.kernel.find_shown_state(position.state)
         for block in _cut_blocks(rows):
             batch = self.corpus.batch(self._examples[block])
             local = self.kernel.infer(self.seed, shown, batch, PLACE_SWEEPS)
@@ -347,7 +349,7 @@ class Training:
         state = unflatten(self._state_type, _select_arrays("state", arrays))
         chain, rates = None, None
         if "rates.cells" in arrays:
-            observed, _ = self.corpus.held_out(self.test[:1])
+            observed, _ = self.corpus.split_tokens(self.test[:1])
             kind = type(self.kernel.start_chain(self.seed, state, observed))
             chain = unflatten(kind, _select_arrays("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
@@ -357,18 +359,18 @@ class Training:
 
     def _estimate_documents(self, minibatches: int, state: Any) -> int:
         """Return the documents read so far, for checkpoints of versions that did not count them."""
-        return minibatches * (len(self.train) if self.kernel.sweeps(state) else self.batch_documents)
+        return minibatches * (len(self.train) if self.kernel.is_sweeping(state) else self.batch_documents)
 
     def _hold_out_all(self) -> tuple[Batch, Batch]:
         if self._averaged is None:
-            self._averaged = self.corpus.held_out(np.sort(self.test))
+            self._averaged = self.corpus.split_tokens(np.sort(self.test))
         return self._averaged
 
 
 def collect_facts(corpus: Corpus) -> Facts:
     """Return the facts about a corpus that a model needs."""
     documents, classes = len(corpus.documents(TRAIN)), len(corpus.label_names)
-    return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.tokens(TRAIN))
+    return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.count_tokens(TRAIN))
 
 
 def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
@@ -377,7 +379,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     widths = sum(phi.shape[1] for phi in topics.phi)
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
     shown += sum(array.size for array in training.kernel.keep(state).values())
-    if training.kernel.averaged is not None:
+    if training.kernel.average is not None:
         shown += sum(phi.size for phi in topics.phi)
     kept = training.count_numbers(state)
     kernel, swept = training.kernel, len(training.train)
@@ -387,7 +389,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled) if training.kernel.predict is not None else 0
     sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
-    return Effort(*sizes, others, labelled, kernel.asking, first, swept)
+    return Effort(*sizes, others, labelled, kernel.prediction_work, first, swept)
 
 
 def plan_run(training: Training, options: RunOptions, effort: Effort) -> Plan:

@@ -109,7 +109,7 @@ class NewRunForm:
         origin = None
         if request is not None:
             origin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
-        loaded = {name: models.load(name) for name in models.names()}
+        loaded = {name: models.load(name) for name in models.list_names()}
         return _FormOffer(
             [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
             {name: module.TITLE for name, module in loaded.items()},

@@ -85,10 +85,10 @@ def average_weights(
 
 @compiled
 def _interpolate(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
-    found = np.empty_like(one)
+    mean = np.empty_like(one)
     for i in range(len(one)):
-        found[i] = one[i] + share * (other[i] - one[i])
-    return found
+        mean[i] = one[i] + share * (other[i] - one[i])
+    return mean
 
 
 @compiled

@@ -112,7 +112,7 @@ def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smo
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
         tape = encode_table(at, state, table, make_prior(at, state, table), make_noise(at, state, address, table))
-        bottom = family.posterior_mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
+        bottom = family.compute_mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
         for whole, layer in zip(theta, [bottom, *tape.theta[1:]], strict=True):
             whole[first:last] = layer[: last - first]
     return theta
@@ -133,7 +133,7 @@ def _draw_table(
     at: Hybrid, seed: int, state: State, table: Batch, prior: TablePrior, heads: Heads, numbers: range
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in numbers:
-        noise = make_noise(at, state, Address(seed, streams.ASKED, number), table)
+        noise = make_noise(at, state, Address(seed, streams.ACTIVATIONS, number), table)
         yield encoder.run_forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 
 

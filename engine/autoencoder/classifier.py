@@ -16,14 +16,14 @@ from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
-from engine.streams import DROPPED, LABELS, TOLD, make_generator
+from engine.streams import DROPPED, LABELS, LOGITS, make_generator
 
 LAST = 3  # mean, spread and bias: the weights of the last layer come last
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
 FASTER = 10.0  # step of the last layer relative to the encoder's
 STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; every fifth of them
 NARROW = 8  # a layer with fewer units keeps them all
-HEARD = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
+LEAST_EFFECT = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -112,11 +112,11 @@ class Classifier(NamedTuple):
         """
         if self.weigh_labels(t) == 0.0:
             return None
-        taken, rest = divmod(t - self.first, EACH)
-        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
+        n_steps, rest = divmod(t - self.first, EACH)
+        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
 
     def thin_documents(self, docs: Batch, t: int) -> Batch:
-        """Return what step ``t`` reads of its documents: another part each time, so that none is learned by heart."""
+        """Return the part of its documents that step ``t`` reads, another each time, so that none is memorised."""
         if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
         return thin_tokens(docs, self.read, self.seed, t)
@@ -137,14 +137,14 @@ class Classifier(NamedTuple):
         ``labelled`` of the ``read`` documents of the mini-batch have a label.
 
         The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
-        fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no weight
-        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``HEARD``.
+        fewer they are, the sooner they are memorised.  A step of Adam is as long as its step size, so no weight
+        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``LEAST_EFFECT``.
         """
         if self.weigh_labels(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
         strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
-            min(1.0, rate * min(strength, len(weight) / HEARD)) * (place < n_encoder and weight.ndim > 1)
+            min(1.0, rate * min(strength, len(weight) / LEAST_EFFECT)) * (place < n_encoder and weight.ndim > 1)
             for place, weight in enumerate(weights)
         ]
 
@@ -157,11 +157,11 @@ class Classifier(NamedTuple):
         noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _draw_logits(weights, stages.read, noise)
         chances = softmax(logits)
-        known = docs.labels >= 0
-        rows = np.flatnonzero(known)
-        value = np.zeros(len(known))
+        labelled = docs.labels >= 0
+        rows = np.flatnonzero(labelled)
+        value = np.zeros(len(labelled))
         value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
-        d_logits = -share * chances * known[:, None]
+        d_logits = -share * chances * labelled[:, None]
         d_logits[rows, docs.labels[rows]] += share
         steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
         return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
@@ -176,9 +176,9 @@ class Classifier(NamedTuple):
             return None
         edges = np.cumsum(widths)
         chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
-        kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
+        shares = [1.0 - self.dropout * (width >= NARROW) for width in widths]
         parts = np.split(chances, edges[:-1], axis=1)
-        return Dropout([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
+        return Dropout([(part >= 1.0 - portion) / portion for part, portion in zip(parts, shares, strict=True)], shares)
 
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
@@ -197,7 +197,7 @@ class Classifier(NamedTuple):
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
         """Return the probability of every class under one draw of the weights, (documents, C)."""
-        noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
+        noise = draw_normals(self.seed, LOGITS, draw, documents, self.n_classes)
         return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
     def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:

@@ -117,9 +117,9 @@ def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
 
 def normalise_lengths(values: FloatArray, starts: Array) -> FloatArray:
     """Return the ``values`` of cells with each document's scaled to length 1."""
-    own = list_owners(starts)
-    squares = np.bincount(own, values * values, len(starts) - 1)
-    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
+    owners = list_owners(starts)
+    squares = np.bincount(owners, values * values, len(starts) - 1)
+    return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[owners])
 
 
 def read_documents(
@@ -181,7 +181,7 @@ def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any)
         tape.priors.insert(0, above)
         size = size * prior.sizes[:, layer : layer + 1]
         draw = family.draw_theta(k, size, noise(layer) if noise else _make_silence(family, k.shape), kind.by_mean)
-        tape.draws.insert(0, draw if noise else draw._replace(theta=family.posterior_mean(draw.shape, draw.scale)))
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.compute_mean(draw.shape, draw.scale)))
     return tape
 
 
@@ -253,10 +253,10 @@ def _run_network_backward(
     for layer in reversed(range(len(hidden))):
         at = PER_LAYER * layer
         d_k, d_size = d_heads[layer]
-        h, kept = hidden[layer], tape.kept[layer]
+        h, share = hidden[layer], tape.kept[layer]
         grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
         grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
-        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * softplus_slope(h * kept) / kept
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * softplus_slope(h * share) / share
         grads[at + 1] = d_in.sum(axis=0)
         if layer > 0:
             grads[at] = hidden[layer - 1].T @ d_in

@@ -24,13 +24,15 @@ from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
+from engine.topic_moves import steps
+from engine.topic_moves.steps import Variables
 from engine.widths import GrowthRule
 
 NEVER = 1 << 40  # a sweep that is never reached
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of hybrid inference.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
     :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``spread``
@@ -83,7 +85,7 @@ class Hybrid(NamedTuple):
 
 
 def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
-    """Return what a kernel consists of."""
+    """Return the settings, facts and sampler of a kernel."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
     return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 
@@ -108,7 +110,7 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
     weights = encoder.draw_weights(
         streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain
     )
-    state = State(
+    return State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
         r=r,
@@ -119,13 +121,8 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
         spread=_start_spread(at),
         met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
-        moved=np.array(0, dtype=np.int64),
-        first=(),
-        second=(),
-        topic_first=(),
-        topic_second=(),
+        **_start_moments(at, (*weights, *extra), phi, r),
     )
-    return _restart_moments(at, state)
 
 
 def _start_spread(at: Hybrid) -> FloatArray:
@@ -133,23 +130,28 @@ def _start_spread(at: Hybrid) -> FloatArray:
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def count_seen(at: Hybrid, state: State, docs: Batch) -> Array:
+def count_spread(at: Hybrid, state: State, docs: Batch) -> Array:
     """Count the documents with each word, (V,); (0,) after as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
-def add_seen(state: State, seen: Array, n_documents: int) -> State:
+def add_spread(state: State, spread: Array, n_documents: int) -> State:
     """Return the state with ``n_documents`` more documents counted in its spread."""
-    if not len(seen):
+    if not len(spread):
         return state
-    return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
+    return state._replace(spread=state.spread + spread, met=np.array(state.met + n_documents))
 
 
-def choose_first_rates(at: Hybrid, usual: int) -> int:
+def get_variables(state: State) -> Variables:
+    """Return the variables of the topics; those that no encoder uses are empty."""
+    return Variables(state.phi, (), state.r, state.scale, state.top_scale, np.zeros(0), np.zeros(0))
+
+
+def choose_first_rates(at: Hybrid, default: int) -> int:
     """Return the sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
-    return NEVER if at.config.prior == "paper" else usual
+    return NEVER if at.config.prior == "paper" else default
 
 
 def read_rule(config: Any) -> GrowthRule | None:
@@ -157,27 +159,24 @@ def read_rule(config: Any) -> GrowthRule | None:
     return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
-def _restart_moments(at: Hybrid, state: State) -> State:
-    """Restart Adam: its moments at 0, the number of its steps, and the mean of the weights."""
-    own = adam.start_moments(state.weights)
-    topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
-    return state._replace(
-        moved=np.array(0, dtype=np.int64),
-        first=own.first,
-        second=own.second,
-        topic_first=topic.first,
-        topic_second=topic.second,
-        steady=(),
-    )
+def _start_moments(
+    at: Hybrid, weights: tuple[FloatArray, ...], phi: tuple[FloatArray, ...], r: FloatArray
+) -> dict[str, Any]:
+    """Return the fields of a State in which Adam starts: its moments, the number of its steps, no mean of weights."""
+    moments = adam.start_moments(weights)
+    topic = adam.start_moments((*phi, r) if at.config.inference == "wai" else ())
+    return {"moved": np.array(0, dtype=np.int64), **moments._asdict(), "steady": ()} | {
+        f"topic_{name}": values for name, values in topic._asdict().items()
+    }
 
 
 def keep_state(state: State) -> dict[str, Array]:
     """Return a snapshot's arrays besides the topics: weights, running averages M and the schedule's position."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
-    kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
-    kept |= {"encoder_since": state.since[0]} if state.since else {}
-    kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
-    return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
+    arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
+    arrays |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
+    arrays |= {"encoder_since": state.since[0]} if state.since else {}
+    arrays |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    return arrays | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
 def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
@@ -190,30 +189,26 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
     rng = streams.make_generator(seed, streams.ENCODER)
     fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
     head = restore_weights(arrays, "weights", extra, len(fresh))
-    ours = "scale.0" in arrays
-    t = int(arrays["t"]) if ours else 0
-    zeros, unmet = tuple(np.zeros(width) for width in layers), _start_spread(at)
+    continues = "scale.0" in arrays
+    t = int(arrays["t"]) if continues else 0
+    zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
-    state = State(
+    weights = (*restore_weights(arrays, "weights", fresh), *head)
+    return State(
         t=np.array(t, dtype=np.int64),
         phi=phi,
         r=r,
         names=names,
         born=born,
         scale=scale,
-        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
-        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
+        top_scale=np.asarray(arrays["top_scale"] if continues else 0.0, dtype=np.float64),
+        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(spread) and "spread" in arrays else spread,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=(*restore_weights(arrays, "weights", fresh), *head),
-        moved=np.array(0, dtype=np.int64),
-        first=(),
-        second=(),
-        topic_first=(),
-        topic_second=(),
+        weights=weights,
         since=_find_since(at, arrays, t, report=head is not extra),
+        **_start_moments(at, weights, phi, r),
     )
-    return _restart_moments(at, state)
 
 
 def restore_weights(
@@ -221,8 +216,8 @@ def restore_weights(
 ) -> tuple[FloatArray, ...]:
     """Return arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if shapes differ."""
     names = [f"{name}.{first + i}" for i in range(len(weights))]
-    found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
-    return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
+    restored = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
+    return restored if [mine.shape for mine in restored] == [weight.shape for weight in weights] else weights
 
 
 def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
@@ -244,15 +239,15 @@ def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event,
     change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
         return state, ()
-    scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    weights, top_scale = encoder.prune_weights(state.weights, change.columns), state.top_scale
+    new = steps.change_structure(at.config, get_variables(state), change)
+    weights = encoder.prune_weights(state.weights, change.columns)
     if change.added:
         width = change.structure.phi[-1].shape[1]
         rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
         weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
-        scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
-    state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
-    return _restart_moments(at, state), change.events
+    structure, moments = change.structure, _start_moments(at, weights, new.phi, new.r)
+    state = state._replace(**structure._asdict(), scale=new.scale, top_scale=new.top_scale, weights=weights, **moments)
+    return state, change.events
 
 
 PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean

@@ -2,26 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from engine import schedule, streams
+from engine import streams
 from engine.autoencoder import adam, amortised, encoder, hybrid
 from engine.autoencoder.adam import Moments, RowGradient
 from engine.autoencoder.classifier import Classifier, Lesson
 from engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
 from engine.autoencoder.hybrid import Clock, Hybrid, State
-from engine.contract import Array, Batch, FloatArray, Info, Rates, Sweeps
+from engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweeps, Topics
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LayerCounts, SweepSums
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import pack_layers
 from engine.streams import Address
-from engine.topic_moves import diffusion
-from engine.topic_moves.diffusion import ShapePrior
-from engine.topic_moves.rows import LayerAddress
+from engine.topic_moves import steps
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
@@ -51,7 +48,7 @@ class HybridStatistics(NamedTuple):
         One per encoder, the model's own first; without their theta.
     counted : tuple of SweepSums
         Tables of the Gibbs sweeps, and of the encoder's draw, as selected by ``counts``.
-    seen : (V,) int64
+    spread : (V,) int64
         Documents with each word; (0,) where this is not needed.
     bound, judged : float
         Sum of the evidence lower bounds of ``judged`` whole documents, where the encoder reads only a part of them.
@@ -61,7 +58,7 @@ class HybridStatistics(NamedTuple):
 
     encoders: tuple[EncoderPass, ...]
     counted: tuple[SweepSums, ...]
-    seen: Array
+    spread: Array
     bound: float
     judged: int
     documents: int
@@ -70,20 +67,34 @@ class HybridStatistics(NamedTuple):
     draws: int
 
 
+def build_kernel(at: Hybrid, **own: Any) -> Kernel:
+    """Return the kernel of a model with an encoder; ``own`` are the functions that the model defines itself."""
+    return Kernel(
+        batch_size=at.config.batch_size,
+        real=True,
+        measure="perplexity",
+        prepare=lambda _seed, state, _docs: state,
+        topics=lambda state: Topics(state.phi, state.r),
+        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
+        advance_chain=lambda *arguments: advance_chain(at, *arguments),
+        **own,
+    )
+
+
 def gather_statistics(
     at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None = None
 ) -> HybridStatistics:
     """Encode documents, draw their activations, differentiate, and count under the draw."""
     t = int(state.t) + 1
-    seen = hybrid.count_seen(at, state, docs)
+    spread = hybrid.count_spread(at, state, docs)
     state, _ = hybrid.grow_state(at, seed, state)
-    learned = _learn_encoders(at, seed, state, docs, head)
-    theta, own = learned[0].theta, [each._replace(theta=()) for each in learned]
+    results = _learn_encoders(at, seed, state, docs, head)
+    theta, passes = results[0].theta, [each._replace(theta=()) for each in results]
     counted, draws = ((), 1) if _uses_own_bound(at) else _count_tokens(at, seed, state, docs, theta, t)
     bound, judged = (0.0, 0) if head is None or head.weigh_labels(t) == 0.0 else _sum_bounds(at, seed, state, docs)
     tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
     sizes = (len(docs.documents), labelled, tokens, tokens * draws)
-    return HybridStatistics(tuple(own), counted, seen, bound, judged, *sizes)
+    return HybridStatistics(tuple(passes), counted, spread, bound, judged, *sizes)
 
 
 def move_state(
@@ -92,11 +103,11 @@ def move_state(
     """Move the encoders up their gradients, then Phi and r under the counts."""
     config, n = at.config, statistics.documents
     t = int(state.t) + 1
-    state, events = hybrid.grow_state(at, seed, hybrid.add_seen(state, statistics.seen, n))
+    state, events = hybrid.grow_state(at, seed, hybrid.add_spread(state, statistics.spread, n))
     moved = _climb_encoder(at, state, statistics.encoders[0], statistics, head)
     if head and state.others:
         moved = _climb_others(at, seed, state, moved, statistics, head)
-    own, topic_rate = statistics.encoders[0], config.topic_rate * _slow_down(state)
+    own, topic_rate = statistics.encoders[0], config.topic_rate * _compute_slowdown(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
     elbo = statistics.bound / statistics.judged if statistics.judged else own.elbo / max(1, n)
     if _uses_own_bound(at):
@@ -110,7 +121,7 @@ def move_state(
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 
-def _slow_down(state: State) -> float:
+def _compute_slowdown(state: State) -> float:
     """Return the current fraction of the gradients' first step sizes."""
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
@@ -120,20 +131,20 @@ def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Clas
     if head is None:
         return [learn_encoder(at, seed, state, docs, None)]
     first, *others = hybrid.split_encoders(state)
-    own = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
+    own_pass = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
     pieces = []
     for number, member in enumerate(others, 1):
         theirs = hybrid.derive_seed(seed, number)
         head_of = head._replace(seed=theirs)
         pieces.append((at, theirs, member, head_of.thin_documents(docs, int(state.t) + 1), head_of))
-    return [own, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own]
+    return [own_pass, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own_pass]
 
 
 def _climb_encoder(
     at: Hybrid, state: State, learned: EncoderPass, statistics: HybridStatistics, head: Classifier | None
 ) -> State:
     """Move one encoder, and the classifier on top of it, a step up their gradient."""
-    t, slower = int(state.t) + 1, _slow_down(state)
+    t, slower = int(state.t) + 1, _compute_slowdown(state)
     own = PER_LAYER * len(state.phi)
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
     rates = [rate] * own
@@ -323,11 +334,9 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
     """Pack the topics for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
-    if at.config.refine or at.config.counts != "encoder":
-        words = np.unique(np.concatenate([docs.words for docs in batches]))
-        return at.sampler.pack_globals(state.phi, state.r, words)
-    base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
-    return Globals(state.phi[0], base, np.empty((0, len(base))), pack_layers(state.phi, state.r))
+    swept = batches if at.config.refine or at.config.counts != "encoder" else ()
+    words = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(docs.words for docs in swept)]))
+    return at.sampler.pack_globals(state.phi, state.r, words)
 
 
 def advance_chain(
@@ -394,24 +403,7 @@ def _diffuse_topics(
     at: Hybrid, seed: int, state: State, got: LayerCounts, t: int
 ) -> tuple[State, tuple[FloatArray, ...]]:
     """Update averages M (eq. 13, 14), take TLASGR steps of Phi (eq. 11) and r (eq. 12); return also step sizes."""
-    config = at.config
-    eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    rate = config.scale_step * eps
-    scale = tuple(
-        schedule.update_average(old, table.sum(axis=0), rate)
-        for old, table in zip(state.scale, got.tables, strict=True)
-    )
-    top_scale = schedule.update_average(state.top_scale, np.array(got.q), rate)
-    move = diffusion.STEPS[config.simplex]
-    phi = tuple(
-        move.topics(
-            state.phi[layer], table, config.eta, scale[layer], eps, LayerAddress(seed, t, layer), at.sampler.pool
-        )
-        for layer, table in enumerate(got.tables)
-    )
-    r = state.r
-    if config.prior == "matched":
-        r = move.shapes(r, got.top, got.q, ShapePrior(config.gamma0, config.c0), float(top_scale), eps, seed, t)
-    least = diffusion.LEAST_SCALE
-    sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
-    return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes
+    old = hybrid.get_variables(state)
+    new, sizes = steps.diffuse_variables(at.config, seed, t, old, got, at.sampler.pool)
+    r = new.r if at.config.prior == "matched" else state.r
+    return state._replace(phi=new.phi, r=r, scale=new.scale, top_scale=new.top_scale), sizes

@@ -95,7 +95,7 @@ def compute_score(k: FloatArray, normals: FloatArray) -> FloatArray:
     return weights
 
 
-def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+def compute_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
     """Return the mean of the gamma posterior, (documents, K)."""
     return shape * scale
 

@@ -70,7 +70,7 @@ def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: b
 
 
 @compiled
-def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+def compute_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
     """Return lambda Gamma(1 + 1/k), (documents, K)."""
     new = np.empty_like(shape)
     for j in range(shape.shape[0]):

@@ -37,7 +37,7 @@ class NetGlobals(NamedTuple):
 
 
 class NetPlan(NamedTuple):
-    """Sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th is kept for the quantity ``wanted``.
+    """Sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th is kept for the ``quantity``.
 
     ``fresh``: the local variables start in these sweeps.  ``everything``: every topic is on, and nothing above is
     drawn.

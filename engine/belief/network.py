@@ -50,14 +50,14 @@ class Network(NamedTuple):
 class NetScratch(NamedTuple):
     """Working memory for the units of one document.
 
-    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
+    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``rest`` what remains to
     be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point;
     ``on`` a list of units.
     """
 
     inputs: FloatArray
     omega: FloatArray
-    left: FloatArray
+    rest: FloatArray
     chance: FloatArray
     fixed: Array
     on: Array
@@ -94,9 +94,9 @@ def make_cluster_weights(
     """
     weights, biases = [], []
     for table, share in zip(noise, shares, strict=True):
-        own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
+        members = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
         size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster carries no information
-        weights.append(table + size * own)
+        weights.append(table + size * members)
         biases.append(np.full(len(share), -0.5 * size))
     return tuple(weights), tuple(biases)
 
@@ -169,7 +169,7 @@ def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) 
     """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi are computed."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
         s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
-        s.left[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
+        s.rest[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
     return rng
 
 
@@ -177,45 +177,45 @@ def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) 
 def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
 
-    ``left_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
-    eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
+    ``rest_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
+    eq. 8 is ``sum_k w_kj rest_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
     compute_inputs(net, h, layer + 1, s.inputs)
-    left, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
+    rest, omega = s.rest[begin : begin + width], s.omega[begin : begin + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
-        linear, square = _sum_products(column, left, omega)
+        linear, square = _sum_products(column, rest, omega)
         was = h[above + j]
-        odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
-        s.chance[above + j] = sigmoid(odds)
+        log_odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
+        s.chance[above + j] = sigmoid(log_odds)
         now, rng = draw_bit(rng, s.chance[above + j])
         if now != was:
             h[above + j] = now
             sign = 1.0 if now else -1.0
             for k in range(width):
-                left[k] -= sign * omega[k] * column[k]
+                rest[k] -= sign * omega[k] * column[k]
     return rng
 
 
 @compiled
-def _sum_products(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
-    """Return ``sum w left`` and ``sum omega w^2``, computed four terms at a time."""
+def _sum_products(column: FloatArray, rest: FloatArray, omega: FloatArray) -> tuple[float, float]:
+    """Return ``sum w rest`` and ``sum omega w^2``, computed four terms at a time."""
     a0 = a1 = a2 = a3 = 0.0
     b0 = b1 = b2 = b3 = 0.0
     whole = len(column) // 4 * 4
     for k in range(0, whole, 4):
         w0, w1, w2, w3 = column[k], column[k + 1], column[k + 2], column[k + 3]
-        a0 += w0 * left[k]
-        a1 += w1 * left[k + 1]
-        a2 += w2 * left[k + 2]
-        a3 += w3 * left[k + 3]
+        a0 += w0 * rest[k]
+        a1 += w1 * rest[k + 1]
+        a2 += w2 * rest[k + 2]
+        a3 += w3 * rest[k + 3]
         b0 += w0 * w0 * omega[k]
         b1 += w1 * w1 * omega[k + 1]
         b2 += w2 * w2 * omega[k + 2]
         b3 += w3 * w3 * omega[k + 3]
     for k in range(whole, len(column)):
-        a0 += column[k] * left[k]
+        a0 += column[k] * rest[k]
         b0 += column[k] * column[k] * omega[k]
     return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
 
@@ -227,11 +227,11 @@ def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: Ne
     compute_inputs(net, h, layer + 1, s.inputs)
     for j in range(net.widths[layer + 1]):
         column = net.table[layer] + j * width
-        odds = s.inputs[above + j]
+        log_odds = s.inputs[above + j]
         for k in range(width):
             if h[begin + k]:
-                odds += net.columns[column + k]
-        s.chance[above + j] = sigmoid(odds)
+                log_odds += net.columns[column + k]
+        s.chance[above + j] = sigmoid(log_odds)
         h[above + j], rng = draw_bit(rng, s.chance[above + j])
     return rng
 

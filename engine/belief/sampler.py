@@ -16,7 +16,7 @@ from engine.belief import documents
 from engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
 from engine.contract import Array, Batch, Local, Rates, Sweeps
 from engine.gibbs.local import MOST_COUNTED, find_token_starts
-from engine.pool import Pool, cut_rows
+from engine.pool import Pool, add_in_place, cut_rows
 from engine.streams import Address
 
 PLACING = Sweeps(20, 20)  # per layer, to infer theta
@@ -64,11 +64,7 @@ def tally_documents(
         return _NO_OUTCOME._replace(tallies=tallies[-1])
 
     _sweep_documents(glob, address, batch, local, plan, make_outcome, pool)
-    total = tallies[0] if tallies else _allocate_tallies(glob, plan, most)
-    for more in tallies[1:]:
-        for mine, other in zip(total, more, strict=True):
-            np.add(mine, other, out=mine)
-    return total
+    return add_in_place(tallies or [_allocate_tallies(glob, plan, most)])
 
 
 def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -> NetLocals:
@@ -119,9 +115,9 @@ def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sw
     shape = local.h.shape
     out = _NO_OUTCOME._replace(theta=np.zeros((shape[0], len(glob.shapes))), chance=np.zeros(shape))
     _sweep_documents(glob, address, batch, local, plan, lambda: out, pool)
-    kept = max(request.collect // request.thin, 1)
+    n_kept = max(request.collect // request.thin, 1)
     upper = zip(net.first[1:].tolist(), net.widths[1:].tolist(), strict=True)
-    return Local((out.theta / kept, *(out.chance[:, first : first + width] / kept for first, width in upper)))
+    return Local((out.theta / n_kept, *(out.chance[:, first : first + width] / n_kept for first, width in upper)))
 
 
 def _sweep_documents(

@@ -59,19 +59,19 @@ def draw_rows(
     size, width = cross.shape
     lower = np.tril_indices(size)
     noise = np.zeros((width, size)) if rng is None else rng.standard_normal((width, size))
-    found = np.empty((width, size))
+    rows = np.empty((width, size))
     step = max(1, _TOGETHER // (size * size))
     for begin in range(0, width, step):
-        some = slice(begin, begin + step)
-        matrices = np.zeros((len(range(width)[some]), size, size))
-        matrices[:, lower[0], lower[1]] = gram[:, some].T
-        matrices[:, lower[1], lower[0]] = gram[:, some].T
-        matrices[:, range(size - 1), range(size - 1)] += precision[some]
+        part = slice(begin, begin + step)
+        matrices = np.zeros((len(range(width)[part]), size, size))
+        matrices[:, lower[0], lower[1]] = gram[:, part].T
+        matrices[:, lower[1], lower[0]] = gram[:, part].T
+        matrices[:, range(size - 1), range(size - 1)] += precision[part]
         matrices[:, size - 1, size - 1] += 1.0
         factor = np.linalg.cholesky(matrices)
-        half = np.linalg.solve(factor, 0.5 * cross[:, some].T[..., None]) + noise[some, :, None]
-        found[some] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
-    return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
+        half = np.linalg.solve(factor, 0.5 * cross[:, part].T[..., None]) + noise[part, :, None]
+        rows[part] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
+    return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
 
 
 def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -87,11 +87,11 @@ def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | N
     share = 1.0 / len(on)
     a, b = share + on, max(1.0 - share, share) + documents - on
     if rng is None:
-        odds = np.log(a / b)
+        log_odds = np.log(a / b)
     else:
         one, other = rng.gamma(a), rng.gamma(b)
-        odds = np.log(np.maximum(one, 1e-300)) - np.log(np.maximum(other, 1e-300))
-    return np.asarray(np.clip(odds, -MOST_LOGIT, MOST_LOGIT))
+        log_odds = np.log(np.maximum(one, 1e-300)) - np.log(np.maximum(other, 1e-300))
+    return np.asarray(np.clip(log_odds, -MOST_LOGIT, MOST_LOGIT))
 
 
 def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
@@ -242,10 +242,12 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
     under the sums, which is the limit of the mean of many draws.
     """
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
-    kept = config.filter_collect
-    counted = got._replace(documents=got.documents * kept, tokens=got.tokens * kept)
+    n_sweeps = config.filter_collect
+    counted = got._replace(documents=got.documents * n_sweeps, tokens=got.tokens * n_sweeps)
     before = old.filtered or (np.array(0.0),) * len(counted)
-    sums = (np.asarray((1.0 - config.forget) * past + now / kept) for past, now in zip(before, counted, strict=True))
+    sums = (
+        np.asarray((1.0 - config.forget) * past + now / n_sweeps) for past, now in zip(before, counted, strict=True)
+    )
     total = NetStatistics(*sums)
     table = total.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
@@ -283,14 +285,14 @@ def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
 
 def _split_moments(layers: tuple[int, ...], got: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
     """Return ``gram`` and ``cross`` of every link as floats."""
-    found, pair, square = [], 0, 0
+    moments, pair, square = [], 0, 0
     for below, above in itertools.pairwise(layers):
         pairs, squares = below * (above + 1), below * (above + 1) * (above + 2) // 2
         gram = np.asarray(got.gram[square : square + squares]).reshape(-1, below) / documents.UNIT
         cross = np.asarray(got.cross[pair : pair + pairs]).reshape(-1, below).astype(np.float64)
-        found.append((gram, cross))
+        moments.append((gram, cross))
         pair, square = pair + pairs, square + squares
-    return found
+    return moments
 
 
 def _draw_network(
@@ -330,7 +332,7 @@ def _step_topics(
 def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
     """Return weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
     config, at = setup.settings, 0
-    weights, biases, kept = [], [], []
+    weights, biases, thermostats = [], [], []
     tables = [*old.weights, np.zeros((config.layers[-1], 0))]
     precisions = [*old.precision, np.zeros((config.layers[-1], 0))]
     parts = zip(tables, precisions, old.biases, old.thermostats, strict=True)
@@ -342,5 +344,5 @@ def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: 
         x, friction = step_thermostats(x, xi, gradient, eta, config.noise, LayerAddress(seed, t, number))
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
-        kept.append(friction)
-    return old._replace(weights=tuple(weights[:-1]), biases=tuple(biases), thermostats=tuple(kept))
+        thermostats.append(friction)
+    return old._replace(weights=tuple(weights[:-1]), biases=tuple(biases), thermostats=tuple(thermostats))

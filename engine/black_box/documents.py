@@ -127,7 +127,7 @@ def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 
 @inlined
-def dot_product(row: Array, units: Array) -> float:
+def compute_dot_product(row: Array, units: Array) -> float:
     """Return the inner product, summed in eight interleaved parts."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
@@ -174,17 +174,17 @@ def write_means(model: Units, first: Array, second: Array, out: FloatArray, begi
 
 @compiled
 def add_rates(
-    given: Loadings, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
+    loadings: Loadings, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
 ) -> None:
     """Add the rates under mean units (documents, T) to ``cells`` of the scored cells and to ``totals``."""
-    width = given.table.shape[1]
+    width = loadings.table.shape[1]
     for j in range(begin, end):
         for k in range(width):
-            totals[j] += units[j, k] * given.sums[k]
+            totals[j] += units[j, k] * loadings.sums[k]
         for cell in range(scored.starts[j], scored.starts[j + 1]):
             rate = families.LEAST_RATE
             for k in range(width):
-                rate += given.table[scored.words[cell], k] * units[j, k]
+                rate += loadings.table[scored.words[cell], k] * units[j, k]
             cells[cell] += rate
 
 
@@ -195,13 +195,13 @@ def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
     return out
 
 
-_SEATING = 20  # rounds of the updates that initialise a document's parameters
+_ROUNDS = 20  # rounds of the updates that initialise a document's parameters
 _TURNS = 5  # passes through the layers
 
 
 @compiled
 def begin_documents(
-    model: Units, given: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
+    model: Units, loadings: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
 ) -> None:
     """Write the first parameters of documents ``begin:end``, the weights at their means.
 
@@ -209,28 +209,28 @@ def begin_documents(
     upper layer by the ratio of the units below to their means; alternately, a few times.
     """
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, got, rates = np.empty(total), np.empty(total), np.empty(width)
+    z, counts, rates = np.empty(total), np.empty(total), np.empty(width)
     units = np.empty(width, dtype=np.float32)
     gamma = model.family == families.GAMMA
     prior = model.shape if gamma else 0.1
     for j in range(begin, end):
         tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
-        all_sums = given.sums.sum() + 1e-30
+        all_sums = loadings.sums.sum() + 1e-30
         for k in range(width):
             rates[k] = prior / model.top if gamma else prior
-            got[k] = tokens * given.sums[k] / all_sums
+            counts[k] = tokens * loadings.sums[k] / all_sums
         for t in range(width, total):
-            z[t], got[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
+            z[t], counts[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
         for turn in range(_TURNS if gamma and layers > 1 else 1):
-            _begin_words(given, cells, j, prior, rates, z, got, units, _SEATING if turn == 0 else _SEATING // 2)
+            _begin_words(loadings, cells, j, prior, rates, z, counts, units, _ROUNDS if turn == 0 else _ROUNDS // 2)
             if model.positive:
                 for link in range(layers - 1):
-                    _begin_layer(model, given.upper, z, got, link)
+                    _begin_layer(model, loadings.upper, z, counts, link)
             if gamma and layers > 1:
                 for k in range(width):
-                    rates[k] = prior / (sum_above(model, given.upper, z, 0, k) + families.LEAST_MEAN)
+                    rates[k] = prior / (sum_above(model, loadings.upper, z, 0, k) + families.LEAST_MEAN)
         for t in range(total):
-            _begin_unit(model, z[t], prior + got[t], first[j], second[j], t)
+            _begin_unit(model, z[t], prior + counts[t], first[j], second[j], t)
 
 
 @inlined
@@ -247,51 +247,51 @@ def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: A
 
 @inlined
 def _begin_words(
-    given: Loadings,
+    loadings: Loadings,
     cells: Counts,
     j: int,
     prior: float,
     rates: FloatArray,
     z: FloatArray,
-    got: FloatArray,
+    counts: FloatArray,
     units: Array,
     rounds: int,
 ) -> None:
-    """Repeat ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
+    """Repeat ``z ~ Gam(prior + counts, rate + sums)``, ``counts`` the counts split by the geometric means of z."""
     width = len(rates)
     for _ in range(rounds):
         for k in range(width):
-            shape = prior + got[k]
+            shape = prior + counts[k]
             _, digamma, _ = families.compute_gamma_functions(shape)
-            units[k] = exp(digamma) / (rates[k] + given.sums[k])
-            got[k] = 0.0
+            units[k] = exp(digamma) / (rates[k] + loadings.sums[k])
+            counts[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
-            row = given.table[cells.words[cell]]
-            ratio = cells.values[cell] / (dot_product(row, units) + families.LEAST_RATE)
+            row = loadings.table[cells.words[cell]]
+            ratio = cells.values[cell] / (compute_dot_product(row, units) + families.LEAST_RATE)
             for k in range(width):
-                got[k] += ratio * row[k]
+                counts[k] += ratio * row[k]
         for k in range(width):
-            got[k] *= units[k]
-            z[k] = (prior + got[k]) / (rates[k] + given.sums[k])
+            counts[k] *= units[k]
+            z[k] = (prior + counts[k]) / (rates[k] + loadings.sums[k])
 
 
 @inlined
-def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
+def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatArray, link: int) -> None:
     """Update the layer above ``link`` from the units of that layer, multiplicatively."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
-    for _ in range(_SEATING):
+    for _ in range(_ROUNDS):
         for t in range(above, end):
-            got[t] = 0.0
+            counts[t] = 0.0
         for i in range(above - below):
             ratio = z[below + i] / (sum_above(model, upper, z, link, i) + families.LEAST_MEAN)
             for t in range(above, end):
-                got[t] += ratio * upper[link, i, t - above]
+                counts[t] += ratio * upper[link, i, t - above]
         for t in range(above, end):
             weight = 0.0
             for i in range(above - below):
                 weight += upper[link, i, t - above]
-            got[t] *= z[t] * model.shape
-            z[t] = (model.shape + got[t]) / (model.shape + model.shape * weight)
+            counts[t] *= z[t] * model.shape
+            z[t] = (model.shape + counts[t]) / (model.shape + model.shape * weight)
 
 
 @compiled
@@ -300,11 +300,11 @@ def begin_hierarchy(
 ) -> None:
     """Write the first parameters of the layers above the first in rows ``begin:end``, layer 1 at ``means``."""
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, got = np.empty(total), np.empty(total)
+    z, counts = np.empty(total), np.empty(total)
     for j in range(begin, end):
         for t in range(total):
-            z[t], got[t] = (means[j, t] if t < width else 1.0), model.shape
+            z[t], counts[t] = (means[j, t] if t < width else 1.0), model.shape
         for link in range(layers - 1):
-            _begin_layer(model, upper, z, got, link)
+            _begin_layer(model, upper, z, counts, link)
         for t in range(width, total):
-            first[j, t - width], second[j, t - width] = families.write_gamma(model.kind, model.shape + got[t], z[t])
+            first[j, t - width], second[j, t - width] = families.write_gamma(model.kind, model.shape + counts[t], z[t])

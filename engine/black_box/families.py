@@ -134,11 +134,11 @@ def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
         value, accepted = judge_large_gamma(above, x, u)
         if accepted:
             break
-    found = log(value)
+    log_x = log(value)
     if boosted:
         e, rng = draw_exponential(rng)
-        found -= e / shape
-    return max(found, LEAST_LOG), rng
+        log_x -= e / shape
+    return max(log_x, LEAST_LOG), rng
 
 
 @compiled
@@ -202,7 +202,7 @@ def draw_bernoulli(rng: Stream, chance: float) -> tuple[float, Stream]:
 
 
 @inlined
-def log_gamma_density(log_z: float, z: float, shape: float, scale: float) -> float:
+def compute_log_density(log_z: float, z: float, shape: float, scale: float) -> float:
     """Return ``ln Gam(z; shape, scale)``."""
     return (shape - 1.0) * log_z - z / scale - shape * log(scale) - lgamma(shape)
 

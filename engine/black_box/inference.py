@@ -43,9 +43,9 @@ class Scheme(NamedTuple):
     batch : int
         Approximate number of documents that move in a step.
     pool : Pool
-    kept : dict
+    cache : dict
         The cells of the last documents, word by word.
-    usual : float
+    first_mean : float
         Mean of a unit of layer 1 at the start of a run.
     on : float
         Mean of the top's units, where these are not gamma.
@@ -63,8 +63,8 @@ class Scheme(NamedTuple):
     window: float
     batch: int
     pool: Pool
-    kept: dict[str, Any]
-    usual: float = 1.0
+    cache: dict[str, Any]
+    first_mean: float = 1.0
     on: float = 0.0
 
     @property
@@ -134,19 +134,19 @@ def _write_turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -
 
 def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
     """Return the weights at their means, as held-out documents read them."""
-    table, *upper = (
-        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
-    )
+    table, *upper = weights.compute_all_means(plan.priors, matrices, plan.pool)
     return Loadings(table.astype(np.float32), table.sum(axis=0), documents.pad_matrices(plan.model, tuple(upper)))
 
 
-def begin_units(plan: Scheme, given: Loadings, docs: Batch) -> Params:
+def begin_units(plan: Scheme, loadings: Loadings, docs: Batch) -> Params:
     """Return first parameters of documents."""
     n, total = len(docs.documents), int(plan.model.offsets[-1])
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
     pieces = cut_evenly(n, PARTS)
-    plan.pool.run(documents.begin_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
+    plan.pool.run(
+        documents.begin_documents, [(plan.model, loadings, docs.cells, first, second, a, b) for a, b in pieces]
+    )
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
@@ -157,15 +157,15 @@ def gather_statistics(
     rows = choose_documents(plan, seed, t, docs.documents)
     if len(rows) == len(docs.documents):
         return _gather_chosen(plan, seed, t, matrices, docs, local)
-    chosen = np.zeros(len(docs.documents), dtype=bool)
-    chosen[rows] = True
-    cells = docs.cells.only(np.repeat(chosen, np.diff(docs.starts)))
+    moving = np.zeros(len(docs.documents), dtype=bool)
+    moving[rows] = True
+    cells = docs.cells.select_cells(np.repeat(moving, np.diff(docs.starts)))
     starts = np.concatenate([[0], np.cumsum(np.diff(cells.starts)[rows])]).astype(np.int64)
-    some = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
-    statistics, moved = _gather_chosen(plan, seed, t, matrices, some, Params(*(part[rows] for part in local)))
+    batch = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
+    statistics, moved = _gather_chosen(plan, seed, t, matrices, batch, Params(*(part[rows] for part in local)))
     after = Params(*(part.copy() for part in local))
-    for whole, part in zip(after, moved, strict=True):
-        whole[rows] = part
+    for table, part in zip(after, moved, strict=True):
+        table[rows] = part
     return statistics, after
 
 
@@ -176,20 +176,20 @@ def _gather_chosen(
     active = documents.compute_means(plan.model, local, plan.pool).sum(axis=0)
     statistics = _make_statistics(plan, docs, active)
     draws = plan.samples if plan.scores else plan.draws
-    each = 1 if plan.path else plan.samples // draws
+    per_draw = 1 if plan.path else plan.samples // draws
     document_step = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside)
     sums = document_step.begin_sums()
     bound = 0.0
     for draw in range(draws):
-        drawn = _draw_weights(plan, seed, t, draw, matrices)
-        given = _fix_weights(plan, drawn)
-        for i in range(each):
+        weight_draws = _draw_weights(plan, seed, t, draw, matrices)
+        loadings = _fix_weights(plan, weight_draws)
+        for i in range(per_draw):
             trace.sheets[:] = 0.0
             terms = _make_terms(plan, wanted=plan.scores)
-            bound += document_step.add_sample(given, draw * each + i, sums, terms, trace) / (draws * each)
-            _add_sample(plan, statistics, drawn, docs, trace, terms, draw, 1.0 / (draws * each))
+            bound += document_step.add_sample(loadings, draw * per_draw + i, sums, terms, trace) / (draws * per_draw)
+            _add_sample(plan, statistics, weight_draws, docs, trace, terms, draw, 1.0 / (draws * per_draw))
     statistics = statistics._replace(bound=np.array(bound))
-    return statistics, document_step.take_step(sums, draws * each, plan.find_stride(t))
+    return statistics, document_step.take_step(sums, draws * per_draw, plan.find_stride(t))
 
 
 class _DocumentStep(NamedTuple):
@@ -208,15 +208,14 @@ class _DocumentStep(NamedTuple):
         n, total = self.local.first.shape
         if self.plan.path:
             return np.zeros((n, total, 2), dtype=np.float32)
-        places = 2 if self.local.second.shape[1] else 1
-        return weights.Scores(*(np.zeros((n, total, places)) for _ in range(5)))
+        return weights.make_scores(n, total, 2 if self.local.second.shape[1] else 1)
 
-    def add_sample(self, given: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
+    def add_sample(self, loadings: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
         """Add sample ``i``; return the bound."""
         plan, docs = self.plan, self.docs
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
         pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
-        head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
+        head = (plan.model, loadings, address, docs.cells, docs.documents, self.local, sums)
         if plan.path:
             calls: list[Any] = [(*head, trace, part, a, b) for part, (a, b) in pieces]
             return float(sum(plan.pool.run(pathwise.differentiate_documents, calls)))
@@ -233,8 +232,8 @@ class _DocumentStep(NamedTuple):
                 sums /= samples
             plan.pool.run(pathwise.step_units, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
         else:
-            kept = samples - self.aside
-            plan.pool.run(scores.step_by_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
+            n_kept = samples - self.aside
+            plan.pool.run(scores.step_by_scores, [(plan.model, old, sums, n_kept, pace, new, a, b) for a, b in pieces])
         return new
 
 
@@ -264,9 +263,9 @@ def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[We
     ]
 
 
-def _fix_weights(plan: Scheme, drawn: list[WeightDraw]) -> Loadings:
-    upper = documents.pad_matrices(plan.model, tuple(each.values for each in drawn[1:]))
-    return Loadings(drawn[0].values, drawn[0].sums, upper)
+def _fix_weights(plan: Scheme, draws: list[WeightDraw]) -> Loadings:
+    upper = documents.pad_matrices(plan.model, tuple(each.values for each in draws[1:]))
+    return Loadings(draws[0].values, draws[0].sums, upper)
 
 
 def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
@@ -291,7 +290,7 @@ def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
 def _add_sample(
     plan: Scheme,
     into: Evidence,
-    drawn: list[WeightDraw],
+    weight_draws: list[WeightDraw],
     docs: Batch,
     trace: Trace,
     terms: Terms,
@@ -306,21 +305,21 @@ def _add_sample(
         return
     starts, rows, places = _sort_by_word(plan, docs.cells)
     trace.ratios[:] *= trace.ratios.dtype.type(share)
-    table, slopes, _ = drawn[0]
+    table, slopes, _ = weight_draws[0]
     head = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
     plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
     sheet = trace.sheets.sum(axis=0) * share
     into.sheets[:] += sheet
-    into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in drawn[1:]))
+    into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in weight_draws[1:]))
 
 
 def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
     """Return the cells word by word, cached as long as the documents are the same."""
-    if plan.kept.get("words") is not cells.words or plan.kept.get("starts") is not cells.starts:
+    if plan.cache.get("words") is not cells.words or plan.cache.get("starts") is not cells.starts:
         starts, order = sort_by_word(cells.words, plan.n_words)
         by_word = starts, list_owners(cells.starts)[order].astype(np.int32), order
-        plan.kept.update(words=cells.words, starts=cells.starts, by_word=by_word)
-    return plan.kept["by_word"]
+        plan.cache.update(words=cells.words, starts=cells.starts, by_word=by_word)
+    return plan.cache["by_word"]
 
 
 def move_weights(
@@ -339,26 +338,26 @@ def move_weights(
 
 
 def _move_path(
-    plan: Scheme, t: int, matrices: tuple[Weights, ...], got: Evidence, scale: float, rates: Array | None
+    plan: Scheme, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float, rates: Array | None
 ) -> tuple[tuple[Weights, ...], float]:
     moved, total, pace = [], 0.0, plan.find_stride(t)
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
         if link == 0:
-            pulls, along, linear = got.pulls, got.along, got.active[:columns] * scale
+            pulls, along, linear = evidence.pulls, evidence.along, evidence.active[:columns] * scale
         else:
-            pulls, along = got.sheets[link - 1, :rows, :columns], got.sheets_along[link - 1, :rows, :columns]
+            pulls, along = evidence.sheets[link - 1, :rows, :columns], evidence.sheets_along[link - 1, :rows, :columns]
             linear = np.zeros(columns)
-        own = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
-        pulls_got = weights.Pulls(pulls * scale, along * scale, linear, own)
-        new, bound = weights.climb_path(prior, matrix, pulls_got, pace, plan.pool)
+        prior_rates = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
+        gradient = weights.Pulls(pulls * scale, along * scale, linear, prior_rates)
+        new, bound = weights.climb_path(prior, matrix, gradient, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
 
 
 def _move_scores(
-    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], got: Evidence, scale: float
+    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float
 ) -> tuple[tuple[Weights, ...], float]:
     moved, total = [], 0.0
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
@@ -366,10 +365,10 @@ def _move_scores(
         sums = weights.make_scores(rows, columns)
         low = int(plan.model.offsets[link - 1]) if link else 0
         for draw in range(plan.samples):
-            drawn = weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=False)
-            terms = got.logs[draw, low : low + rows] if link else got.words[draw]
-            units = np.zeros(0) if link else got.units[draw, :columns] * scale
-            weights.add_scores(prior, matrix, drawn, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
+            sample = weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=False)
+            terms = evidence.logs[draw, low : low + rows] if link else evidence.words[draw]
+            units = np.zeros(0) if link else evidence.units[draw, :columns] * scale
+            weights.add_scores(prior, matrix, sample, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
         pace = plan.find_stride(t)
         moved.append(weights.climb_scores(prior, matrix, sums, plan.samples - plan.aside, pace, plan.pool))
         total += weights.compute_bound(prior, matrix)
@@ -377,7 +376,7 @@ def _move_scores(
 
 
 def step_documents(
-    plan: Scheme, seed: int, purpose: int, step: int, given: Loadings, docs: Batch, local: Params, pace: Stride
+    plan: Scheme, seed: int, purpose: int, step: int, loadings: Loadings, docs: Batch, local: Params, pace: Stride
 ) -> Params:
     """Step documents alone, the weights at their means."""
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
@@ -388,28 +387,28 @@ def step_documents(
     ratios = np.zeros(len(docs.words) if plan.path else 0, np.float32)
     trace = Trace(np.zeros((n, width), np.float32), ratios, sheets)
     for i in range(samples):
-        document_step.add_sample(given, i, sums, terms, trace)
+        document_step.add_sample(loadings, i, sums, terms, trace)
     return document_step.take_step(sums, samples, pace)
 
 
 def sweep_documents(
-    plan: Scheme, seed: int, purpose: int, clock: int, given: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
+    plan: Scheme, seed: int, purpose: int, clock: int, loadings: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
     scored: Counts | None,
 ) -> tuple[Params, FloatArray, Rates | None]:  # fmt: skip
     """Step documents alone; return the parameters after the steps, mean ``E[z]`` over those kept, and summed rates."""
     total = np.zeros(local.first.shape)
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
-    kept = 0
+    n_kept = 0
     for i in range(sweeps.burn_in + sweeps.collect):
         rate = plan.pace.first * schedule.step_size(_SHRINKING, clock + i + 1)
-        local = step_documents(plan, seed, purpose, clock + i, given, docs, local, Stride(rate, plan.window))
+        local = step_documents(plan, seed, purpose, clock + i, loadings, docs, local, Stride(rate, plan.window))
         if i < sweeps.burn_in or (i - sweeps.burn_in) % sweeps.thin:
             continue
         means = documents.compute_means(plan.model, local, plan.pool)
         total += means
-        kept += 1
+        n_kept += 1
         if rates is not None:
             pieces = cut_evenly(len(docs.documents), PARTS)
-            head = (given, scored, means, rates.cells, rates.totals)
+            head = (loadings, scored, means, rates.cells, rates.totals)
             plan.pool.run(documents.add_rates, [(*head, a, b) for a, b in pieces])
-    return local, total / max(1, kept), rates
+    return local, total / max(1, n_kept), rates

@@ -13,6 +13,8 @@ from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
 from engine.gibbs.augment import draw_normals
 from engine.hierarchy.topics import collect_arrays
+from engine.pool import Pool
+from engine.schedule import Schedule
 
 
 def sum_columns(table: FloatArray) -> FloatArray:
@@ -48,18 +50,14 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
     scale = sum_columns(table)
     phi, links, value = [table / scale], [], scale
     popularity = [scale * activity[0]]
+    kind = contract.POSITIVE if model.positive else contract.SIGNED
+    response = {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
     for link, matrix in enumerate(upper):
         width = len(activity[link + 1])
         size = scale[:, None] if link == 0 and is_linear(model) else np.ones((1, 1))
         weights = np.ascontiguousarray(matrix[:, :width] * size)
         bias = (matrix[:, width:] * size)[:, 0] if model.bias else np.zeros(len(matrix))
-        links.append(
-            Link(
-                contract.POSITIVE if model.positive else contract.SIGNED,
-                _name_response(model),
-                np.ascontiguousarray(bias),
-            )
-        )
+        links.append(Link(kind, response, np.ascontiguousarray(bias)))
         phi.append(weights)
         value = value @ _measure_effects(model, matrix, activity[link + 1])
         popularity.append(value * activity[link + 1])
@@ -81,10 +79,6 @@ def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[Fl
     return (layers[0] * scale, *layers[1:])
 
 
-def _name_response(model: Units) -> str:
-    return {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
-
-
 def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> FloatArray:
     """Return the effect of one more unit on the mean of each unit below (K_l, K_{l+1}), the others at their means."""
     weights = matrix[:, : len(activity)]
@@ -101,7 +95,7 @@ def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
     return 1.0 / (1.0 + np.exp(-sums))
 
 
-_PLACED = Sweeps(40, 60)  # steps of a new document
+_PLACING = Sweeps(40, 60)  # steps of a new document
 
 
 class UnitChain(NamedTuple):
@@ -182,7 +176,7 @@ def move_state(
     rates : (V, K_1) array, optional
         Rates of the prior of ``W_0``, where it has a hierarchy of columns.
     bound : float
-        What that hierarchy adds to the evidence lower bound.
+        Part of that hierarchy in the evidence lower bound.
     """
     t = int(state.t) + 1
     moved, elbo = inference.move_weights(plan, seed, t, get_weights(state), statistics, rates)
@@ -193,11 +187,28 @@ def move_state(
     return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
 
 
-def compute_mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
-    """Return ``E[W_0]``, ``E[W_1]`` ..."""
-    return tuple(
-        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
+def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme:
+    """Return the constants of the steps of a run: those that all models share, and ``own``."""
+    return Scheme(
+        n_words=facts.n_words,
+        n_documents=facts.n_documents,
+        pace=Schedule(config.step, config.tau, config.kappa),
+        window=config.window,
+        batch=config.batch_size,
+        pool=Pool(n_threads),
+        cache={},
+        **own,
     )
+
+
+def choose_parameters(config: Any) -> int:
+    """Return the kind of the unconstrained parameters of gamma laws."""
+    return families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
+
+
+def compute_mean_weights(plan: Scheme, state: Any) -> tuple[FloatArray, ...]:
+    """Return ``E[W_0]``, ``E[W_1]`` ... of a state."""
+    return weights.compute_all_means(plan.priors, get_weights(state), plan.pool)
 
 
 def list_widths(model: Units) -> list[int]:
@@ -215,23 +226,23 @@ def make_no_units(model: Units) -> Params:
 def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
     """Draw unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
     rng = streams.make_generator(seed, streams.INIT)
-    layers, made = list_widths(plan.model), []
+    layers, matrices = list_widths(plan.model), []
     for link, prior in enumerate(plan.priors):
         shape = (plan.n_words, layers[0]) if link == 0 else (layers[link - 1], layers[link] + plan.model.bias)
         noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
         if prior.family == families.NORMAL:
-            made.append(weights.begin_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+            matrices.append(weights.begin_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
         else:
             level = np.log1p(np.exp(noise))
-            made.append(weights.begin_weights(prior, level[0], level[0] * level[1]))
-    return tuple(made)
+            matrices.append(weights.begin_weights(prior, level[0], level[0] * level[1]))
+    return tuple(matrices)
 
 
 def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
     """Draw the same for the units of documents with these numbers, each from its own stream."""
     shape = (len(numbers), int(model.offsets[-1]))
-    drawn = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
-    noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
+    normals = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
+    noise = (0.01 * np.exp(normals.transpose(1, 0, 2))).astype(np.float32)
     zeros = np.zeros(shape, dtype=np.float32)
     if model.family != families.GAMMA:
         return Params(noise[0], zeros[:, :0], zeros, zeros[:, :0])
@@ -243,7 +254,7 @@ def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
 
 def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
     """Return mean activations before any document is read: those of the units of the top."""
-    mean = plan.usual if plan.model.family == GAMMA else plan.on
+    mean = plan.first_mean if plan.model.family == GAMMA else plan.on
     return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
 
@@ -251,14 +262,14 @@ def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights
     """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
     phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
     tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
-    made = [_make_word_weights(plan, phi[0], tokens)]
+    matrices = [_make_word_weights(plan, phi[0], tokens)]
     for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
         if plan.model.positive:
             level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
         else:
             level = 2.0 * layer / layer.max(axis=0) - 0.5
-        made.append(_make_link_weights(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
-    return tuple(made), phi
+        matrices.append(_make_link_weights(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
+    return tuple(matrices), phi
 
 
 def read_weights(
@@ -267,18 +278,20 @@ def read_weights(
     """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
     phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
-    made = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
-    scale = weights.compute_means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    matrices = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
+    scale = weights.compute_means(plan.priors[0], matrices[0], plan.pool).sum(axis=0)
     for link, table in enumerate(phi[1:], start=1):
         level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
-        made.append(_make_link_weights(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
+        matrices.append(
+            _make_link_weights(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0)
+        )
     top = np.asarray(arrays["r"], dtype=np.float64)
-    return tuple(made), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
+    return tuple(matrices), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
 
 
 def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
     """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
-    table = phi * (tokens / (plan.usual * phi.shape[1]))
+    table = phi * (tokens / (plan.first_mean * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
     return weights.begin_weights(plan.priors[0], shape, table)
 
@@ -290,27 +303,27 @@ def _make_link_weights(plan: Scheme, prior: Prior, level: FloatArray, bias: floa
     return weights.begin_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
 
 
-def place_documents(plan: Scheme, seed: int, given: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
+def place_documents(plan: Scheme, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
     """Return mean units of documents over the last steps, those of layer 1 in tokens."""
-    local = inference.begin_units(plan, given, docs)
+    local = inference.begin_units(plan, loadings, docs)
     _, units, _ = inference.sweep_documents(
-        plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
+        plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
     )
-    return contract.Local(count_tokens(plan.model, given.sums, units))
+    return contract.Local(count_tokens(plan.model, loadings.sums, units))
 
 
-def start_chain(plan: Scheme, given: Loadings, docs: Batch) -> UnitChain:
+def start_chain(plan: Scheme, loadings: Loadings, docs: Batch) -> UnitChain:
     """Return units of documents at the start of their evaluation."""
-    return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, given, docs))
+    return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, loadings, docs))
 
 
 def advance_chain(
-    plan: Scheme, seed: int, given: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    plan: Scheme, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[UnitChain, Rates | None]:
     """Step documents on their observed cells, and sum rates of their scored ones."""
     clock, local = int(chain.clock), Params(*chain[1:])
     local, _, rates = inference.sweep_documents(
-        plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells
+        plan, seed, streams.CHAIN, clock, loadings, observed, local, sweeps, scored.cells
     )
     clock += sweeps.burn_in + sweeps.collect
     return UnitChain(np.array(clock, dtype=np.int64), *local), rates
@@ -322,12 +335,12 @@ def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
 
 
 def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
-    """Return the state with these fields of a snapshot, or None if one is missing or has another shape."""
-    found = {}
+    """Return the state at a snapshot's step, with these fields of it; None if one is missing or has another shape."""
+    fields = {}
     for name in names:
-        own = getattr(state, name)
-        keys = [f"{name}.{link}" for link in range(len(own))]
-        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, own, strict=True)):
+        parts = getattr(state, name)
+        keys = [f"{name}.{link}" for link in range(len(parts))]
+        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, parts, strict=True)):
             return None
-        found[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, own, strict=True))
-    return state._replace(**found)
+        fields[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, parts, strict=True))
+    return state._replace(t=np.asarray(arrays["t"], dtype=np.int64), **fields)

@@ -5,14 +5,15 @@ A draw is a smooth function of the parameters of its law, which are moved along 
 """
 
 from math import exp, lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Trace, Units, dot_product, sum_above
+from engine.black_box.documents import Loadings, Params, Trace, Units, compute_dot_product, sum_above
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import Address, start_stream
+from engine.streams import Address, Stream, start_stream
 
 
 @inlined
@@ -57,10 +58,75 @@ def differentiate_hierarchy(
         rates[t] = model.shape / model.top
 
 
+class UnitDesk(NamedTuple):
+    """Working memory for the units of one document, (T,) each: their draw ``z``, and what gradients need of them."""
+
+    z: FloatArray
+    means: FloatArray
+    rates: FloatArray
+    pulls: FloatArray
+    slopes: FloatArray
+    shapes: FloatArray
+    scales: FloatArray
+    trigammas: FloatArray
+
+
+@compiled
+def _make_desk(n_units: int) -> UnitDesk:
+    desk = np.empty((8, n_units))
+    return UnitDesk(desk[0], desk[1], desk[2], desk[3], desk[4], desk[5], desk[6], desk[7])
+
+
+@inlined
+def _draw_units(
+    rng: Stream, model: Units, first: Array, second: Array, lowest: int, desk: UnitDesk, bound: float
+) -> tuple[Stream, float]:
+    """Draw the units from ``lowest`` on, whose parameters are ``first`` and ``second``; add -E[ln q] to the bound."""
+    normaliser = lgamma(model.shape)
+    for t in range(lowest, len(desk.z)):
+        shape, scale, log_scale = families.read_gamma(model.kind, first[t - lowest], second[t - lowest])
+        log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
+        log_x, rng = families.draw_log_gamma(rng, shape)
+        desk.slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
+        desk.z[t] = scale * exp(log_x)
+        desk.shapes[t], desk.scales[t], desk.trigammas[t], desk.means[t] = shape, scale, trigamma, shape * scale
+        bound += families.bound_gamma(model.shape, shape, log_scale, log_gamma, digamma) - normaliser
+        desk.pulls[t] = 0.0
+    return rng, bound
+
+
+@inlined
+def _add_gradients(
+    model: Units,
+    first: Array,
+    second: Array,
+    lowest: int,
+    desk: UnitDesk,
+    sums: FloatArray,
+    gradient: Array,
+    bound: float,
+) -> float:
+    """Add the gradients of the units from ``lowest`` on, and the part of their prior in the bound, which is returned.
+
+    ``sums`` are the linear factors of the first units in the likelihood, of none for columns.
+    """
+    for t in range(lowest, len(desk.z)):
+        at, rate = t - lowest, desk.rates[t]
+        linear = sums[t] if t < len(sums) else 0.0
+        bound += model.shape * log(rate) - rate * desk.means[t]
+        one, two = families.differentiate_bound(
+            desk.shapes[t], desk.scales[t], desk.trigammas[t], desk.slopes[t], model.shape, rate + linear, desk.pulls[t]
+        )
+        g1, g2 = families.chain_gamma(model.kind, first[at], second[at], desk.shapes[t], desk.scales[t], one, two)
+        gradient[at, 0] += g1
+        gradient[at, 1] += g2
+    return bound
+
+
 @compiled
 def differentiate_documents(
     model: Units,
-    given: Loadings,
+    loadings: Loadings,
     address: Address,
     cells: Counts,
     numbers: Array,
@@ -75,50 +141,28 @@ def differentiate_documents(
 
     All units are gamma.
     """
-    total, first_width = model.offsets[-1], model.offsets[1]
-    desk = np.empty((8, total))
-    z, means, rates, pulls = desk[0], desk[1], desk[2], desk[3]
-    slopes, shapes, scales, trigammas = desk[4], desk[5], desk[6], desk[7]
-    pull1 = np.empty(first_width, dtype=np.float32)
-    prior, bound = model.shape, 0.0
-    normaliser = lgamma(prior)
+    desk, width, bound = _make_desk(model.offsets[-1]), model.offsets[1], 0.0
+    pull1 = np.empty(width, dtype=np.float32)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
-        units = trace.units[j]
-        for t in range(total):
-            shape, scale, log_scale = families.read_gamma(model.kind, local.first[j, t], local.second[j, t])
-            log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
-            log_x, rng = families.draw_log_gamma(rng, shape)
-            slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
-            z[t] = scale * exp(log_x)
-            shapes[t], scales[t], trigammas[t], means[t] = shape, scale, trigamma, shape * scale
-            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
-            pulls[t] = 0.0
-        for k in range(first_width):
-            units[k] = z[k] if z[k] > 1e-35 else 0.0
+        first, second, units = local.first[j], local.second[j], trace.units[j]
+        rng, bound = _draw_units(rng, model, first, second, 0, desk, bound)
+        for k in range(width):
+            units[k] = desk.z[k] if desk.z[k] > 1e-35 else 0.0
             pull1[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
-            row = given.table[cells.words[cell]]
-            rate = dot_product(row, units) + np.float32(families.LEAST_RATE)
+            row = loadings.table[cells.words[cell]]
+            rate = compute_dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             trace.ratios[cell] = ratio
-            for k in range(first_width):
+            for k in range(width):
                 pull1[k] += ratio * row[k]
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
-        for k in range(first_width):
-            pulls[k] = pull1[k] * units[k]
-            bound -= means[k] * given.sums[k]
-        differentiate_hierarchy(model, given.upper, z, means, rates, pulls, trace.sheets[part])
-        for t in range(total):
-            linear = given.sums[t] if t < first_width else 0.0
-            bound += prior * log(rates[t]) - rates[t] * means[t]
-            one, two = families.differentiate_bound(
-                shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t]
-            )
-            first, second = local.first[j, t], local.second[j, t]
-            g1, g2 = families.chain_gamma(model.kind, first, second, shapes[t], scales[t], one, two)
-            gradient[j, t, 0] += g1
-            gradient[j, t, 1] += g2
+        for k in range(width):
+            desk.pulls[k] = pull1[k] * units[k]
+            bound -= desk.means[k] * loadings.sums[k]
+        differentiate_hierarchy(model, loadings.upper, desk.z, desk.means, desk.rates, desk.pulls, trace.sheets[part])
+        bound = _add_gradients(model, first, second, 0, desk, loadings.sums, gradient[j], bound)
     return bound
 
 
@@ -148,39 +192,17 @@ def differentiate_columns(
     rates : (rows, K_1) float32
         Added to: rates of layer 1 given the draw of the layers above.
     """
-    total, first_width = model.offsets[-1], model.offsets[1]
-    desk = np.empty((8, total))
-    z, mean, rate, pulls = desk[0], desk[1], desk[2], desk[3]
-    slopes, shapes, scales, trigammas = desk[4], desk[5], desk[6], desk[7]
-    prior, bound = model.shape, 0.0
-    normaliser = lgamma(prior)
+    desk, width, bound, none = _make_desk(model.offsets[-1]), model.offsets[1], 0.0, np.empty(0)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, j)
-        for k in range(first_width):
-            z[k], mean[k], pulls[k] = means[j, k], means[j, k], 0.0
-        for t in range(first_width, total):
-            at = t - first_width
-            shape, scale, log_scale = families.read_gamma(model.kind, local.first[j, at], local.second[j, at])
-            log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
-            log_x, rng = families.draw_log_gamma(rng, shape)
-            slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
-            z[t] = scale * exp(log_x)
-            shapes[t], scales[t], trigammas[t], mean[t] = shape, scale, trigamma, shape * scale
-            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
-            pulls[t] = 0.0
-        differentiate_hierarchy(model, upper, z, mean, rate, pulls, sheet)
-        for k in range(first_width):
-            rates[j, k] += rate[k]
-        for t in range(first_width, total):
-            at = t - first_width
-            bound += prior * log(rate[t]) - rate[t] * mean[t]
-            one, two = families.differentiate_bound(
-                shapes[t], scales[t], trigammas[t], slopes[t], prior, rate[t], pulls[t]
-            )
-            first, second = local.first[j, at], local.second[j, at]
-            g1, g2 = families.chain_gamma(model.kind, first, second, shapes[t], scales[t], one, two)
-            gradient[j, at, 0] += g1
-            gradient[j, at, 1] += g2
+        first, second = local.first[j], local.second[j]
+        for k in range(width):
+            desk.z[k], desk.means[k], desk.pulls[k] = means[j, k], means[j, k], 0.0
+        rng, bound = _draw_units(rng, model, first, second, width, desk, bound)
+        differentiate_hierarchy(model, upper, desk.z, desk.means, desk.rates, desk.pulls, sheet)
+        for k in range(width):
+            rates[j, k] += desk.rates[k]
+        bound = _add_gradients(model, first, second, width, desk, none, gradient[j], bound)
     return bound
 
 

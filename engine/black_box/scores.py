@@ -9,7 +9,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, dot_product, sum_above
+from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, compute_dot_product, sum_above
 from engine.black_box.weights import Scores, add_sample, estimate_gradient
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
@@ -20,7 +20,7 @@ from engine.streams import Address, Stream, start_stream
 def compute_unit_density(model: Units, z: float, log_z: float, m: float) -> float:
     """Return ``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1), of a gamma unit its mean."""
     if model.family == families.GAMMA:
-        return families.log_gamma_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
+        return families.compute_log_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
     if model.family == families.BERNOULLI:
         return z * m - families.softplus(m)
     mean = (m if model.link == families.IDENTITY else families.softplus(m)) + families.LEAST_MEAN
@@ -48,7 +48,7 @@ def draw_unit(model: Units, rng: Stream, first: float, second: float) -> familie
         log_z, rng = families.draw_log_gamma(rng, shape)
         log_z = max(log_z + log_scale, families.LEAST_LOG)
         z = exp(log_z)
-        return z, log_z, -families.log_gamma_density(log_z, z, shape, scale), rng
+        return z, log_z, -families.compute_log_density(log_z, z, shape, scale), rng
     if model.family == families.BERNOULLI:
         z, rng = families.draw_bernoulli(rng, families.sigmoid(first))
         return z, 0.0, families.softplus(first) - z * first, rng
@@ -73,7 +73,7 @@ def compute_unit_scores(model: Units, z: float, log_z: float, first: float, seco
 @compiled
 def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words and units
     model: Units,
-    given: Loadings,
+    loadings: Loadings,
     address: Address,
     cells: Counts,
     numbers: Array,
@@ -92,7 +92,7 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
     ``terms`` is written where its rows have columns, and ``trace`` where the weights' gradients are pathwise.
     """
     layers, total, first_width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
-    z, logs, own = np.empty(total), np.empty(total), np.empty(total)
+    z, logs, gains = np.empty(total), np.empty(total), np.empty(total)
     below = np.empty(layers + 1)
     paired = local.second.shape[1] > 0
     path, wanted = trace.ratios.shape[0] == cells.words.shape[0], terms.logs.shape[1] > 0
@@ -102,19 +102,19 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
         units = trace.units[j]
         for t in range(total):
             second = local.second[j, t] if paired else 0.0
-            z[t], logs[t], own[t], rng = draw_unit(model, rng, local.first[j, t], second)
-            bound += own[t]
+            z[t], logs[t], gains[t], rng = draw_unit(model, rng, local.first[j, t], second)
+            bound += gains[t]
         words = 0.0
         for k in range(first_width):
             units[k] = z[k]
-            words -= z[k] * given.sums[k]
+            words -= z[k] * loadings.sums[k]
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             word, count = cells.words[cell], cells.values[cell]
-            rate = dot_product(given.table[word], units) + families.LEAST_RATE
-            got = count * log(rate)
-            words += got - lgamma(count + 1.0)
+            rate = compute_dot_product(loadings.table[word], units) + families.LEAST_RATE
+            term = count * log(rate)
+            words += term - lgamma(count + 1.0)
             if wanted:
-                terms.words[part, word] += got
+                terms.words[part, word] += term
             if path:
                 trace.ratios[cell] = count / rate
         below[0] = words
@@ -123,21 +123,21 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             low, high = model.offsets[link], model.offsets[link + 1]
             below[link + 1] = 0.0
             for t in range(low, high):
-                m = sum_above(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
+                m = sum_above(model, loadings.upper, z, link, t - low) if link + 1 < layers else model.top
                 density = compute_unit_density(model, z[t], logs[t], m)
-                own[t] += density
+                gains[t] += density
                 below[link + 1] += density
                 if wanted:
                     terms.logs[part, t] += density
                     terms.units[part, t] += z[t]
                 if path and link + 1 < layers:
                     _pull_upper(
-                        model, given.upper, z, link, t - low, compute_unit_slope(model, z[t], m), trace.sheets[part]
+                        model, loadings.upper, z, link, t - low, compute_unit_slope(model, z[t], m), trace.sheets[part]
                     )
             bound += below[link + 1]
         for link in range(layers):
             for t in range(model.offsets[link], model.offsets[link + 1]):
-                f = own[t] + below[link]
+                f = gains[t] + below[link]
                 second = local.second[j, t] if paired else 0.0
                 s1, s2 = compute_unit_scores(model, z[t], logs[t], local.first[j, t], second)
                 add_sample(sums, j, t, 0, s1, s1 * f, aside)

@@ -5,6 +5,7 @@ keeps its unconstrained parameters and the running roots of RMSProp in single pr
 (seed, step, sample, link, row), so that every block of documents reads the same.
 """
 
+from collections.abc import Sequence
 from math import exp, lgamma, log
 from typing import NamedTuple
 
@@ -75,8 +76,8 @@ def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
         if prior.kind == families.SOFTPLUS:
             second = np.log(np.expm1(np.exp(second)))
     else:
-        both = _unconstrain(prior.kind, *np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float)))
-        first, second = both
+        laws = np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float))
+        first, second = _unconstrain(prior.kind, *laws)
     zeros = np.zeros(first.shape, dtype=np.float32)
     return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
 
@@ -99,6 +100,11 @@ def compute_means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
     pieces = cut_evenly(len(out), PARTS)
     pool.run(_write_means, [(prior, weights, out, a, b) for a, b in pieces])
     return out
+
+
+def compute_all_means(priors: Sequence[Prior], matrices: Sequence[Weights], pool: Pool) -> tuple[FloatArray, ...]:
+    """Return ``E[w]`` of several matrices."""
+    return tuple(compute_means(prior, weights, pool) for prior, weights in zip(priors, matrices, strict=True))
 
 
 @compiled
@@ -173,7 +179,9 @@ class Pulls(NamedTuple):
     rates: Array
 
 
-def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride, pool: Pool) -> tuple[Weights, float]:
+def climb_path(
+    prior: Prior, weights: Weights, gradient: Pulls, pace: families.Stride, pool: Pool
+) -> tuple[Weights, float]:
     """Take one step uphill by pathwise gradients.
 
     Returns
@@ -184,17 +192,17 @@ def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride
     """
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
-    bounds = pool.run(_climb_path, [(prior, weights, got, pace, new, a, b) for a, b in pieces])
+    bounds = pool.run(_climb_path, [(prior, weights, gradient, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
 @compiled
 def _climb_path(
-    prior: Prior, old: Weights, got: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
+    prior: Prior, old: Weights, gradient: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> float:
-    pulls, along, linear, rates = got
+    pulls, along, linear, rates = gradient
     bound = 0.0
-    own = rates.shape[0] > 0
+    has_rates = rates.shape[0] > 0
     log_rate = log(prior.rate)
     normaliser = lgamma(prior.shape) if prior.family == families.GAMMA else 0.0
     for i in range(begin, end):
@@ -203,14 +211,14 @@ def _climb_path(
             if prior.family == families.GAMMA:
                 shape, scale, log_scale = families.read_gamma(prior.kind, first, second)
                 log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
-                rate = rates[i, k] if own else prior.rate
+                rate = rates[i, k] if has_rates else prior.rate
                 # the slope is in ``along`` already, a mean over draws of products
                 one, two = families.differentiate_bound(
                     shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
                 )
                 g1, g2 = families.chain_gamma(prior.kind, first, second, shape, scale, one + along[i, k], two)
                 bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
-                bound += prior.shape * (log(rate) if own else log_rate) - normaliser
+                bound += prior.shape * (log(rate) if has_rates else log_rate) - normaliser
             else:
                 scale = families.read_scale(prior.kind, second)
                 g1 = pulls[i, k] - first
@@ -240,9 +248,9 @@ class Scores(NamedTuple):
     scores: FloatArray
 
 
-def make_scores(rows: int, columns: int) -> Scores:
-    """Return the sums before the first sample."""
-    return Scores(*(np.zeros((rows, columns, 2)) for _ in range(5)))
+def make_scores(rows: int, columns: int, places: int = 2) -> Scores:
+    """Return the sums before the first sample, of as many parameters as ``places``."""
+    return Scores(*(np.zeros((rows, columns, places)) for _ in range(5)))
 
 
 @inlined
@@ -258,7 +266,7 @@ def add_sample(into: Scores, i: int, k: int, place: int, s: float, g: float, asi
 
 
 def add_scores(
-    prior: Prior, weights: Weights, drawn: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
+    prior: Prior, weights: Weights, sample: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
 ) -> None:  # fmt: skip
     """Add one sample: ``terms`` (rows,) the log-joint of a row, less ``units @ w`` of its own row.
@@ -266,7 +274,7 @@ def add_scores(
     The Markov blanket of every weight of a row is the same but for its own prior and q.
     """
     pieces = cut_evenly(len(weights.first), PARTS)
-    pool.run(_add_scores, [(prior, weights, drawn.values, terms, units, into, aside, a, b) for a, b in pieces])
+    pool.run(_add_scores, [(prior, weights, sample.values, terms, units, into, aside, a, b) for a, b in pieces])
 
 
 @compiled
@@ -285,8 +293,8 @@ def _add_scores(
                 _, digamma, _ = families.compute_gamma_functions(shape)
                 z = max(float(values[i, k]), 1e-300)
                 log_z = log(z)
-                f = common + families.log_gamma_density(log_z, z, prior.shape, 1.0 / prior.rate)
-                f -= families.log_gamma_density(log_z, z, shape, scale)
+                f = common + families.compute_log_density(log_z, z, prior.shape, 1.0 / prior.rate)
+                f -= families.compute_log_density(log_z, z, shape, scale)
                 one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
                 s1, s2 = families.chain_gamma(prior.kind, p, q, shape, scale, one, two)
             else:
@@ -331,13 +339,9 @@ def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) ->
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 
+@compiled
 def compute_bound(prior: Prior, weights: Weights) -> float:
     """Return ``E[ln p(w)] - E[ln q(w)]``."""
-    return float(_sum_bound(prior, weights))
-
-
-@compiled
-def _sum_bound(prior: Prior, weights: Weights) -> float:
     first, second = weights.first, weights.second
     total = 0.0
     for i in range(first.shape[0]):

@@ -347,14 +347,14 @@ def _draw_rare_successes(rng: Stream, n: int, chance: float) -> Draw:
     if n <= 0 or chance <= 0.0:
         return 0, rng
     rate = -log1p(-chance)
-    found, tried = 0, 0.0
+    successes, trials = 0, 0.0
     while True:
         e, rng = draw_exponential(rng)
         gap = e / rate
-        if not gap < n - tried:
-            return found, rng
-        tried += floor(gap) + 1.0
-        found += 1
+        if not gap < n - trials:
+            return successes, rng
+        trials += floor(gap) + 1.0
+        successes += 1
 
 
 @compiled

@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 COUNTS, RATES, THETA = 0, 1, 2
-_SEATING = 1 << 62  # above the number of any document: streams of topics among a step's streams of documents
+_TOPIC_STREAMS = 1 << 62  # above the number of any document: streams of topics among a step's streams of documents
 SEATS = 64  # a document with this many tokens of a topic draws its tables separately
 
 
@@ -188,7 +188,7 @@ def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array
     Bin(., r_k / (r_k + i - 1)) opened a table.
     """
     for k in range(len(r)):
-        rng = start_stream(address.seed, address.purpose, address.step, _SEATING + k)
+        rng = start_stream(address.seed, address.purpose, address.step, _TOPIC_STREAMS + k)
         customers = 0
         for i in range(SEATS - 1, 0, -1):
             customers += seats[k, i]

@@ -83,12 +83,12 @@ def _draw_large_poisson(rng: Stream, rate: float) -> Draw:
         k = floor((2.0 * a / us + b) * u + rate + 0.43)
         if us >= 0.07 and v <= squeeze:
             return np.int64(k), rng
-        if k >= 0.0 and log(v * inverse_alpha / (a / (us * us) + b)) <= _log_poisson(k, rate):
+        if k >= 0.0 and log(v * inverse_alpha / (a / (us * us) + b)) <= _compute_log_poisson(k, rate):
             return np.int64(k), rng
 
 
 @compiled
-def _log_poisson(k: float, rate: float) -> Any:
+def _compute_log_poisson(k: float, rate: float) -> Any:
     """Return ``ln Pois(k; rate)`` without the cancellation of the textbook form at large rates."""
     if k < 16.0:
         return k * log(rate) - rate - _LOG_FACTORIAL[int(k)]
@@ -132,8 +132,8 @@ def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
     right = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
     left = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
     flat = 2.0 * half + 1.0
-    above = exp(_log_bessel(high, mode, square)) * right / (1.0 - right)
-    below = exp(_log_bessel(low, mode, square)) * left / (1.0 - left)
+    above = exp(_compute_log_bessel(high, mode, square)) * right / (1.0 - right)
+    below = exp(_compute_log_bessel(low, mode, square)) * left / (1.0 - left)
     while True:
         u, rng = draw_uniform(rng)
         e, rng = draw_exponential(rng)
@@ -144,18 +144,18 @@ def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
         elif u < flat + above:
             steps = floor(e / -log(right))
             x = high + 1 + np.int64(steps)
-            hat = _log_bessel(high, mode, square) + (steps + 1.0) * log(right)
+            hat = _compute_log_bessel(high, mode, square) + (steps + 1.0) * log(right)
         else:
             steps = floor(e / -log(left))
             x = low - 1 - np.int64(steps)
-            hat = _log_bessel(low, mode, square) + (steps + 1.0) * log(left)
+            hat = _compute_log_bessel(low, mode, square) + (steps + 1.0) * log(left)
         e, rng = draw_exponential(rng)
-        if x >= 1 and -e <= _log_bessel(x, mode, square) - hat:
+        if x >= 1 and -e <= _compute_log_bessel(x, mode, square) - hat:
             return x, rng
 
 
 @compiled
-def _log_bessel(n: int, mode: int, square: float) -> Any:
+def _compute_log_bessel(n: int, mode: int, square: float) -> Any:
     """Return ``ln P(n) / P(mode)``."""
     power = (n - mode) * log(square)
     return power - log_factorial(n) - log_factorial(n - 1) + log_factorial(mode) + log_factorial(mode - 1)

@@ -17,7 +17,7 @@ from engine.gibbs.collapsed import Outcome, SweepPlan, Tables
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
 from engine.jit import compiled
-from engine.pool import Pool, cut_evenly, cut_rows
+from engine.pool import Pool, add_in_place, cut_evenly, cut_rows
 from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
@@ -143,17 +143,17 @@ class Sampler(NamedTuple):
         ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
         last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
-        made: list[Tables] = []
+        parts: list[Tables] = []
 
         def make_tables() -> Tables:
-            made.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
-            return made[-1]
+            parts.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
+            return parts[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=make_tables()))
-        return self._add_tables(made or [make_tables()], shared.q_top), counts
+        return self._add_tables(parts or [make_tables()], shared.q_top), counts
 
     def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
         """Return the sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
@@ -174,16 +174,16 @@ class Sampler(NamedTuple):
 
     def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
         """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
-        made: list[Tables] = []
+        parts: list[Tables] = []
 
         def make_outcome() -> Outcome:
-            made.append(self._make_tables(glob, max(most, len(local.topics))))
-            return shared._replace(tables=made[-1])
+            parts.append(self._make_tables(glob, max(most, len(local.topics))))
+            return shared._replace(tables=parts[-1])
 
         docs = _view_collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
         self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, make_outcome()))
-        return self._add_tables(made or [make_outcome().tables], shared.q_top)
+        return self._add_tables(parts or [make_outcome().tables], shared.q_top)
 
     def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn after the sweep that left ``counts``.
@@ -252,36 +252,32 @@ class Sampler(NamedTuple):
 
     def _make_tables(self, glob: Globals, most: int) -> Tables:
         """Return tables for counts of at most ``most``."""
-        n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
-        return self._allocate_tables(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
+        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
+        n_top = len(glob.upper.r)
+        n_seated = n_top if self.collapsed and len(glob.upper.widths) == 1 else 0
+        return Tables(
+            np.zeros(glob.phi.shape, kind),
+            np.zeros(len(glob.upper.rows), np.int64),
+            np.zeros(n_top, np.int64),
+            np.zeros((n_seated, collapsed.SEATS), np.int64),
+        )
 
     def _make_no_tables(self) -> Tables:
-        return self._allocate_tables((0, 0), 0, 0, 0, 0)
+        """Return tables for sweeps that count nothing, of the types of those for counts."""
+        return _NOTHING.tables._replace(words=np.zeros((0, 0), np.int32 if self.collapsed else np.int64))
 
-    def _allocate_tables(
-        self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int
-    ) -> Tables:
-        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
-        upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
-        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
-
-    def _add_tables(self, made: list[Tables], q_top: FloatArray) -> SweepSums:
+    def _add_tables(self, parts: list[Tables], q_top: FloatArray) -> SweepSums:
         """Return the tables of all threads added up."""
-        total = made[0]
-        for tables in made[1:]:
-            for mine, other in zip(total, tables, strict=True):
-                np.add(mine, other, out=mine)
-        return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
+        return SweepSums(*add_in_place(parts), np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
 def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
-    cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return collapsed.DocBatch(*cells, find_token_starts(batch), local.topics, local.theta, local.c)
+    places = (batch.documents, find_token_starts(batch))
+    return collapsed.DocBatch(*batch[:3], *places, local.topics, local.theta, local.c)
 
 
 def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
-    cells = batch[:3]
-    return plain.PlainBatch(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+    return plain.PlainBatch(*batch[:3], batch.documents, *local[1:])
 
 
 class _KnownBatch(NamedTuple):
@@ -297,9 +293,9 @@ _last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same 
 
 def find_token_starts(batch: Batch) -> Array:
     """Return where the tokens of every document begin, (documents + 1,), counted once for a batch that comes again."""
-    for seen in _last_known:
-        if seen.starts() is batch.starts and seen.counts() is batch.counts:
-            return seen.tokens
+    for last in _last_known:
+        if last.starts() is batch.starts and last.counts() is batch.counts:
+            return last.tokens
     tokens: Array = _count_token_starts(batch.starts, batch.counts)
     _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens

@@ -72,12 +72,12 @@ def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior:
     if block > NONE:
         reached = prior[word, block - ONE]
     k, mass = EIGHT * block, 0.0
-    found, stop = k, min(k + EIGHT, n)
+    place, stop = k, min(k + EIGHT, n)
     while k < stop:
         mass += phi[word, k] * base[0, k]
-        found += uint(reached + mass <= u)
+        place += uint(reached + mass <= u)
         k += ONE
-    return np.int64(min(found, n - ONE)), rng  # type: ignore[return-value]
+    return np.int64(min(place, n - ONE)), rng  # type: ignore[return-value]
 
 
 @inlined

@@ -53,10 +53,10 @@ def make_registers(n: int) -> Registers:
         "mark_before": mask,
     }
     names = Registers._fields[1:]
-    made = [
+    operations = [
         simd.make_operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names
     ]
-    return Registers(twins.size, *made)
+    return Registers(twins.size, *operations)
 
 
 class _Writer:
@@ -98,10 +98,10 @@ class _Writer:
 
     def transfer(self, code: Any, numbers: Any, to: Any, off: Any) -> Any:
         vectors = self._split(code, numbers)
-        for chosen, change in ((to, code.fadd), (off, code.fsub)):
-            request = simd.broadcast(code, chosen, LANES)
+        for place, change in ((to, code.fadd), (off, code.fsub)):
+            places = simd.broadcast(code, place, LANES)
             for vector, part in enumerate(vectors):
-                here = code.icmp_unsigned("==", self.positions[vector], request)
+                here = code.icmp_unsigned("==", self.positions[vector], places)
                 vectors[vector] = code.select(here, change(part, _ONES), part)
         return self._join(code, vectors)
 
@@ -132,13 +132,13 @@ class _Writer:
 
     def mark_at_most(self, code: Any, numbers: Any, u: Any) -> Any:
         limit = simd.broadcast(code, u, LANES)
-        found = [code.fcmp_ordered("<=", part, limit) for part in self._split(code, numbers)]
-        return self._join(code, found, self.bits)
+        masks = [code.fcmp_ordered("<=", part, limit) for part in self._split(code, numbers)]
+        return self._join(code, masks, self.bits)
 
     def mark_before(self, code: Any, place: Any) -> Any:
         limit = simd.broadcast(code, place, LANES)
-        found = [code.icmp_unsigned("<", numbers, limit) for numbers in self.positions]
-        return self._join(code, found, self.bits)
+        masks = [code.icmp_unsigned("<", numbers, limit) for numbers in self.positions]
+        return self._join(code, masks, self.bits)
 
     def count_marks(self, code: Any, mask: Any) -> Any:
         total = simd.I64(0)

@@ -1,6 +1,6 @@
 """LLVM's vector code in numba: types held in vector registers, and operations on eight numbers at a time.
 
-LLVM turns such code into what the processor has: one register of AVX-512, two of AVX2, four of NEON or SSE2.
+LLVM turns such code into the instructions of the processor: one register of AVX-512, two of AVX2, four of NEON or SSE2.
 Additions come in a fixed order, the same on every machine.  Nothing is checked: arrays are C-contiguous and places are
 in range.  With the compiler switched off every operation is its Python twin.  Documents of many topics are swept by
 these operations, with numbers in memory before and after; see ``registers.py`` for numbers that stay in registers.
@@ -166,17 +166,13 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
 @make_operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     """Add 1 at ``to`` and subtract 1 at ``off``, where these are among the places ``place ... place + 7``."""
-    for chosen, change in ((to, code.fadd), (off, code.fsub)):
-        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(chosen, place), LANES))
+    for target, change in ((to, code.fadd), (off, code.fsub)):
+        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(target, place), LANES))
         eight = code.select(here, change(eight, _ONES), eight)
     return eight
 
 
-def _multiply(a: Eight, b: Eight) -> Eight:
-    return a * b
-
-
-@make_operation(_EIGHT, _multiply)
+@make_operation(_EIGHT, np.multiply)
 def multiply(code: Any, a: Any, b: Any) -> Any:
     """Multiply lane by lane."""
     return code.fmul(a, b)
@@ -193,26 +189,18 @@ def _sum_up(eight: Eight, reached: float) -> Eight:
 def sum_up(code: Any, eight: Any, reached: Any) -> Any:
     """Return running sums of the lanes, starting from ``reached``."""
     for sources in _STEPS:
-        taken = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
-        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
+        lanes = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
+        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, lanes))
     return code.fadd(eight, broadcast(code, reached, LANES))
 
 
-def _take_last(eight: Eight) -> float:
-    return float(eight[-1])
-
-
-@make_operation(NUMBER, _take_last)
+@make_operation(NUMBER, lambda eight: float(eight[-1]))
 def take_last(code: Any, eight: Any) -> Any:
     """Return the eighth number."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
-def _count_at_most(eight: Eight, u: float) -> np.uint64:
-    return np.uint64(np.count_nonzero(eight <= u))
-
-
-@make_operation(PLACE, _count_at_most)
+@make_operation(PLACE, lambda eight, u: np.uint64(np.count_nonzero(eight <= u)))
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
     """Return how many lanes are at most ``u``, as an unsigned place."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

@@ -75,19 +75,19 @@ def open_slot(slots: Slots, n: int, k: int) -> int:
 @inlined
 def drop_empty_slots(slots: Slots, n: int) -> int:
     """Close the gaps left by topics that lost their last token and return how many slots remain."""
-    kept = 0
+    n_left = 0
     for slot in range(n):
         k = slots.topic[slot]
         if slots.tokens[slot] > 0.0:
-            slots.topic[kept] = k
-            slots.tokens[kept] = slots.tokens[slot]
-            slots.where[k] = kept
-            kept += 1
+            slots.topic[n_left] = k
+            slots.tokens[n_left] = slots.tokens[slot]
+            slots.where[k] = n_left
+            n_left += 1
         else:
             slots.where[k] = NOWHERE
-    for slot in range(kept, n):
+    for slot in range(n_left, n):
         slots.tokens[slot] = 0.0
-    return kept
+    return n_left
 
 
 @inlined
@@ -171,7 +171,7 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Collect what a document's tokens need of its words: their cells and their prior masses by column."""
+    """Collect the cells of a document's tokens and the prior masses of its words by column."""
     spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:

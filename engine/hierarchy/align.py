@@ -138,26 +138,28 @@ def align_hierarchies(
     sizes = len(words[0][0]), len(words[1][0])
     if sizes[0] != sizes[1]:
         raise ValueError(f"topics over {sizes[0]} and {sizes[1]} words cannot be matched; keep the words both have")
-    popular = effects.compute_popularity(first), effects.compute_popularity(second)
+    popularity = effects.compute_popularity(first), effects.compute_popularity(second)
     common = min(len(first.phi), len(second.phi))
-    solved: dict[int, list[TopicMatch]] = {}
+    matches: dict[int, list[TopicMatch]] = {}
     costs: list[Costs] = []
     for layer in range(common, 0, -1):
         terms = [_CostTerm(1.0, _take_roots(words[0][layer - 1]), _take_roots(words[1][layer - 1]))]
         if layer < common:
             origins = (
-                _trace_origins(first.phi[layer], popular[0][layer]),
-                _trace_origins(second.phi[layer], popular[1][layer]),
+                _trace_origins(first.phi[layer], popularity[0][layer]),
+                _trace_origins(second.phi[layer], popularity[1][layer]),
             )
-            terms = [terms[0]._replace(part=1.0 - kin), _match_parents(origins, solved[layer + 1], kin)]
+            terms = [terms[0]._replace(part=1.0 - kin), _match_parents(origins, matches[layer + 1], kin)]
         cost = np.asarray(sum(term.part * _measure_all(term) for term in terms), dtype=np.float32)
-        decided, before = _select_decisions(layer, fixed, cost.shape), _select_decisions(layer, known, cost.shape)
-        alone = min(threshold, max(ALIKE, _estimate_chance(cost)))
-        solved[layer] = _report_layer(layer, cost, terms, _assign_pairs(cost, decided, before, alone), decided, alone)
+        decisions, earlier = _select_decisions(layer, fixed, cost.shape), _select_decisions(layer, known, cost.shape)
+        limit = min(threshold, max(ALIKE, _estimate_chance(cost)))
+        matches[layer] = _report_layer(
+            layer, cost, terms, _assign_pairs(cost, decisions, earlier, limit), decisions, limit
+        )
         costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
-        solved[layer] = _list_unmatched(layer, _count_topics(first, layer), _count_topics(second, layer))
-    return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
+        matches[layer] = _list_unmatched(layer, _count_topics(first, layer), _count_topics(second, layer))
+    return Alignment(tuple(match for layer in sorted(matches) for match in matches[layer]), tuple(costs[::-1]))
 
 
 class _CostTerm(NamedTuple):
@@ -226,20 +228,24 @@ def _report_layer(
 ) -> list[TopicMatch]:
     """Return a match, with score and margin, for every topic of a layer."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
-    own = sum((term.part * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
-    margins = _compute_margins(cost, rows, columns, threshold) - own
-    settled = {(each.first, each.second) for each in decided}
-    facts = zip(rows.tolist(), columns.tolist(), own.tolist(), margins.tolist(), strict=True)
-    found = [TopicMatch(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
-    found += [_make_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
-    taken = set(pairs.values())
-    free = sorted(found, key=lambda match: match.first)
-    return free + [
-        _make_unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
+    costs = sum((term.part * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
+    margins = _compute_margins(cost, rows, columns, threshold) - costs
+    decisions = {(each.first, each.second) for each in decided}
+    facts = zip(rows.tolist(), columns.tolist(), costs.tolist(), margins.tolist(), strict=True)
+    matches = [TopicMatch(layer, i, j, 1.0 - price, margin, (i, j) in decisions) for i, j, price, margin in facts]
+    matches += [
+        _make_unmatched(layer, i, NONE, cost[i], decisions, threshold) for i in range(len(cost)) if i not in pairs
+    ]
+    partners = set(pairs.values())
+    ordered = sorted(matches, key=lambda match: match.first)
+    return ordered + [
+        _make_unmatched(layer, NONE, j, cost[:, j], decisions, threshold)
+        for j in range(cost.shape[1])
+        if j not in partners
     ]
 
 
-def _assign_pairs(cost: Costs, decided: list[TopicPair], known: list[TopicPair], threshold: float) -> dict[int, int]:
+def _assign_pairs(cost: Costs, decided: list[TopicPair], earlier: list[TopicPair], threshold: float) -> dict[int, int]:
     """Return rows and columns of the cheapest assignment that honours the decisions.
 
     ``min(cost - threshold, 0)`` is the saving of a pair over two unmatched topics, so the rectangular problem
@@ -247,16 +253,16 @@ def _assign_pairs(cost: Costs, decided: list[TopicPair], known: list[TopicPair],
     """
     height, width = cost.shape
     fixed = {each.first: each.second for each in decided if NONE not in (each.first, each.second)}
-    barred = {each.first for each in decided}, {each.second for each in decided}
-    rows = np.array([i for i in range(height) if i not in barred[0]], dtype=np.intp)
-    columns = np.array([j for j in range(width) if j not in barred[1]], dtype=np.intp)
+    excluded = {each.first for each in decided}, {each.second for each in decided}
+    rows = np.array([i for i in range(height) if i not in excluded[0]], dtype=np.intp)
+    columns = np.array([j for j in range(width) if j not in excluded[1]], dtype=np.intp)
     price = cost.copy()
-    once = tuple(np.array([(each.first, each.second) for each in known], dtype=np.intp).reshape(-1, 2).T)
-    price[once] -= TIE * (cost[once] < threshold)
-    saved = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
-    some, others = linear_sum_assignment(saved)
-    worth = saved[some, others] < 0
-    return fixed | dict(zip(rows[some[worth]].tolist(), columns[others[worth]].tolist(), strict=True))
+    places = tuple(np.array([(each.first, each.second) for each in earlier], dtype=np.intp).reshape(-1, 2).T)
+    price[places] -= TIE * (cost[places] < threshold)
+    savings = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
+    first, second = linear_sum_assignment(savings)
+    useful = savings[first, second] < 0
+    return fixed | dict(zip(rows[first[useful]].tolist(), columns[second[useful]].tolist(), strict=True))
 
 
 def _compute_margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
@@ -270,13 +276,13 @@ def _compute_margins(cost: Costs, rows: Array, columns: Array, threshold: float)
 
 
 def _make_unmatched(
-    layer: int, first: int, second: int, prices: Array, settled: set[tuple[int, int]], threshold: float
+    layer: int, first: int, second: int, prices: Array, decisions: set[tuple[int, int]], threshold: float
 ) -> TopicMatch:
     second_best = float(prices.min()) if len(prices) else 1.0
-    return TopicMatch(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
+    return TopicMatch(layer, first, second, 0.0, second_best - threshold, (first, second) in decisions)
 
 
 def _list_unmatched(layer: int, first: int, second: int) -> list[TopicMatch]:
     """Return the topics of a layer that only one side has."""
-    found = [TopicMatch(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
-    return found + [TopicMatch(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]
+    matches = [TopicMatch(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
+    return matches + [TopicMatch(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]

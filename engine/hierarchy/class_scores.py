@@ -88,19 +88,19 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
     ValueError
         When there is no document, a label is not a class, or a probability is not a number.
     """
-    given, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
-    _check_predictions(given, truth)
-    predicted = given.argmax(axis=1)
-    table = count_confusion(truth, predicted, given.shape[1])
+    chances, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+    _check_predictions(chances, truth)
+    predicted = chances.argmax(axis=1)
+    table = count_confusion(truth, predicted, chances.shape[1])
     precision, recall, f1 = _score_classes(table)
-    curve = measure_reliability(given, truth)
-    of_truth = given[np.arange(len(truth)), truth]
+    curve = measure_reliability(chances, truth)
+    of_truth = chances[np.arange(len(truth)), truth]
     return ClassScores(
         documents=len(truth),
         error=float(np.mean(predicted != truth)),
         macro_f1=float(f1[_find_judged(table)].mean()),
         log_loss=float(-np.log(np.maximum(of_truth, _TINY)).mean()),
-        ece=expected_calibration_error(curve),
+        ece=compute_calibration_error(curve),
         confusion=table,
         precision=precision,
         recall=recall,
@@ -109,7 +109,7 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
     )
 
 
-def majority_error(labels: Array, train_counts: Array) -> float:
+def compute_majority_error(labels: Array, train_counts: Array) -> float:
     """Return the error of always predicting the most common class of the training documents, the first among equals.
 
     Parameters
@@ -142,7 +142,7 @@ def measure_reliability(probabilities: Array, labels: Array, bins: int = BINS) -
     )
 
 
-def expected_calibration_error(curve: Reliability) -> float:
+def compute_calibration_error(curve: Reliability) -> float:
     """Return the expected calibration error of a reliability curve."""
     total = max(1, int(curve.counts.sum()))
     return float((curve.counts * np.abs(curve.confidence - curve.accuracy)).sum() / total)
@@ -178,8 +178,8 @@ def share_by_layer(weights: Sequence[Array], theta: Sequence[Array], probabiliti
             for table, layer in zip(weights, theta, strict=True)
         ]
     )
-    kept = np.maximum(sums, 0.0)
-    return np.asarray(kept / kept.sum() if kept.sum() > 0 else kept)
+    parts = np.maximum(sums, 0.0)
+    return np.asarray(parts / parts.sum() if parts.sum() > 0 else parts)
 
 
 def centre_weights(weights: Array) -> FloatArray:
@@ -205,22 +205,22 @@ def find_telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) 
     -------
     list of (nodes from the top layer to layer 1, sum of their values)
     """
-    best: dict[Node, list[TellingPath]] = {}
-    for k, value in enumerate(weights[0].tolist()):
-        best[Node(1, k)] = [((Node(1, k),), value)]
+    best: dict[Node, list[TellingPath]] = {
+        Node(1, k): [((Node(1, k),), value)] for k, value in enumerate(weights[0].tolist())
+    }
     for layer in range(2, len(weights) + 1):
-        grown: dict[Node, list[TellingPath]] = {}
+        longer: dict[Node, list[TellingPath]] = {}
         for edge in (edge for edge in graph if edge.layer == layer):
-            own = float(weights[layer - 1][edge.parent])
-            grown.setdefault(edge.above, []).extend(
-                ((edge.above, *nodes), value + own) for nodes, value in best.get(edge.below, ())
+            gain = float(weights[layer - 1][edge.parent])
+            longer.setdefault(edge.above, []).extend(
+                ((edge.above, *nodes), value + gain) for nodes, value in best.get(edge.below, ())
             )
-        best = {node: _take_heaviest(found, n) for node, found in grown.items()}
-    return _take_heaviest([each for found in best.values() for each in found], n)
+        best = {node: _take_heaviest(paths, n) for node, paths in longer.items()}
+    return _take_heaviest([each for paths in best.values() for each in paths], n)
 
 
-def _take_heaviest(found: list[TellingPath], n: int) -> list[TellingPath]:
-    return sorted(found, key=lambda each: (-each[1], each[0]))[:n]
+def _take_heaviest(paths: list[TellingPath], n: int) -> list[TellingPath]:
+    return sorted(paths, key=lambda each: (-each[1], each[0]))[:n]
 
 
 def _check_predictions(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:

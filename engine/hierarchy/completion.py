@@ -12,6 +12,7 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Sweeps
+from engine.corpus import list_owners
 from engine.jit import compiled
 
 SHARE = 0.1  # of the cells of a document that are observed
@@ -34,14 +35,14 @@ def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Ba
     A document of two or more cells has at least one on each side, one with a single cell is only observed; the division
     of a document depends on its number alone.
     """
-    seen = np.zeros(len(docs.words), dtype=np.bool_)
-    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
-    parts = [docs.cells.only(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
+    observed = np.zeros(len(docs.words), dtype=np.bool_)
+    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), observed)
+    parts = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
     return parts[0], parts[1]
 
 
 @compiled
-def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: Array) -> None:
+def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, observed: Array) -> None:
     for j in range(len(numbers)):
         begin, end = starts[j], starts[j + 1]
         if end == begin:
@@ -55,10 +56,10 @@ def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: 
             wanted = min(wanted, end - begin - 1)
         order = np.argsort(chances)
         for i in range(wanted):
-            seen[begin + order[i]] = True
+            observed[begin + order[i]] = True
 
 
-def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
+def compute_perplexity(rates: FloatArray, totals: FloatArray, observed: FloatArray, scored: Counts) -> float:
     """Return ``exp(-mean ln p)`` of the scored tokens under the rates of each document, normalised over unseen words.
 
     Parameters
@@ -67,14 +68,14 @@ def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArra
         Of the scored cells.
     totals : (documents,)
         Of all words.
-    seen : (documents,)
+    observed : (documents,)
         Of the observed words, which a scored token cannot be.
     scored : Counts
     """
     if not len(scored.words):
         return float("nan")
-    left = np.repeat(np.maximum(totals - seen, 1e-300), np.diff(scored.starts))
-    logs = np.log(np.maximum(rates, 1e-300) / left)
+    remaining = np.repeat(np.maximum(totals - observed, 1e-300), np.diff(scored.starts))
+    logs = np.log(np.maximum(rates, 1e-300) / remaining)
     return float(np.exp(-(scored.values * logs).sum() / scored.values.sum(dtype=np.float64)))
 
 
@@ -93,27 +94,26 @@ def complete_documents(
         True to normalise rates over all words, as in the paper; False: over those that were not observed.
     """
     chain = kernel.start_chain(seed, state, observed)
-    both, where = _merge_cells(observed, scored)
+    together, where = _merge_cells(observed, scored)
     before, steps = float("inf"), 0
     while True:
-        chain, rates = kernel.advance_chain(seed, state, chain, observed, both, Sweeps(0, LENGTH))
+        chain, rates = kernel.advance_chain(seed, state, chain, observed, together, Sweeps(0, LENGTH))
         steps += LENGTH
         cells = rates.cells[where]
-        seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
-        found = completion_perplexity(cells, rates.totals, seen, scored.cells)
-        if steps >= MOST or not abs(before - found) > TOLERANCE * found:
-            return CompletionFit(found, Rates(cells, rates.totals), steps)
-        before = found
+        excluded = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
+        perplexity = compute_perplexity(cells, rates.totals, excluded, scored.cells)
+        if steps >= MOST or not abs(before - perplexity) > TOLERANCE * perplexity:
+            return CompletionFit(perplexity, Rates(cells, rates.totals), steps)
+        before = perplexity
 
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
     """Return the cells of both, document by document, and which of them are scored."""
-    lengths = [np.diff(each.starts) for each in (observed, scored)]
-    owners = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
+    owners = np.concatenate([list_owners(each.starts) for each in (observed, scored)])
     judged = np.arange(len(owners)) >= len(observed.words)
     order = np.argsort(owners, kind="stable")
     counts = Counts.of(
-        lengths[0] + lengths[1],
+        np.diff(observed.starts) + np.diff(scored.starts),
         np.concatenate([observed.words, scored.words])[order],
         np.concatenate([observed.counts, scored.counts])[order],
     )
@@ -122,8 +122,7 @@ def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
 
 def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
     """Return the sum of the values of every document's cells."""
-    owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
-    return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
+    return np.bincount(list_owners(cells.starts), weights=values, minlength=cells.n_documents).astype(np.float64)
 
 
 def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
@@ -141,20 +140,20 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
         cells = slice(scored.starts[j], scored.starts[j + 1])
         gains[scored.words[cells]] = scored.counts[cells]
         places = slice(unseen.starts[j], unseen.starts[j + 1])
-        out[j] = ndcg(rates.cells[places], gains[unseen.words[places]])
+        out[j] = compute_ndcg(rates.cells[places], gains[unseen.words[places]])
     return out
 
 
 def _list_unseen(observed: Batch, n_words: int) -> Batch:
     """Return every unobserved word of each row, as cells."""
     absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
-    absent[np.repeat(np.arange(len(absent)), np.diff(observed.starts)), observed.words] = False
+    absent[list_owners(observed.starts), observed.words] = False
     words = np.nonzero(absent)[1].astype(np.int32)
     counts = Counts.of(absent.sum(axis=1), words, np.ones(len(words), dtype=np.int32))
     return counts.batch(observed.documents, observed.labels)
 
 
-def ndcg(scores: FloatArray, gains: FloatArray) -> float:
+def compute_ndcg(scores: FloatArray, gains: FloatArray) -> float:
     """Return the normalised discounted cumulative gain of a ranking, not truncated; nan where there is no gain.
 
     Järvelin and Kekäläinen, "IR evaluation methods for retrieving highly relevant documents" (SIGIR 2000), with

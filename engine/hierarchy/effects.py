@@ -52,11 +52,11 @@ class Presentation(NamedTuple):
 
 
 def present_hierarchy(topics: Topics) -> Presentation:
-    """Return everything that is shown of a hierarchy."""
-    found = compute_effects(topics)
+    """Return the words, weights and popularity of a hierarchy as users see them."""
+    effects = compute_effects(topics)
     weights = (topics.phi[0], *compute_edge_weights(topics))
     return Presentation(
-        tuple(list_topic_words(topics, found)), found.lowers, weights, tuple(compute_popularity(topics))
+        tuple(list_topic_words(topics, effects)), effects.lowers, weights, tuple(compute_popularity(topics))
     )
 
 
@@ -79,12 +79,12 @@ def compute_effects(topics: Topics) -> Effects:
     return Effects(tuple(raises), tuple(lowers))
 
 
-def list_topic_words(topics: Topics, found: Effects | None = None) -> list[Array]:
+def list_topic_words(topics: Topics, effects: Effects | None = None) -> list[Array]:
     """Return the words of the units of every layer, (V, K_l), proportional to what a unit raises; columns sum to 1.
 
     Columns of units that raise nothing are flat.
     """
-    raises = (found or compute_effects(topics)).raises
+    raises = (effects or compute_effects(topics)).raises
     return list(raises) if not topics.links else [raises[0], *map(_normalise_columns, raises[1:])]
 
 
@@ -121,8 +121,8 @@ def _compare_means(topics: Topics, layer: int) -> FloatArray:
     """Return the change of each mean below when a unit of ``layer`` is switched on, relative to that mean."""
     link, weights = topics.links[layer - 2], topics.phi[layer - 1]
     on, off = (_compute_means(link, weights, values) for values in _switch_units(topics, layer))
-    usual = _compute_means(link, weights, topics.means[layer - 1][:, None])
-    return np.asarray((on - off) / np.maximum(np.abs(usual), _LEAST))
+    base = _compute_means(link, weights, topics.means[layer - 1][:, None])
+    return np.asarray((on - off) / np.maximum(np.abs(base), _LEAST))
 
 
 def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:

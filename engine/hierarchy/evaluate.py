@@ -10,19 +10,21 @@ POINT = Sweeps(burn_in=200, collect=400, thin=2)  # the papers' point perplexity
 SHORT = Sweeps(burn_in=20, collect=20)  # for curves, evaluated many times during a run
 
 
-def perplexity(rates: Rates, scored: Batch) -> float:
+def compute_perplexity(rates: Rates, scored: Batch) -> float:
     """Return the perplexity per held-out word, ``exp(-(1/y_..) sum y_vj ln(R_vj / R_.j))``; nan without tokens."""
     return float(np.exp(-_average_log(rates, scored, scored.counts)))
 
 
-def log_likelihood(rates: Rates, scored: Batch) -> float:
+def compute_log_likelihood(rates: Rates, scored: Batch) -> float:
     """Return the mean log-probability (density) of a held-out cell, for the binary and real-valued links."""
     return _average_log(rates, scored, np.ones(len(scored.words)))
 
 
 def score_held_out(kernel: Kernel, rates: Rates, scored: Batch) -> float:
     """Return the model's own measure of held-out tokens: ``kernel.measure``."""
-    return perplexity(rates, scored) if kernel.measure == "perplexity" else log_likelihood(rates, scored)
+    return (
+        compute_perplexity(rates, scored) if kernel.measure == "perplexity" else compute_log_likelihood(rates, scored)
+    )
 
 
 def evaluate_point(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
+from engine.hierarchy.topics import find_largest
 from engine.hierarchy.tree import Node
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -36,7 +37,7 @@ def normalise_shares(theta: Array) -> FloatArray:
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
 
 
-def compute_odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
+def compute_parent_shares(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
     """Return the probabilities ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1, for the topics of a document.
 
     Parameters
@@ -66,14 +67,14 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     """
     weights = normalise_shares(theta[0])[:, None]  # (K, beginnings), best first
     trails = np.arange(len(weights))[:, None, None]  # (K, beginnings, layers so far)
-    for link in compute_odds(phi, theta):
+    for link in compute_parent_shares(phi, theta):
         weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
-    heavy, order = _take_largest(weights.ravel()[None, :], n)
+    order, largest = find_largest(weights.ravel()[None, :], n)
     trails = trails.reshape(len(top), -1)
     return [
         Path(_list_nodes(trails[place]), float(weight))
-        for place, weight in zip(order[0].tolist(), heavy[0].tolist(), strict=True)
+        for place, weight in zip(order[0].tolist(), largest[0].tolist(), strict=True)
         if weight > 0
     ]
 
@@ -81,20 +82,11 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
 def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
     """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
     above = link.shape[1]
-    grown = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
-    heavy, order = _take_largest(grown, n)
+    products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
+    order, largest = find_largest(products, n)
     row, place = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
-    return heavy, np.concatenate([trails[row, place], ends], axis=2)
-
-
-def _take_largest(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
-    """Return the ``n`` largest values of every row, largest first, equals in their order, and their places."""
-    n = min(n, values.shape[1])
-    places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
-    found = np.take_along_axis(values, places, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(places, order, axis=1)
+    return largest, np.concatenate([trails[row, place], ends], axis=2)
 
 
 def _list_nodes(trail: Array) -> tuple[Node, ...]:
@@ -123,16 +115,16 @@ def compute_responsibilities(
         The share of each word's rate that passes through all ``nodes``; over all topics of one layer these
         sum to 1.
     """
-    chosen = {node.layer: node.column for node in nodes}
+    columns = {node.layer: node.column for node in nodes}
     flow = normalise_shares(
         np.asarray(phi[0], dtype=np.float64)[words] * np.asarray(theta[0], dtype=np.float64)[None, :]
     )
-    for layer, link in enumerate([None, *compute_odds(phi, theta)], start=1):
+    for layer, link in enumerate([None, *compute_parent_shares(phi, theta)], start=1):
         flow = flow if link is None else flow @ link
-        if layer in chosen:
-            kept = np.zeros(flow.shape[1])
-            kept[chosen[layer]] = 1.0
-            flow = flow * kept[None, :]
+        if layer in columns:
+            mask = np.zeros(flow.shape[1])
+            mask[columns[layer]] = 1.0
+            flow = flow * mask[None, :]
     return np.asarray(flow.sum(axis=1))
 
 
@@ -164,7 +156,7 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
     return mixed
 
 
-def hellinger_distances(one: Array, others: Array) -> FloatArray:
+def measure_hellinger(one: Array, others: Array) -> FloatArray:
     """Return the Hellinger distances, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
-    alike = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
-    return np.asarray(np.sqrt(np.clip(1.0 - alike, 0.0, 1.0)))
+    affinity = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
+    return np.asarray(np.sqrt(np.clip(1.0 - affinity, 0.0, 1.0)))

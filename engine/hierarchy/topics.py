@@ -80,9 +80,9 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
         True: return the topics that users see, the means ``mean.l`` and ``mean_r`` where there are any, unchanged.
     """
     bare = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
-    own = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
-    if own:
-        bare = bare._replace(columns=unpack_topics(own, shown=shown))
+    columns = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
+    if columns:
+        bare = bare._replace(columns=unpack_topics(columns, shown=shown))
     if shown:
         phi = collect_arrays(arrays, "mean") or bare.phi
         return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))
@@ -96,7 +96,7 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
 
 
 def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
-    """Return what a snapshot has besides the weights: links, units, popularity, means, and if links are directed."""
+    """Return the fields of a snapshot's topics behind ``r``: links, units, popularity, means, and ``directed``."""
     codes = arrays["links"].tolist() if "links" in arrays else []
     biases = collect_arrays(arrays, "bias")
     links = tuple(
@@ -160,7 +160,9 @@ def rank_topics(weights: Array) -> NDArray[np.intp]:
     return places
 
 
-def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0) -> NDArray[np.float64]:
+def compute_relevance(
+    weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0
+) -> NDArray[np.float64]:
     """Return the relevance of words to a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
 
     Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With ``trade`` 1 words are
@@ -183,10 +185,10 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: fl
         Higher is more relevant; -inf for a word of weight 0.
     """
     tiny = np.finfo(np.float64).tiny
-    own = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
+    log_weights = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
     # an unused topic may have words that no used topic has: p_v = 0
-    whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
-    return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
+    log_everywhere = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
+    return np.where(np.asarray(weights) > 0, log_weights - (1.0 - trade) * log_everywhere, -np.inf)
 
 
 def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
@@ -206,12 +208,16 @@ def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     weights : (K, n) array
         Their weights.
     """
-    by_topic = np.ascontiguousarray(projection.T)
-    n = min(n, by_topic.shape[1])
-    words = np.sort(np.argpartition(-by_topic, n - 1, axis=1)[:, :n], axis=1)
-    weights = np.take_along_axis(by_topic, words, axis=1)
-    places = np.argsort(-weights, axis=1, kind="stable")
-    return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
+    return find_largest(np.ascontiguousarray(projection.T), n)
+
+
+def find_largest(values: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
+    """Return the places of the ``n`` largest values of every row, largest first, equals in their order, and these."""
+    n = min(n, values.shape[1])
+    places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
+    largest = np.take_along_axis(values, places, axis=1)
+    order = np.argsort(-largest, axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1), np.take_along_axis(largest, order, axis=1)
 
 
 def find_relevant_words(
@@ -231,7 +237,7 @@ def find_relevant_words(
     n : int
         Number of words; fewer when the vocabulary is smaller.
     trade : float
-        The lambda of :func:`relevance`, 0 to 1; with 1 these are the top words.
+        The lambda of :func:`compute_relevance`, 0 to 1; with 1 these are the top words.
 
     Returns
     -------
@@ -241,17 +247,19 @@ def find_relevant_words(
         Their weights.
     """
     words, weights = find_top_words(projection, n if trade >= 1.0 else max(n, _CANDIDATES))
-    places = np.argsort(-smooth_relevance(projection, shares, words, weights, trade), axis=1, kind="stable")[:, :n]
+    places = np.argsort(-compute_smooth_relevance(projection, shares, words, weights, trade), axis=1, kind="stable")[
+        :, :n
+    ]
     return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
 
 
-def smooth_relevance(
+def compute_smooth_relevance(
     projection: Array, shares: Array, words: IntArray, weights: Array, trade: float = TRADE
 ) -> NDArray[np.float64]:
     """Return the relevance of some words (K, m) of every topic, with the floor of :func:`find_relevant_words`."""
     n_words, width = projection.shape
     everywhere = projection @ np.asarray(shares, dtype=projection.dtype)
-    return relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
+    return compute_relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
 
 
 WORDS = 3
@@ -290,22 +298,22 @@ def choose_titles(
         Word numbers, by their value for the title.
     """
     words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
-    value = smooth_relevance(projection, shares, words, weights)
+    value = compute_smooth_relevance(projection, shares, words, weights)
     value = value - _LAST * np.isin(words, np.asarray(without, dtype=np.int64))
     places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
     words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)
     titles = words[:, :n].copy()
-    used, taken = np.zeros(len(projection)), set[frozenset[int]]()
+    n_uses, chosen_sets = np.zeros(len(projection)), set[frozenset[int]]()
     for topic in range(len(titles)) if first is None else first.tolist():
-        worth = value[topic] - _AGAIN * np.log1p(used[words[topic]])
+        worth = value[topic] - _AGAIN * np.log1p(n_uses[words[topic]])
         ranked = words[topic, np.argsort(-worth, kind="stable")].tolist()
         n_finite = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
         choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
         titles[topic] = next(
-            (choice for choice in choices if frozenset(choice) not in taken), ranked[: titles.shape[1]]
+            (choice for choice in choices if frozenset(choice) not in chosen_sets), ranked[: titles.shape[1]]
         )
-        taken.add(frozenset(titles[topic].tolist()))
-        used[titles[topic]] += 1
+        chosen_sets.add(frozenset(titles[topic].tolist()))
+        n_uses[titles[topic]] += 1
     return titles
 
 
@@ -325,12 +333,10 @@ def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list
     -------
     list of (V, K_l) arrays
     """
-    projected = [phi[0]]
+    layers = [phi[0]]
     for layer, below in zip(phi[1:], background, strict=False):
-        kept = layer * ~np.asarray(below, dtype=bool)[:, None]
-        mass = kept.sum(axis=0)
+        rest = layer * ~np.asarray(below, dtype=bool)[:, None]
+        mass = rest.sum(axis=0)
         enough = mass > _LEAST
-        projected.append(
-            projected[-1] @ np.where(enough, kept / np.where(enough, mass, 1.0), layer).astype(layer.dtype)
-        )
-    return projected
+        layers.append(np.where(enough, rest / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
+    return project_topics(layers)

@@ -4,7 +4,7 @@ A topic may have several parents, so this is a layered graph and not a strict tr
 depends on words, ranks or screens: nodes are (layer, column) and results come in one deterministic order.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -88,16 +88,16 @@ def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     list of Edge
         Top layer first, then by parent, then by child.
     """
-    found: list[Edge] = []
+    edges: list[Edge] = []
     for layer in range(len(phi), 1, -1):
         weights = np.asarray(phi[layer - 1], dtype=np.float64).T
         parents, children = np.nonzero(np.abs(weights) > threshold / weights.shape[1])
-        heavy = weights[parents, children]
-        found.extend(
+        values = weights[parents, children]
+        edges.extend(
             Edge(layer, parent, child, weight)
-            for parent, child, weight in zip(parents.tolist(), children.tolist(), heavy.tolist(), strict=True)
+            for parent, child, weight in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)
         )
-    return found
+    return edges
 
 
 def cut_subnetwork(
@@ -129,22 +129,24 @@ def cut_subnetwork(
     """
     graph = list(graph)
     starts = tuple(dict.fromkeys(roots))
-    barred = set(without) - set(starts)
-    steps = _list_steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
+    excluded = set(without) - set(starts)
+    steps = _list_steps(
+        (edge for edge in graph if edge.above not in excluded and edge.below not in excluded), direction
+    )
     reached = [_reach_nodes(steps, root, closed) for root in starts]
-    kept = _select_part(reached, part) | set(starts)
-    folded = {node for node in closed if node in kept and steps[node]}
+    nodes = _select_part(reached, part) | set(starts)
+    collapsed = {node for node in closed if node in nodes and steps[node]}
     hidden = {
-        node: len(_reach_nodes(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_sort_key)
+        node: len(_reach_nodes(steps, node, set(closed) - {node}) - nodes) for node in sorted(collapsed, key=_sort_key)
     }
-    shown = tuple(
+    edges = tuple(
         edge
         for edge in graph
-        if edge.above in kept
-        and edge.below in kept
+        if edge.above in nodes
+        and edge.below in nodes
         and (edge.above if direction == "down" else edge.below) not in closed
     )
-    return Subnetwork(starts, tuple(sorted(kept, key=_sort_key)), shown, hidden)
+    return Subnetwork(starts, tuple(sorted(nodes, key=_sort_key)), edges, hidden)
 
 
 def _sort_key(node: Node) -> tuple[int, int]:
@@ -160,29 +162,20 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node
 
 
 def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
-    seen = {root}
-    queue = deque([root])
-    while queue:
-        node = queue.popleft()
-        if node in closed:
-            continue
-        for onward in steps[node]:
-            if onward not in seen:
-                seen.add(onward)
-                queue.append(onward)
-    return seen
+    reached, waiting = {root}, [root]
+    while waiting:
+        node = waiting.pop()
+        new = set() if node in closed else set(steps[node]) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
-    times: defaultdict[Node, int] = defaultdict(int)
-    for nodes in reached:
-        for node in nodes:
-            times[node] += 1
-    if part == "shared":
-        return {node for node, count in times.items() if count > 1}
-    if part == "unique":
-        return {node for node, count in times.items() if count == 1}
-    return set(times)
+    times = Counter(node for nodes in reached for node in nodes)
+    if part == "union":
+        return set(times)
+    return {node for node, count in times.items() if (count > 1) == (part == "shared")}
 
 
 RELATED = 0.85  # threshold of the paper's figure
@@ -223,9 +216,9 @@ def correlate_topics(weights: Sequence[Array]) -> FloatArray:
         product = product @ np.asarray(table, dtype=np.float64)
     lengths = np.sqrt((product**2).sum(axis=1))
     rows = product / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-    found = np.clip(rows @ rows.T, -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
+    correlation = np.clip(rows @ rows.T, -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
 
 
 def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Relations:
@@ -265,11 +258,11 @@ def place_topics(words: Array) -> FloatArray:
     squared = np.maximum(1.0 - roots.T @ roots, 0.0)
     inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     values, vectors = np.linalg.eigh(inner)
-    found = np.zeros((len(values), 2))
+    points = np.zeros((len(values), 2))
     for axis, place in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
         column = vectors[:, place] * np.sqrt(max(values[place], 0.0))
-        found[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
-    return found
+        points[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
+    return points
 
 
 def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -> FloatArray:
@@ -282,16 +275,16 @@ def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -
     gap : float
         Space between neighbours.
     """
-    found = centres.copy()
+    moved = centres.copy()
     reach = radii[:, None] + radii + gap
     np.fill_diagonal(reach, 0.0)
     angles = 2.399963 * np.arange(len(radii))  # different directions for circles at the same point
     nudge = 1e-6 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     for _ in range(_ROUNDS):
-        away = found[:, None] - found + (nudge[:, None] - nudge)
+        away = moved[:, None] - moved + (nudge[:, None] - nudge)
         distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 1e-12)
         overlap = np.maximum(reach - distance, 0.0)
         if overlap.max() < 1e-3 * reach.max():
             break
-        found = found + _PUSH * (away * (overlap / distance)[:, :, None]).sum(axis=1) / 2
-    return found
+        moved = moved + _PUSH * (away * (overlap / distance)[:, :, None]).sum(axis=1) / 2
+    return moved

@@ -4,11 +4,9 @@ Decoder and prior are DLDA's; the posterior of a document's activations is a Wei
 eq. 22 to 25), trained together with topics that move by TLASGR (Algorithm 1).  See :mod:`engine.models.datm`.
 """
 
-import numpy as np
-
 from engine.autoencoder import amortised, hybrid, hybrid_step
-from engine.autoencoder.hybrid import Clock, State
-from engine.contract import Facts, Kernel, Topics
+from engine.autoencoder.hybrid import State
+from engine.contract import Facts, Kernel
 from engine.models.datm import Config
 
 __all__ = ["Config", "State", "build"]
@@ -17,18 +15,12 @@ __all__ = ["Config", "State", "build"]
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of DATM for a corpus; results do not depend on ``n_threads``."""
     at = hybrid.make_setup(config, facts, n_threads)
-    return Kernel(
-        batch_size=config.batch_size,
-        real=True,
-        measure="perplexity",
+    return hybrid_step.build_kernel(
+        at,
         init=lambda seed: hybrid.init_state(at, seed),
-        prepare=lambda _seed, state, _docs: state,
         gather=lambda seed, state, docs, _local: (hybrid_step.gather_statistics(at, seed, state, docs), None),
         move=lambda seed, state, statistics: hybrid_step.move_state(at, seed, state, statistics),
         infer=lambda _seed, state, docs, _sweeps=None: amortised.infer_theta(at, state, docs),
-        topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
-        advance_chain=lambda *arguments: hybrid_step.advance_chain(at, *arguments),
         keep=hybrid.keep_state,
         restore=lambda seed, arrays: hybrid.restore_state(at, seed, arrays),
         work=hybrid.estimate_work(config.layers),

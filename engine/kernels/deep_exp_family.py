@@ -14,10 +14,8 @@ from engine.black_box.inference import Scheme
 from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.models.deep_exp_family import Config
-from engine.pool import Pool
-from engine.schedule import Schedule
 
-_KEPT = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
+_FIELDS = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
 _DRAWS = 4  # fewest draws of the weights in a step, where units move by score functions
 
 
@@ -59,10 +57,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         init=init,
         begin=lambda seed, docs: _begin_state(plan, kernel.cluster_weights(plan, seed, docs)[0]),
         move=lambda seed, state, statistics: kernel.move_state(plan, seed, state, statistics),
-        topics=lambda state: kernel.present_model(
-            plan.model, kernel.compute_mean_weights(plan, kernel.get_weights(state)), state.activity
-        ),
-        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _KEPT),
+        topics=lambda state: kernel.present_model(plan.model, kernel.compute_mean_weights(plan, state), state.activity),
+        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _FIELDS),
         restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
     return (
@@ -72,7 +68,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
     """Return the constants of the steps of a run."""
-    kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
+    kind = kernel.choose_parameters(config)
     family = {"gamma": families.GAMMA, "bernoulli": families.BERNOULLI, "poisson": families.POISSON}[config.family]
     link = families.IDENTITY
     if config.family == "bernoulli":
@@ -83,21 +79,17 @@ def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
     model = documents.make_model(family, link, kind, config.shape, top, config.layers)
     positive = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
     upper = positive if model.positive else Prior(families.NORMAL, kind, 0.0, 1.0)
-    return Scheme(
+    return kernel.make_scheme(
+        config,
+        facts,
+        n_threads,
         model=model,
         priors=(positive, *(upper for _ in config.layers[1:])),
-        n_words=facts.n_words,
-        n_documents=facts.n_documents,
         samples=config.samples,
         aside=config.aside,
         draws=config.draws if family == families.GAMMA else max(config.draws, min(_DRAWS, config.samples)),
         scores=config.gradient == "score",
-        pace=Schedule(config.step, config.tau, config.kappa),
-        window=config.window,
-        batch=config.batch_size,
-        pool=Pool(n_threads),
-        kept={},
-        usual=config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0]),
+        first_mean=config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0]),
         on=config.on,
     )
 
@@ -110,9 +102,9 @@ def _begin_state(plan: Scheme, matrices: tuple[Weights, ...]) -> State:
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None:
-        return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64))
+        return restored
     matrices, _, top = kernel.read_weights(plan, facts, arrays)
     state = _begin_state(plan, matrices)
     return state._replace(activity=(*state.activity[:-1], top))

@@ -79,16 +79,16 @@ class _DldaBuild(NamedTuple):
     facts: Facts
     sampler: Sampler
     sweeps_after: int | None
-    packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
+    cache: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
     def pack_globals(self, state: State, words: Array | None = None) -> Globals:
         """Return the topics packed, for documents that have only these ``words``, or for any."""
-        if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
+        if self.cache.get("phi") is not state.phi or self.cache.get("r") is not state.r:
             glob = self.sampler.pack_globals(state.phi, state.r, words)
             if words is not None:
                 return glob
-            self.packed.update(phi=state.phi, r=state.r, glob=glob)
-        return self.packed["glob"]  # type: ignore[return-value]
+            self.cache.update(phi=state.phi, r=state.r, glob=glob)
+        return self.cache["glob"]  # type: ignore[return-value]
 
     def is_sweeping(self, state: State) -> bool:
         """Return True if the next step of this state reads every training document."""
@@ -124,7 +124,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         begin=lambda seed, docs: (
             _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
         advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
         keep=_keep_state,
@@ -171,8 +171,8 @@ def _average_state(state: State) -> State:
 
 def _keep_state(state: State) -> dict[str, Array]:
     """Return the schedule's progress and the averages M, so that another run continues at the same pace."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
-    return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
+    return arrays | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
 def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
@@ -234,11 +234,6 @@ def _put_local(state: State, local: Locals | None) -> State:
     )
 
 
-def _copy_local(local: Locals) -> Locals:
-    """Return a copy of local variables, for a sweep to change."""
-    return Locals(*(values.copy() for values in local))
-
-
 def _gather_statistics(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[DldaStatistics, SweptDocuments | None]:
@@ -253,18 +248,18 @@ def _gather_statistics(
     plan = setup.plan_sweeps(state)
     if swept and local is not None and not events:
         plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-        own = _copy_local(local)
+        swept_locals = Locals(*(values.copy() for values in local))
         glob = setup.pack_globals(state)
     else:  # a mini-batch, or documents without local variables of these layers: burn in first
         plan = plan._replace(collect=1) if swept else plan
         glob = setup.pack_globals(state, None if swept else np.unique(docs.words))
-        own = setup.sampler.allocate_locals(glob, docs)
+        swept_locals = setup.sampler.allocate_locals(glob, docs)
     counted, counts = setup.sampler.gather(
-        glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
+        glob, Address(seed, streams.LOCAL, t), docs, swept_locals, plan, setup.facts.n_tokens if swept else 0
     )
-    tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
+    tokens = float(len(swept_locals.topics) or docs.counts.sum(dtype=np.float64))
     statistics = DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
-    return statistics, SweptDocuments(own, counts) if swept else None
+    return statistics, SweptDocuments(swept_locals, counts) if swept else None
 
 
 def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
@@ -277,13 +272,13 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
     sizes: steps.Sizes = ()  # a draw has none
     samples: Sequence[Array]
     if swept:
-        got = _scale_counts(setup, seed, state, statistics, 1.0)
-        new = steps.draw_variables(config, seed, t, old, got, pool)
-        samples, etas = got.tables, config.list_etas(len(new.phi))
+        counts = _scale_counts(setup, seed, state, statistics, 1.0)
+        new = steps.draw_variables(config, seed, t, old, counts, pool)
+        samples, etas = counts.tables, config.list_etas(len(new.phi))
     else:
         rho = setup.facts.n_documents / statistics.documents
-        got = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
-        new, sizes = steps.diffuse_variables(config, seed, t, old, got, pool)
+        counts = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
+        new, sizes = steps.diffuse_variables(config, seed, t, old, counts, pool)
         samples, etas = new.phi, (0.0,) * len(new.phi)
     means = averages.LayerMeans(state.mean, state.averaged, state.mean_r)
     means = averages.update_layer_means(means, samples, etas, new.r, pool)

@@ -16,8 +16,7 @@ from engine.black_box.inference import Evidence, Scheme
 from engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
 from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
 from engine.models.double_def import Config
-from engine.pool import Pool, cut_evenly
-from engine.schedule import Schedule
+from engine.pool import cut_evenly
 from engine.streams import Address
 
 _COLUMN_LINKS = 1 << 10  # streams of the columns' weights: behind those of the rows' links
@@ -32,37 +31,29 @@ class TableColumns(NamedTuple):
 
 def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
     """Return columns that start with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
-    made = []
+    upper = []
     level = float(table.mean())
     for place, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
         shares = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
-        made.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
-    matrices = tuple(made)
-    return TableColumns(matrices, _begin_units(plan, table, matrices))
+        upper.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
+    return TableColumns(tuple(upper), _begin_units(plan, table, tuple(upper)))
 
 
 def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...]) -> Params:
     above = int(plan.model.offsets[-1] - plan.model.offsets[1])
     first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
-    upper = documents.pad_matrices(plan.model, compute_column_weights(plan, matrices))
+    upper = documents.pad_matrices(plan.model, weights.compute_all_means(plan.priors[1:], matrices, plan.pool))
     pieces = cut_evenly(len(table), PARTS)
     plan.pool.run(documents.begin_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
-def compute_column_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
-    """Return mean upper weights of the columns."""
-    return tuple(
-        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True)
-    )
-
-
 def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
     """Return mean units of every layer over the columns."""
     model = drop_first_layer(plan.model)
-    found = documents.compute_means(model, units, plan.pool).mean(axis=0)
+    means = documents.compute_means(model, units, plan.pool).mean(axis=0)
     edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
-    above = np.split(found, edges) if len(plan.model.offsets) > 2 else []
+    above = np.split(means, edges) if len(plan.model.offsets) > 2 else []
     return (table.mean(axis=0), *above)
 
 
@@ -94,11 +85,11 @@ def climb_columns(
     rates = np.zeros(table.shape, dtype=np.float32)
     total, pulls, along = 0.0, 0.0, 0.0
     for draw in range(plan.draws):
-        drawn = [
+        samples = [
             weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
             for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
         ]
-        upper = documents.pad_matrices(model, tuple(each.values for each in drawn))
+        upper = documents.pad_matrices(model, tuple(each.values for each in samples))
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         head = (model, upper, address, table, columns.units, gradient, rates)
@@ -106,7 +97,7 @@ def climb_columns(
         total += sum(pool.run(pathwise.differentiate_columns, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
-        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in drawn))
+        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in samples))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
     units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
@@ -123,14 +114,14 @@ def _climb_matrices(
     none = np.zeros((0, 0), dtype=np.float32)
     for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
         rows, width = each.first.shape
-        got = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
-        new, bound = weights.climb_path(prior, each, got, pace, plan.pool)
+        gradient = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
+        new, bound = weights.climb_path(prior, each, gradient, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
 
 
-_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
+_FIELDS = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
 _UNITS = ("item_first", "item_second", "item_root1", "item_root2")
 
 
@@ -178,7 +169,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         move=lambda seed, state, statistics: _move_state(plan, seed, state, statistics),
         topics=lambda state: _present_topics(plan, state),
         keep=lambda state: (
-            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _KEPT)
+            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _FIELDS)
         ),
         restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
@@ -186,38 +177,34 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
     """Return the constants of the steps of a run."""
-    kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
-    usual = config.shape / config.rate
-    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
+    kind = kernel.choose_parameters(config)
+    mean = config.shape / config.rate
+    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, mean, config.layers)
     words = Prior(families.GAMMA, kind, config.shape, config.rate)
     links = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
-    return Scheme(
+    return kernel.make_scheme(
+        config,
+        facts,
+        n_threads,
         model=model,
         priors=(words, *(links for _ in config.layers[1:])),
-        n_words=facts.n_words,
-        n_documents=facts.n_documents,
         samples=2,
         aside=1,
         draws=config.draws,
         scores=False,
-        pace=Schedule(config.step, config.tau, config.kappa),
-        window=config.window,
-        batch=config.batch_size,
-        pool=Pool(n_threads),
-        kept={},
-        usual=usual,
+        first_mean=mean,
     )
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
     """Return the state with these weights of the rows, whose columns start with the groups of topics ``phi``."""
-    found = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
+    columns = begin_columns(plan, weights.compute_means(plan.priors[0], matrices[0], plan.pool), phi)
     return State(
         t=np.array(0, dtype=np.int64),
         **kernel.name_weights(matrices),
         activity=kernel.begin_activity(plan),
-        **kernel.name_weights(found.matrices, "column_"),
-        **kernel.name_units(found.units, "item_"),
+        **kernel.name_weights(columns.matrices, "column_"),
+        **kernel.name_units(columns.units, "item_"),
         **kernel.name_units(kernel.make_no_units(plan.model)),
     )
 
@@ -228,7 +215,7 @@ def _get_columns(state: State) -> TableColumns:
 
 def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
     """Move the columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
-    table = kernel.compute_mean_weights(plan, kernel.get_weights(state))[0]
+    table = kernel.compute_mean_weights(plan, state)[0]
     items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _get_columns(state))
     state, info = kernel.move_state(plan, seed, state, statistics, rates, bound)
     return state._replace(
@@ -237,18 +224,18 @@ def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> 
 
 
 def _present_topics(plan: Scheme, state: State) -> Topics:
-    found, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
-    above = compute_column_weights(plan, items.matrices)
-    other = kernel.present_model(plan.model, (found[0], *above), compute_column_activity(plan, found[0], items.units))
-    return kernel.present_model(plan.model, found, state.activity)._replace(columns=other)
+    means, items = kernel.compute_mean_weights(plan, state), _get_columns(state)
+    above = weights.compute_all_means(plan.priors[1:], items.matrices, plan.pool)
+    columns = kernel.present_model(plan.model, (means[0], *above), compute_column_activity(plan, means[0], items.units))
+    return kernel.present_model(plan.model, means, state.activity)._replace(columns=columns)
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None and all(name in arrays for name in _UNITS):
         units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
-        return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
+        return restored._replace(**units)
     matrices, phi, top = kernel.read_weights(plan, facts, arrays)
     state = _begin_state(plan, matrices, phi)
     return state._replace(activity=(*state.activity[:-1], top))

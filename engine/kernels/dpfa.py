@@ -69,10 +69,6 @@ class _DpfaBuild(NamedTuple):
     def sweeps(self) -> bool:
         return self.inference == "gibbs"
 
-    @property
-    def shared(self) -> steps.NetSetup:
-        return steps.NetSetup(self.config, self.facts.n_documents, self.pool)
-
     def plan_sweeps(self, t: int) -> NetPlan:
         """Return the sweeps of documents in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
@@ -111,7 +107,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
             setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
         ),
         topics=lambda state: _present_topics(setup, state),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
         advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
             setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool
@@ -194,10 +190,9 @@ def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
 
 def _keep_state(state: State) -> dict[str, Array]:
     """Return a snapshot's arrays besides topics, weights and top biases: shapes r, other biases, and progress."""
-    kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
-    kept |= {"scale": state.scale}
-    kept |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
-    return kept | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
+    arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
+    arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+    return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
 
 def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
@@ -208,8 +203,8 @@ def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> St
     lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or begin.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
     names = ("shapes", "load", "active", "scale")
-    found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
-    state = begin._replace(**found)
+    fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
+    state = begin._replace(**fields)
     precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
@@ -259,17 +254,18 @@ def _move_state(
     t = int(state.t) + 1
     plan = setup.plan_sweeps(t)
     old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
-    new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
+    shared = steps.NetSetup(setup.config, setup.facts.n_documents, setup.pool)
+    new, sizes, sample, eta = move(shared, seed, t, old, got)
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
     mean = follow_means(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)
-    kept, n = plan.collect, max(int(got.documents), 1)
+    n_sweeps, n = plan.collect, max(int(got.documents), 1)
     load = got.words.sum(axis=0, dtype=np.float64)
     load = load / load.sum() if load.sum() > 0.0 else state.load
     state = state._replace(
         t=np.array(t, dtype=np.int64),
         load=state.load + weight * (load - state.load),
-        active=state.active + weight * (got.on / (kept * n) - state.active),
+        active=state.active + weight * (got.on / (n_sweeps * n) - state.active),
         **new._asdict(),
         **mean._asdict(),
     )
@@ -300,11 +296,11 @@ def weigh_units(
     Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, its frequency times its effect when it is on: the
     sum over the units below of the size of the change of their mean, relative to it, times their popularity.
     """
-    found = [load]
+    popularity = [load]
     for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
-        worth = found[-1] / np.maximum(below, 1e-9)
-        found.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
-    return tuple(found)
+        worth = popularity[-1] / np.maximum(below, 1e-9)
+        popularity.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
+    return tuple(popularity)
 
 
 class NetworkMeans(NamedTuple):

@@ -16,6 +16,7 @@ from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics as hierarchy
+from engine.hierarchy.paths import normalise_shares
 from engine.models.lda_gibbs import Config
 from engine.pool import Pool
 from engine.streams import Address
@@ -96,7 +97,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         with_local=lambda state, local: state._replace(topics=local.topics),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: _present_topics(setup, state),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "weights": state.weights},
@@ -118,8 +119,8 @@ def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
     """Return the state before the first step, its topics from clusters of documents."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
-    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
-    return _make_state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
+    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
+    return _make_state(0, clusters.phi[0], clusters.r * max(setup.facts.n_tokens, 1))
 
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
@@ -145,11 +146,11 @@ def _gather_statistics(
     topics = local.topics
     if len(topics) != docs.counts.sum():  # of a state without these documents
         topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
-    own = setup.copy_locals(glob, docs, topics)
+    variables = setup.copy_locals(glob, docs, topics)
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
-    return TopicCounts(got.words, len(docs.documents)), TokenTopics(own.topics)
+    sums, _ = setup.sampler.gather(glob, address, docs, variables, plan, setup.facts.n_tokens)
+    return TopicCounts(sums.words, len(docs.documents)), TokenTopics(variables.topics)
 
 
 def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
@@ -192,8 +193,7 @@ def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps:
     placed = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
     )
-    theta = placed.theta[0]
-    return Local((theta / theta.sum(axis=1, keepdims=True),))
+    return Local((normalise_shares(placed.theta[0]),))
 
 
 def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
@@ -205,18 +205,17 @@ def _advance_chain(
 ) -> tuple[TopicChain, Rates]:
     """Sum E[theta | z] phi over sweeps of the observed tokens."""
     glob = setup.pack_globals(state.phi)
-    own = setup.copy_locals(glob, observed, chain.topics)
+    variables = setup.copy_locals(glob, observed, chain.topics)
     clock = int(chain.clock) + 1
     rates = setup.sampler.rate_cells(
-        glob, Address(seed, streams.CHAIN, clock), observed, scored, own, sweeps, first_rates=_NEVER
+        glob, Address(seed, streams.CHAIN, clock), observed, scored, variables, sweeps, first_rates=_NEVER
     )
-    return TopicChain(np.array(clock, dtype=np.int64), own.topics), rates
+    return TopicChain(np.array(clock, dtype=np.int64), variables.topics), rates
 
 
 def _restore_state(arrays: dict[str, Any]) -> State:
     """Return the state that continues a snapshot of this model or of another with one layer."""
-    shown = hierarchy.unpack_topics(arrays)
-    phi = shown.phi[0]
+    phi = hierarchy.unpack_topics(arrays).phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
     return _make_state(t, phi, weights)

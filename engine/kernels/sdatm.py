@@ -12,8 +12,8 @@ from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
 from engine.autoencoder.classifier import Classifier, compute_features
 from engine.autoencoder.encoder import PER_LAYER
-from engine.autoencoder.hybrid import Clock, Hybrid, State
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps, Topics
+from engine.autoencoder.hybrid import Hybrid, State
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
 from engine.corpus import list_owners, replace_counts
 from engine.gibbs.augment import draw_uniforms
 from engine.models.sdatm import Config
@@ -34,35 +34,29 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
     at = hybrid.make_setup(config, facts, n_threads)
-    return Kernel(
-        batch_size=config.batch_size,
-        real=True,
-        measure="perplexity",
+    return hybrid_step.build_kernel(
+        at,
         init=lambda seed: _init_state(at, seed),
-        prepare=lambda _seed, state, _docs: state,
         gather=lambda seed, state, docs, _local: (_gather_statistics(at, seed, state, docs), None),
         move=lambda seed, state, statistics: hybrid_step.move_state(
             at, seed, state, statistics, _make_classifier(at, seed, state)
         ),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(at, seed, state, docs, sweeps),
-        topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
-        advance_chain=lambda *arguments: hybrid_step.advance_chain(at, *arguments),
         keep=lambda state: _keep_state(at, state),
         restore=lambda seed, arrays: _restore_state(at, seed, arrays),
         predict=lambda seed, state, docs, draws=None: _predict_classes(
             at, seed, state, docs, draws or config.predict_samples
         ),
-        reads=lambda state, docs: _read_features(at, state, docs),
+        read_features=lambda state, docs: _read_features(at, state, docs),
         work=config.encoders * hybrid.estimate_work(config.layers),
-        asking=_estimate_prediction_cost(config),
+        prediction_work=_estimate_prediction_cost(config),
     )
 
 
 def _estimate_prediction_cost(config: Config) -> float:
     """Return the cost of a draw of a prediction, fitted to 1, 4 and 20 encoders, with and without shifted images."""
-    again = 1.5 if config.moved else 1.0  # an image is read once for each of its shifts
-    return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again
+    per_shift = 1.5 if config.moved else 1.0  # an image is read once for each of its shifts
+    return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * per_shift
 
 
 def _gather_statistics(at: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
@@ -97,10 +91,10 @@ def _init_state(at: Hybrid, seed: int) -> State:
 
 def _draw_encoder(at: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Draw first weights of a further encoder and its classifier."""
-    own = hybrid.derive_seed(seed, number)
-    rng = streams.make_generator(own, streams.ENCODER)
+    own_seed = hybrid.derive_seed(seed, number)
+    rng = streams.make_generator(own_seed, streams.ENCODER)
     encoding = encoder.draw_weights(rng, at.facts.n_words, widths, at.config.head_gain)
-    return (*encoding, *_make_classifier(at, own).make_weights(own, widths))
+    return (*encoding, *_make_classifier(at, own_seed).make_weights(own_seed, widths))
 
 
 def _average_state(state: State) -> State:
@@ -110,19 +104,19 @@ def _average_state(state: State) -> State:
 
 def _keep_state(at: Hybrid, state: State) -> dict[str, Array]:
     """Return arrays as of DATM, all encoders, and weights of topics for classes: ``class_weights.l`` (C, K_l)."""
-    kept = (
+    arrays = (
         hybrid.keep_state(_average_state(state))
         | {"labels_since": np.array(_find_label_start(at, state))}
         | hybrid.keep_encoders(state)
     )
-    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(at, state))}
+    return arrays | {f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(at, state))}
 
 
 def _average_class_weights(at: Hybrid, state: State) -> list[FloatArray]:
     """Return every topic's weight for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
     heads = (_average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
-    tables = [_make_classifier(at, 0).compute_class_weights(own, widths) for own in heads]
+    tables = [_make_classifier(at, 0).compute_class_weights(head, widths) for head in heads]
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
@@ -196,11 +190,11 @@ def _predict_once(
 ) -> FloatArray:
     """Return the probability of every class by one encoder, averaged over draws."""
     head = _make_classifier(at, seed)
-    own = state.weights[PER_LAYER * len(state.phi) :]
+    weights = state.weights[PER_LAYER * len(state.phi) :]
     chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
     for first, last, table, draws in amortised.draw_tables(at, seed, state, docs, n_samples, first_sample):
         for number, (theta, sizes) in enumerate(draws, first_sample):
-            chances[first:last] += head.predict_classes(own, theta, sizes, table.documents, number)[: last - first]
+            chances[first:last] += head.predict_classes(weights, theta, sizes, table.documents, number)[: last - first]
     return chances / n_samples
 
 
@@ -219,10 +213,10 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
         Pixels.
     """
     height, width = shape
-    own = list_owners(docs.starts)
+    owners = list_owners(docs.starts)
     rows, columns = np.divmod(docs.words, width)
-    rows = rows + np.broadcast_to(down, docs.documents.shape)[own]
-    columns = columns + np.broadcast_to(right, docs.documents.shape)[own]
+    rows = rows + np.broadcast_to(down, docs.documents.shape)[owners]
+    columns = columns + np.broadcast_to(right, docs.documents.shape)[owners]
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     words = np.where(inside, rows * width + columns, 0).astype(docs.words.dtype)
     return replace_counts(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))

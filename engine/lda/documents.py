@@ -147,26 +147,26 @@ def place_documents(
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
     n, k = gamma.shape
-    placed = Fit(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
+    fit = Fit(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
     parts = cut_rows(docs.starts, pool.n_threads)
-    pool.run(_place_rows, [(table, docs, alpha, placed, a, b, MOVED, rounds) for a, b in parts])
-    return placed
+    pool.run(_place_rows, [(table, docs, alpha, fit, a, b, MOVED, rounds) for a, b in parts])
+    return fit
 
 
-def add_counts(table: FloatArray, docs: Batch, placed: Fit, counts: FloatArray, pool: Pool) -> None:
+def add_counts(table: FloatArray, docs: Batch, fit: Fit, counts: FloatArray, pool: Pool) -> None:
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
     starts, order = sort_by_word(docs.words, len(counts))
     owner = list_owners(docs.starts)
-    given = (starts, order, owner, placed, table, counts)
-    pool.run(_add_words, [(*given, a, b) for a, b in cut_rows(starts, pool.n_threads)])
+    head = (starts, order, owner, fit, table, counts)
+    pool.run(_add_words, [(*head, a, b) for a, b in cut_rows(starts, pool.n_threads)])
 
 
 def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
     """Return ``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
-    found = np.empty(len(scored.words))
-    given = (phi, theta, scored.words, scored.starts, found)
-    pool.run(_rate_cells, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
-    return found
+    rates = np.empty(len(scored.words))
+    head = (phi, theta, scored.words, scored.starts, rates)
+    pool.run(_rate_cells, [(*head, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
+    return rates
 
 
 class Worksheet(NamedTuple):
@@ -198,33 +198,33 @@ def _make_desk(n_words: int, n_topics: int) -> Worksheet:
 
 @compiled
 def _place_rows(
-    table: FloatArray, docs: Batch, alpha: FloatArray, placed: Fit, first: int, last: int, moved: float, most: int
+    table: FloatArray, docs: Batch, alpha: FloatArray, fit: Fit, first: int, last: int, moved: float, most: int
 ) -> None:
     """Run coordinate ascent of documents ``first:last``."""
     words, counts, starts = docs.words, docs.counts, docs.starts
-    gamma, e, weights, bound, rounds = placed
+    gamma, e, weights, bound, rounds = fit
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
     desk = _make_desk(longest, len(alpha))
-    prior = _log_beta(alpha, desk.terms)
+    prior = _compute_log_beta(alpha, desk.terms)
     for d in range(first, last):
-        own = counts[starts[d] : starts[d + 1]]
+        cells = counts[starts[d] : starts[d + 1]]
         _lay_document(table, words[starts[d] : starts[d + 1]], desk)
-        _write_exponentials(gamma[d], e[d])
+        write_exp_digammas(gamma[d], e[d])
         done = 0
         while True:
-            _run_round(own, e[d], desk)
+            _run_round(cells, e[d], desk)
             done += 1
             change = _update_gamma(alpha, e[d], desk.total, gamma[d], desk.terms)
-            _write_exponentials(gamma[d], e[d])
+            write_exp_digammas(gamma[d], e[d])
             if change < moved * len(alpha) or done >= most:
                 break
-        _run_round(own, e[d], desk)
+        _run_round(cells, e[d], desk)
         rounds[d] = done
-        weights[starts[d] : starts[d + 1]] = desk.weights[: len(own)]
-        explained = _sum_explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
-        bound[d] = _log_beta(gamma[d], desk.terms) - prior + explained
+        weights[starts[d] : starts[d + 1]] = desk.weights[: len(cells)]
+        explained = _sum_explained(cells, desk.norm, e[d], gamma[d], alpha, desk.terms)
+        bound[d] = _compute_log_beta(gamma[d], desk.terms) - prior + explained
 
 
 @compiled
@@ -237,7 +237,8 @@ def _lay_document(table: FloatArray, words: Array, desk: Worksheet) -> None:
 
 
 @compiled
-def _write_exponentials(gamma: FloatArray, e: FloatArray) -> None:
+def write_exp_digammas(gamma: FloatArray, e: FloatArray) -> None:
+    """Write ``e_k = exp(psi(gamma_k))``."""
     for k in range(len(e)):
         e[k] = exp_digamma(gamma[k])
 
@@ -278,7 +279,7 @@ def _sum_terms(terms: FloatArray, n: int) -> float:
 
 
 @compiled
-def _log_beta(x: FloatArray, terms: FloatArray) -> float:
+def _compute_log_beta(x: FloatArray, terms: FloatArray) -> float:
     """Return ``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
     for k in range(len(x)):
         terms[k] = log_gamma(x[k])
@@ -292,18 +293,18 @@ def _sum_explained(
     """Return ``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``, the part of p and gamma in the bound."""
     for i in range(len(counts)):
         terms[i] = counts[i] * logarithm(norm[i])
-    found = _sum_terms(terms, len(counts))
+    total = _sum_terms(terms, len(counts))
     for k in range(len(e)):
         terms[k] = (gamma[k] - alpha[k]) * logarithm(e[k])
-    return found - _sum_terms(terms, len(e))
+    return total - _sum_terms(terms, len(e))
 
 
 @compiled
 def _add_words(
-    starts: Array, order: Array, owner: Array, placed: Fit, table: FloatArray, counts: FloatArray, first: int, last: int
+    starts: Array, order: Array, owner: Array, fit: Fit, table: FloatArray, counts: FloatArray, first: int, last: int
 ) -> None:
     """Add the counts of words ``first:last``."""
-    weights, e = placed.weights, placed.e
+    weights, e = fit.weights, fit.e
     total = np.empty(e.shape[1])
     for v in range(first, last):
         if starts[v] == starts[v + 1]:
@@ -324,7 +325,7 @@ def _add_row(weight: float, row: FloatArray, total: FloatArray) -> None:
 
 @compiled
 def _rate_cells(
-    phi: FloatArray, theta: FloatArray, words: Array, starts: Array, found: FloatArray, first: int, last: int
+    phi: FloatArray, theta: FloatArray, words: Array, starts: Array, rates: FloatArray, first: int, last: int
 ) -> None:
     terms = np.empty(phi.shape[1])
     for d in range(first, last):
@@ -332,4 +333,4 @@ def _rate_cells(
             v = words[cell]
             for k in range(phi.shape[1]):
                 terms[k] = phi[v, k] * theta[d, k]
-            found[cell] = _sum_terms(terms, phi.shape[1])
+            rates[cell] = _sum_terms(terms, phi.shape[1])

@@ -18,6 +18,7 @@ from engine import first_topics, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.corpus import slice_documents
 from engine.hierarchy import topics as hierarchy
+from engine.hierarchy.paths import normalise_shares
 from engine.jit import compiled
 from engine.lda import documents
 from engine.lda.documents import digamma, exp_digamma, log_gamma
@@ -30,12 +31,12 @@ LEAST_LAMBDA = 1e-100  # of an entry of lambda
 
 def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
     """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words``."""
-    used = np.zeros(len(lam), np.bool_)
-    used[words] = True
-    rows = np.flatnonzero(used)
+    present = np.zeros(len(lam), np.bool_)
+    present[words] = True
+    rows = np.flatnonzero(present)
     table = np.empty_like(lam)
     scale = np.empty_like(totals)
-    _write_exp_digammas(totals, scale)
+    documents.write_exp_digammas(totals, scale)
     pool.run(_fill_table, [(lam, 1.0 / scale, rows, table, a, b) for a, b in cut_evenly(len(rows), pool.n_threads)])
     return table
 
@@ -58,12 +59,6 @@ def compute_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, po
     _write_log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
     normal = logs[: len(totals)].sum() + len(totals) * (logs[len(totals) : -1].sum() - logs[-1])
     return float(by_word.sum() + normal)
-
-
-@compiled
-def _write_exp_digammas(x: FloatArray, out: FloatArray) -> None:
-    for k in range(len(x)):
-        out[k] = exp_digamma(x[k])
 
 
 @compiled
@@ -193,10 +188,10 @@ class _Setup(NamedTuple):
     def make_state(self, t: int, lam: FloatArray) -> State:
         """Return the state of these topics."""
         lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
-        apart = compute_divergence(lam, totals, self.beta, self.pool)
+        divergence = compute_divergence(lam, totals, self.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
-        return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown, none)
 
 
 def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -208,11 +203,11 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         sweeps_after=None if setup.batch_size else 0,
         real=True,
         measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
         local=lambda state: None if fresh_steps is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
@@ -220,24 +215,24 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
+        has_converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
         work=10.0,
     )
 
 
-def _init(setup: _Setup, seed: int) -> State:
+def _init_state(setup: _Setup, seed: int) -> State:
     """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
     shape = (setup.facts.n_words, setup.config.layers[0])
     return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
-def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
+def _begin_state(setup: _Setup, seed: int, docs: Batch) -> State:
     """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
     if setup.config.start == "random":
-        return _init(setup, seed)
-    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
-    return setup.make_state(0, _make_pseudo_counts(setup, begun.phi[0], begun.r))
+        return _init_state(setup, seed)
+    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
+    return setup.make_state(0, _make_pseudo_counts(setup, clusters.phi[0], clusters.r))
 
 
 def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
@@ -246,19 +241,19 @@ def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> Fl
     return phi * (setup.beta.sum() + tokens * share)
 
 
-def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
     if setup.fresh_steps is None:
         return state
     return state._replace(gamma=setup.begin_gamma(state, docs).astype(np.float32))
 
 
-def _gather(
+def _gather_statistics(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
 ) -> tuple[VariationalStatistics, Gammas | None]:
     """Fit the documents under the topics, and sum their counts."""
     alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
-    kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
+    gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
     goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
@@ -266,16 +261,16 @@ def _gather(
         block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
         part = slice(begin, begin + documents.BLOCK)
         start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
-        placed = documents.place_documents(table, block, alpha, start, pool)
-        documents.add_counts(table, block, placed, counts, pool)
-        bound += float(placed.bound.sum())
-        weighed += int(placed.rounds @ documents.count_tokens(block))
-        kept[part] = placed.gamma if local is not None else kept[part]
+        fit = documents.place_documents(table, block, alpha, start, pool)
+        documents.add_counts(table, block, fit, counts, pool)
+        bound += float(fit.bound.sum())
+        weighed += int(fit.rounds @ documents.count_tokens(block))
+        gamma[part] = fit.gamma if local is not None else gamma[part]
     statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
-    return statistics, None if local is None else Gammas(kept)
+    return statistics, None if local is None else Gammas(gamma)
 
 
-def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
+def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
     t, batch_size = int(state.t) + 1, setup.batch_size
     step = setup.find_step(t)
@@ -283,16 +278,16 @@ def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -
     lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
     every = setup.facts.n_documents if batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
-    apart = state.divergence
+    divergence = state.divergence
     if t % (MEASURED if batch_size else 1) == 0:
-        apart = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
+        divergence = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
     sizes = (np.full(len(totals), step),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
         lam=lam,
         totals=totals,
-        divergence=apart,
+        divergence=divergence,
         change=np.array(change),
         bound=np.array(elbo),
     )
@@ -319,11 +314,7 @@ def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) ->
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """Return E[theta] of documents: their shares of topics."""
-    return Local((_normalise_gamma(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
-
-
-def _normalise_gamma(gamma: FloatArray) -> FloatArray:
-    return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+    return Local((normalise_shares(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
@@ -336,11 +327,11 @@ def _advance_chain(
     """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
     gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
-    rates = documents.compute_rates(phi, _normalise_gamma(gamma), scored, setup.pool)
+    rates = documents.compute_rates(phi, normalise_shares(gamma), scored, setup.pool)
     return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 
-def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot; one of another model has no lambda, but its means."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:

@@ -29,7 +29,7 @@ class RegisteredModel:
         return getattr(self._settings, name)
 
 
-def names() -> tuple[str, ...]:
+def list_names() -> tuple[str, ...]:
     """Return the names of all models, as given on the command line (``deep_exp_family`` -> ``deep-exp-family``)."""
     return tuple(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
@@ -43,6 +43,6 @@ def load(name: str) -> RegisteredModel:
     LookupError
         If there is no such model; the sentence lists all.
     """
-    if name not in names():
-        raise LookupError(f"there is no model {name!r}; the models are {', '.join(names())}")
+    if name not in list_names():
+        raise LookupError(f"there is no model {name!r}; the models are {', '.join(list_names())}")
     return RegisteredModel(name.replace("-", "_"))

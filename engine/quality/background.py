@@ -34,14 +34,14 @@ def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArr
     """
     n_documents = max(len(lengths), 1)
     shares = np.asarray(documents) / n_documents
-    found = shares >= MOST
+    common = shares >= MOST
     if (np.asarray(totals) > documents).any():
         rates = np.asarray(totals, dtype=np.float64) / max(float(np.sum(totals)), 1.0)
-        each, times = np.unique(np.asarray(lengths), return_counts=True)
-        for word in np.flatnonzero(~found & (shares >= EVEN_MOST)).tolist():
-            expected = float(-np.expm1(-rates[word] * each) @ times) / n_documents
-            found[word] = shares[word] >= EVEN * expected
-    return np.flatnonzero(found).astype(np.int32)
+        values, times = np.unique(np.asarray(lengths), return_counts=True)
+        for word in np.flatnonzero(~common & (shares >= EVEN_MOST)).tolist():
+            expected = float(-np.expm1(-rates[word] * values) @ times) / n_documents
+            common[word] = shares[word] >= EVEN * expected
+    return np.flatnonzero(common).astype(np.int32)
 
 
 def list_common_words(counts: Counts, n_words: int) -> IntArray:
@@ -73,14 +73,14 @@ def measure_spread(shares: Array) -> FloatArray | None:
     (K,) float64 array, or None where too few documents are known
         0 for a topic that no document uses.
     """
-    known = np.asarray(shares, dtype=np.float64)
-    known = known[(known >= 0).all(axis=1)]
-    if len(known) < FEWEST:
+    rows = np.asarray(shares, dtype=np.float64)
+    rows = rows[(rows >= 0).all(axis=1)]
+    if len(rows) < FEWEST:
         return None
-    totals = known.sum(axis=0)
-    part = known / np.where(totals > 0, totals, 1.0)
+    totals = rows.sum(axis=0)
+    part = rows / np.where(totals > 0, totals, 1.0)
     entropy = -(part * np.log(np.where(part > 0, part, 1.0))).sum(axis=0)
-    return np.asarray(np.where(totals > 0, np.exp(entropy) / len(known), 0.0))
+    return np.asarray(np.where(totals > 0, np.exp(entropy) / len(rows), 0.0))
 
 
 def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
@@ -94,8 +94,8 @@ def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.boo
         Coherence of their first words, where it is known: a subject of many documents has words that co-occur, and is
         no background, however many documents it is in.
     """
-    wide = np.asarray(spreads)
-    if not len(wide):
+    values = np.asarray(spreads)
+    if not len(values):
         return np.zeros(0, dtype=bool)
-    even = wide >= max(BACKGROUND, _TIMES * float(np.median(wide)))
+    even = values >= max(BACKGROUND, _TIMES * float(np.median(values)))
     return even if npmi is None else even & (np.asarray(npmi) < BY_CHANCE)

@@ -60,12 +60,12 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPL
     wanted = np.unique(words)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    seen = thin_documents(counts, most)
-    n = seen.n_documents
-    columns = column[seen.words]
-    here = columns >= 0
-    starts = np.concatenate([[0], np.cumsum(here)])[seen.starts]
-    columns = columns[here]
+    sample = thin_documents(counts, most)
+    n = sample.n_documents
+    columns = column[sample.words]
+    inside = columns >= 0
+    starts = np.concatenate([[0], np.cumsum(inside)])[sample.starts]
+    columns = columns[inside]
     present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
     together = (present.T @ present).toarray().astype(np.float64)
     return WordPairs(wanted, together.diagonal().copy(), together, n)
@@ -124,7 +124,7 @@ def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int 
     return WordPairs(wanted, documents, together, n)
 
 
-def npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
+def compute_npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
     """Return the document NPMI of topics, -1 to 1: the mean over pairs of ``ln(p_ij / (p_i p_j)) / -ln p_ij``.
 
     A pair that never occurs together counts -1; one that is in every document counts 1.
@@ -142,10 +142,10 @@ def npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
     """
     first, second = np.triu_indices(words.shape[1], 1)
     at = pairs.find_rows(words)
-    return _average_pairs(pair_npmi(at[:, first], at[:, second], pairs))
+    return _average_pairs(compute_pair_npmi(at[:, first], at[:, second], pairs))
 
 
-def pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> FloatArray:
+def compute_pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> FloatArray:
     """Return the NPMI of pairs of words given by their rows in ``pairs``: -1 never together, 1 in every document."""
     n = max(pairs.n_documents, 1)
     both = pairs.together[first, second] / n
@@ -159,10 +159,10 @@ def _average_pairs(pairs: FloatArray) -> FloatArray:
     return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
 
-def umass(words: IntArray, pairs: WordPairs) -> FloatArray:
+def compute_umass(words: IntArray, pairs: WordPairs) -> FloatArray:
     """Return the UMass coherence: the mean of ``ln((D(w_i, w_j) / N + 1e-12) / (D(w_j) / N))``, w_j ranked higher.
 
-    Arguments as in :func:`npmi`; nan for a topic with a word in no document.
+    Arguments as in :func:`compute_npmi`; nan for a topic with a word in no document.
     """
     higher, lower = np.triu_indices(words.shape[1], 1)
     at = pairs.find_rows(words)
@@ -178,13 +178,13 @@ def count_missing(words: IntArray, pairs: WordPairs) -> IntArray:
     return np.asarray((pairs.documents[pairs.find_rows(words)] == 0).sum(axis=1))
 
 
-def worst_tenth(values: Array) -> float:
+def average_worst_tenth(values: Array) -> float:
     """Return the mean of the lowest tenth of the topics, at least of one; nan without topics."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     return float(ordered[: max(1, len(ordered) // 10)].mean()) if len(ordered) else float("nan")
 
 
-def topic_diversity(words: IntArray) -> float:
+def measure_diversity(words: IntArray) -> float:
     """Return the diversity of lists (K, n) of words: distinct words over all words, 1 when no two topics share one.
 
     Dieng, Ruiz and Blei (TACL 2020); Nan et al. (ACL 2019).  nan without words.

@@ -14,7 +14,7 @@ from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.quality import coherence
-from engine.quality.coherence import SAMPLED, WORDS, WordPairs, pair_npmi
+from engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npmi
 
 
 def find_strongest(theta: Array) -> IntArray:
@@ -22,12 +22,12 @@ def find_strongest(theta: Array) -> IntArray:
     return np.asarray(np.argmax(theta, axis=1))
 
 
-def purity(labels: IntArray, clusters: IntArray) -> float:
+def compute_purity(labels: IntArray, clusters: IntArray) -> float:
     """Return the share of documents with the most common label of their cluster; nan without documents."""
     return float(_cross_tabulate(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
 
 
-def nmi(labels: IntArray, clusters: IntArray) -> float:
+def compute_nmi(labels: IntArray, clusters: IntArray) -> float:
     """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
 
     1 where both have a single value; nan without documents.
@@ -38,8 +38,8 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
     by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
     if len(by_label) == len(by_cluster) == 1:
         return 1.0
-    shared = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
-    return max(0.0, 2.0 * shared / (_entropy(by_label) + _entropy(by_cluster)))
+    shared = _compute_entropy(by_label) + _compute_entropy(by_cluster) - _compute_entropy(shares)
+    return max(0.0, 2.0 * shared / (_compute_entropy(by_label) + _compute_entropy(by_cluster)))
 
 
 def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
@@ -49,9 +49,9 @@ def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
     return np.bincount(rows * size[1] + columns, minlength=size[0] * size[1]).reshape(size)
 
 
-def _entropy(shares: FloatArray) -> float:
-    some = shares[shares > 0]
-    return float(-(some * np.log(some)).sum())
+def _compute_entropy(shares: FloatArray) -> float:
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum())
 
 
 THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a flat topic: tau of the trees
@@ -94,9 +94,9 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
     edges : (J, K) bool array
         True for children, see :func:`find_children`.
     """
-    alike = _scale_columns(below).T @ _scale_columns(parents)
+    cosines = _scale_columns(below).T @ _scale_columns(parents)
     return Affinity(
-        _average_parents(alike, edges), _average_parents(alike, ~edges), _average_parents(alike, np.abs(weights))
+        _average_parents(cosines, edges), _average_parents(cosines, ~edges), _average_parents(cosines, np.abs(weights))
     )
 
 
@@ -109,15 +109,7 @@ def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
 
 
-def cross_npmi(
-    parents: IntArray,
-    below: IntArray,
-    edges: Array,
-    pairs: WordPairs,
-    *,
-    positive: bool = False,
-    repeated: float | None = None,
-) -> float:
+def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: WordPairs) -> float:
     """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a parent's and a child's word.
 
     Words that both have are left out, and an edge between topics that share all their words counts 0.
@@ -130,10 +122,6 @@ def cross_npmi(
         True for children.
     pairs : WordPairs
         Of at least all these words.
-    positive : bool
-        Count pairs of negative NPMI as 0, as some authors do.
-    repeated : float, optional
-        Value of pairs with a word that both have, instead of being left out; -1 in some code.
 
     Returns
     -------
@@ -144,12 +132,9 @@ def cross_npmi(
     if not len(child):
         return float("nan")
     upper, lower = parents[parent], below[child]
-    value = pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
-    value = np.maximum(value, 0.0) if positive else value
+    value = compute_pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
     same = upper[:, :, None] == lower[:, None, :]
     shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
-    if repeated is not None:
-        return float(np.where(shared, repeated, value).mean())
     n_pairs = (~shared).sum(axis=(1, 2))
     return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(n_pairs, 1)).mean())
 
@@ -160,11 +145,11 @@ def _scale_columns(columns: Array) -> FloatArray:
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
 
-def _average_parents(alike: FloatArray, weights: Array) -> float:
+def _average_parents(cosines: FloatArray, weights: Array) -> float:
     """Return the mean over columns of each column's (J, K) weighted mean; columns without weight are left out."""
     total = weights.sum(axis=0)
-    known = total > 0
-    return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
+    used = total > 0
+    return float(((cosines * weights).sum(axis=0)[used] / total[used]).mean()) if used.any() else float("nan")
 
 
 class SampleSize(NamedTuple):
@@ -230,12 +215,12 @@ class Coherence:
     @property
     def worst_tenth(self) -> float:
         """Mean NPMI of the tenth of the topics with the lowest."""
-        return coherence.worst_tenth(self.npmi[self.live])
+        return coherence.average_worst_tenth(self.npmi[self.live])
 
     @property
     def diversity(self) -> float:
         """Distinct words among the first words over all of them."""
-        return coherence.topic_diversity(self.words[self.live])
+        return coherence.measure_diversity(self.words[self.live])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -301,7 +286,7 @@ class _Layer(NamedTuple):
 
 
 def measure_quality(
-    shown: Presentation,
+    hierarchy: Presentation,
     train: Counts,
     test: Counts | None = None,
     *,
@@ -315,7 +300,7 @@ def measure_quality(
 
     Parameters
     ----------
-    shown : Presentation
+    hierarchy : Presentation
         The hierarchy.
     train : Counts
         Training documents x words.
@@ -337,37 +322,39 @@ def measure_quality(
     tuple of Quality
         Layer 1 first.
     """
-    layers = _list_layers(shown, words)
-    n_words = len(shown.words[0])
-    seen = coherence.thin_documents(train, most)
-    pairs = _count_pairs(layers, seen, n_words, most)
-    again = None if test is None else _count_pairs(layers, test, n_words, most)
+    layers = _list_layers(hierarchy, words)
+    n_words = len(hierarchy.words[0])
+    sample = coherence.thin_documents(train, most)
+    pairs = _count_pairs(layers, sample, n_words, most)
+    test_pairs = None if test is None else _count_pairs(layers, test, n_words, most)
     n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
-    frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
+    frequencies = np.bincount(sample.words, sample.values, minlength=n_words)
     return tuple(
         Quality(
             layer=place + 1,
             live=layer.live,
             words=layer.words,
-            npmi=coherence.npmi(layer.words, pairs),
-            umass=coherence.umass(layer.words, pairs),
-            held_out=None if again is None else coherence.npmi(layer.words, again),
-            missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
+            npmi=coherence.compute_npmi(layer.words, pairs),
+            umass=coherence.compute_umass(layer.words, pairs),
+            held_out=None if test_pairs is None else coherence.compute_npmi(layer.words, test_pairs),
+            missing=np.zeros(len(layer.live), int)
+            if test_pairs is None
+            else coherence.count_missing(layer.words, test_pairs),
             specialization=measure_specialization(layer.table, frequencies),
             affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
             cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, pairs) if place else float("nan"),
             clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
             train=SampleSize(pairs.n_documents, n_train),
-            test=SampleSize(0 if again is None else again.n_documents, n_test),
+            test=SampleSize(0 if test_pairs is None else test_pairs.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
     )
 
 
-def _list_layers(shown: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
-    lists = [topics.find_top_words(table, WORDS)[0] for table in shown.words] if words is None else words
-    live = [~topics.find_light(topics.compute_shares(weights)) for weights in shown.popularity]
-    return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
+def _list_layers(hierarchy: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    lists = [topics.find_top_words(table, WORDS)[0] for table in hierarchy.words] if words is None else words
+    live = [~topics.find_light(topics.compute_shares(weights)) for weights in hierarchy.popularity]
+    return [_Layer(*each) for each in zip(hierarchy.words, hierarchy.weights, lists, live, strict=True)]
 
 
 def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
@@ -383,15 +370,15 @@ def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> A
 
 def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
     edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
-    return cross_npmi(layer.words, below.words, edges, pairs)
+    return compute_cross_npmi(layer.words, below.words, edges, pairs)
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
-    found = find_strongest(theta)
-    return ClusterScores(nmi(labels, found), purity(labels, found), len(labels))
+    clusters = find_strongest(theta)
+    return ClusterScores(compute_nmi(labels, clusters), compute_purity(labels, clusters), len(labels))
 
 
 def _average_known(values: Array) -> float:
     """Return the mean of the known values; nan where none is known."""
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

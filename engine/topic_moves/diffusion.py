@@ -220,18 +220,18 @@ def diffuse_topics(
 ) -> FloatArray:
     """Return the topics of one layer after time ``eps`` of their diffusion.
 
-    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: what
-    a topic keeps of itself counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps its phi if
-    its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional words
-    cannot be drawn.
+    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: the
+    part of itself that a topic keeps counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps
+    its phi if its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional
+    words cannot be drawn.
     """
     moved = scale > LEAST_SCALE
     divisor = np.where(moved, scale, 1.0)
     pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / divisor
-    kept = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
-    moved &= kept <= MOST_RATE
-    kept = np.where(moved, kept, 0.0)
-    new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, kept))
+    rates = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
+    moved &= rates <= MOST_RATE
+    rates = np.where(moved, rates, 0.0)
+    new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, rates))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new

@@ -2,8 +2,8 @@
 
 A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
 ``proposals.py`` for these and for the streams.  The entries that it lists are drawn here: gammas that were refused,
-those of counts, and what topics keep; many at a time, in loops without a branch, and the few that these leave one by
-one.  All functions draw from one stream and return it.
+those of counts, and the part that topics keep; many at a time, in loops without a branch, and the few that these leave
+one by one.  All functions draw from one stream and return it.
 """
 
 from math import exp
@@ -48,7 +48,7 @@ class Lists(NamedTuple):
     x: FloatArray
     out: FloatArray
     flags: Array
-    left: Array
+    places: Array
     single: Singles
 
 
@@ -100,9 +100,9 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
     for i in range(n):
         e = uint(mine[i])
         new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
-    n = proposals.list_flagged(lists.flags[:n], lists.left)
+    n = proposals.list_flagged(lists.flags[:n], lists.places)
     for i in range(n):
-        mine[i] = mine[uint(lists.left[i])]
+        mine[i] = mine[uint(lists.places[i])]
     return _draw_again(rng, n, prior, lists, new)
 
 
@@ -119,8 +119,8 @@ def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: Float
     _judge_proposals(single, prior.eta, lists.flags[:n])
     for i in range(n):
         out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
-        i = lists.left[j]
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+        i = lists.places[j]
         out[i], rng = augment.draw_root_gamma(rng, prior.root) if prior.root > 0 else augment.draw_gamma(rng, prior.eta)
     for i in range(n):
         new[uint(lists.mine[i])] = out[i]
@@ -160,8 +160,8 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
         least = min(least, shapes[i])
     rng = _fill_random(rng, words)
     _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
-        i = lists.left[j]
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+        i = lists.places[j]
         out[i], rng = _settle_proposal(rng, words[i], _lift_shape(shapes[i]), lists.u[i], lists.v[i])
     if least < 1.0:
         for i in range(n):
@@ -217,7 +217,7 @@ def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: fl
     return augment.draw_gamma(rng, shape)
 
 
-# What topics keep
+# The part of themselves that topics keep
 
 
 @inlined
@@ -254,12 +254,12 @@ def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
 
 @compiled
 def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
-    """Write what is kept; ``u`` gives T."""
+    """Write the part that is kept; ``u`` gives T."""
     for i in range(len(u)):
         s = rates[i] + proposals.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
-        kept = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
-        out[i] = max(kept, 0.0) if s > 0.0 else 0.0
+        value = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
+        out[i] = max(value, 0.0) if s > 0.0 else 0.0
 
 
 _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
@@ -278,7 +278,7 @@ NOTHING_KEPT = KeptWords(np.zeros((0, 0)), np.zeros(0))
 def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: KeptWords = NOTHING_KEPT) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-    What a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
+    The part that a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
     """
     new: FloatArray = np.empty(counts.shape)
     fixed = (proposals.make_prior(eta), at, new)
@@ -326,7 +326,7 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 def _draw_group(
     rng: Stream, counts: Array, prior: EntryPrior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
-    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of what is kept."""
+    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of the kept part."""
     flags, x = group.flags, lists.x
     small = prior.eta < 1.0
     if small:
@@ -335,18 +335,18 @@ def _draw_group(
     else:
         new[:] = 0.0
         flags[:] |= proposals.COUNTED
-    left = group.left[: proposals.list_flagged(flags, group.left)]
+    places = group.places[: proposals.list_flagged(flags, group.places)]
     if small:
         rng = draw_refused(
-            rng, group, proposals.list_marked(proposals.REFUSED, flags, left, lists.mine), prior, lists, new
+            rng, group, proposals.list_marked(proposals.REFUSED, flags, places, lists.mine), prior, lists, new
         )
-    n = proposals.list_marked(proposals.COUNTED, flags, left, lists.mine)
+    n = proposals.list_marked(proposals.COUNTED, flags, places, lists.mine)
     extra = 0.0 if small else prior.eta
     for i in range(n):
         x[i] = counts[uint(lists.mine[i])] + extra
     rng = add_gammas(rng, n, lists, new)
     if keeps:
-        add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, left, lists.mine), lists, new)
+        add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, places, lists.mine), lists, new)
 
 
 @compiled

@@ -122,7 +122,7 @@ class Group(NamedTuple):
     words: Array
     rates: FloatArray
     flags: Array
-    left: Array
+    places: Array
 
 
 @compiled
@@ -226,20 +226,20 @@ def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
 
 
 @compiled
-def list_flagged(flags: Array, left: Array) -> Any:
+def list_flagged(flags: Array, places: Array) -> Any:
     """List the places of flagged entries and return how many there are."""
     n = uint(0)
     for i in range(uint(len(flags))):
-        left[n] = i
+        places[n] = i
         n += uint(flags[i] != 0)
     return n
 
 
 @compiled
-def list_marked(flag: int, flags: Array, left: Array, mine: Array) -> Any:
-    """List those of the places in ``left`` that have one flag, and return how many there are."""
+def list_marked(flag: int, flags: Array, places: Array, mine: Array) -> Any:
+    """List those of the places in ``places`` that have one flag, and return how many there are."""
     n = uint(0)
-    for i in range(uint(len(left))):
-        mine[n] = left[i]
-        n += uint((flags[uint(left[i])] & flag) != 0)
+    for i in range(uint(len(places))):
+        mine[n] = places[i]
+        n += uint((flags[uint(places[i])] & flag) != 0)
     return n

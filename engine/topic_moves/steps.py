@@ -108,24 +108,24 @@ def diffuse_variables(
 ) -> tuple[Variables, Sizes]:
     """Take one step of SG-MCMC: the running averages M, then Phi and r (section 3); return also the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
-    rate = settings.scale_step * _scale_rate(settings, t)
+    rate = settings.scale_step * _find_scale_rate(settings, t)
     scale = tuple(
         schedule.update_average(past, table.sum(axis=0), rate)
         for past, table in zip(old.scale, got.tables, strict=True)
     )
     top_scale = schedule.update_average(old.top_scale, np.array(got.q), rate)
-    used = _choose_scales(settings, scale)
-    phi, expanded = _move_topics(settings, seed, t, old, got, used, eps, pool)
+    divisors = _choose_scales(settings, scale)
+    phi, expanded = _move_topics(settings, seed, t, old, got, divisors, eps, pool)
     walk = diffusion.STEPS[settings.simplex].shapes
     r = walk(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
-        *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in used),
+        *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in divisors),
         eps / np.maximum(top_scale, diffusion.LEAST_SCALE)[None],
     )
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
 
-def _scale_rate(settings: Config, t: int) -> float:
+def _find_scale_rate(settings: Config, t: int) -> float:
     """Return eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
@@ -141,7 +141,7 @@ def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Flo
 
 
 def _move_topics(
-    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, used: Sizes, eps: float, pool: Pool
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, divisors: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     layers = enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
@@ -153,7 +153,7 @@ def _move_topics(
         return tuple(diffusion.normalise_columns(table, pool) for table in expanded), expanded
     move = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
-        move(old.phi[layer], table, eta, used[layer], eps, LayerAddress(seed, t, layer), pool)
+        move(old.phi[layer], table, eta, divisors[layer], eps, LayerAddress(seed, t, layer), pool)
         for layer, (table, eta) in layers
     )
     return phi, ()

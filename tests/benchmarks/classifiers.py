@@ -77,7 +77,7 @@ def configured(classifier: str, texts: dict[str, str]) -> Any:
 
 def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, watch: Watch) -> Judged:
     """Train and judge one classifier; ``watch(minibatch, error)`` is called as sDATM trains."""
-    from engine.jit import engine_digest
+    from engine.jit import compute_engine_digest
     from tests.benchmarks.published import ERRORS
 
     learn = _sdatm if classifier in _KINDS else _plain
@@ -97,7 +97,7 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
         processor_seconds=spent - used,
         prediction_seconds=time.perf_counter() - trained,
         curve=curve,
-        engine=engine_digest(),
+        engine=compute_engine_digest(),
     )
 
 

@@ -234,7 +234,7 @@ def _completed(model: Any, split: Split, n_words: int) -> float:
     owners = np.repeat(np.arange(len(shares)), np.diff(split.scored.starts))
     rates = np.einsum("ck,kc->c", shares[owners], topics[:, split.scored.words])
     totals = shares.sum(axis=1)
-    return completion.completion_perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)
+    return completion.compute_perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)
 
 
 HEAD = (

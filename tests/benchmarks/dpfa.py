@@ -63,7 +63,7 @@ def build(corpus: Corpus, texts: dict[str, str], threads: int) -> Kernel:
     """The kernel of a trial."""
     module = models.load("dpfa")
     config = settings.parse(module.Config, texts)
-    facts = Facts(corpus.n_words, len(corpus.documents(TRAIN)), n_tokens=corpus.tokens(TRAIN))
+    facts = Facts(corpus.n_words, len(corpus.documents(TRAIN)), n_tokens=corpus.count_tokens(TRAIN))
     return module.build(config, facts, n_threads=threads)
 
 
@@ -71,13 +71,13 @@ def averaged(corpus: Corpus, kernel: Kernel, burn_in: int, collect: int, every: 
     """Averaged perplexity after training; the standing is printed every so many steps."""
     numbers = corpus.documents(TRAIN)
     whole = corpus.batch(numbers)
-    observed, scored = corpus.held_out(corpus.documents(TEST))
+    observed, scored = corpus.split_tokens(corpus.documents(TEST))
     state = kernel.begin(seed, whole) if kernel.begin else kernel.init(seed)
     if kernel.sweeps_after is not None:
         state = kernel.prepare(seed, state, whole)
     chain, total, seconds = kernel.start_chain(seed, state, observed), None, []
     for t in range(1, burn_in + collect + 1):
-        docs = whole if kernel.sweeps(state) else corpus.batch(draw_minibatch(seed, t, numbers, kernel.batch_size))
+        docs = whole if kernel.is_sweeping(state) else corpus.batch(draw_minibatch(seed, t, numbers, kernel.batch_size))
         begin = time.perf_counter()
         state, _ = kernel.step(seed, state, docs)
         seconds.append(time.perf_counter() - begin)
@@ -86,7 +86,7 @@ def averaged(corpus: Corpus, kernel: Kernel, burn_in: int, collect: int, every: 
             total = total_of(total, rates) if t > burn_in else None
         if t % every == 0:
             _standing(t, state, total, scored, seconds)
-    return float("nan") if total is None else evaluate.perplexity(total, scored)
+    return float("nan") if total is None else evaluate.compute_perplexity(total, scored)
 
 
 def total_of(total: Rates | None, rates: Rates) -> Rates:
@@ -95,7 +95,7 @@ def total_of(total: Rates | None, rates: Rates) -> Rates:
 
 
 def _standing(t: int, state: Any, total: Rates | None, scored: Batch, seconds: list[float]) -> None:
-    score = "" if total is None else f", averaged so far {evaluate.perplexity(total, scored):.1f}"
+    score = "" if total is None else f", averaged so far {evaluate.compute_perplexity(total, scored):.1f}"
     r = state.shapes.sum()
     say(f"  step {t}: {median(seconds[-50:]):.2f} s a step, sum of r {r:.1f}{score}")
 

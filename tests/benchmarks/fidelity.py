@@ -13,7 +13,7 @@ from app.jobs.progress import Progress, format_duration
 from app.jobs.training import Training
 from engine.contract import TEST, TRAIN
 from engine.corpus import Corpus
-from engine.jit import engine_digest
+from engine.jit import compute_engine_digest
 from tests.benchmarks import fidelity_trials as trials_of
 from tests.benchmarks import published
 from tests.benchmarks.commands import read_names, read_positive, run_benchmark
@@ -51,7 +51,7 @@ def print_table(arguments: argparse.Namespace) -> None:
                 row = _measured(on, trial, seed, length, kept=kept, progress=progress)
                 rows.append(row)
             mine.append(row)
-            say(line(row, rows, engine_digest()))
+            say(line(row, rows, compute_engine_digest()))
             if found is None:  # said before it is kept, so that a full disk takes no figure away
                 kept.add(row)
         others = [row for row in rows if row not in mine and row.trial.startswith(f"{name} tlasgr:")]
@@ -72,7 +72,7 @@ def _measured(
     corpus: "Corpus", trial: "Trial", seed: int, length: "Length", *, kept: "Table", progress: Progress
 ) -> "Row":
     """One row, saved as it grows and shown on the way."""
-    key = {"trial": trial._asdict(), "seed": seed, "engine": engine_digest()}
+    key = {"trial": trial._asdict(), "seed": seed, "engine": compute_engine_digest()}
     saved = time.monotonic()
     left = TimeLeft(length.minibatches)
 

@@ -87,7 +87,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
     watch : (training, standing) -> None
         Called after every mini-batch.
     """
-    from engine.jit import engine_digest
+    from engine.jit import compute_engine_digest
 
     training, plan = prepare(corpus, trial, seed, length)
     standing = (
@@ -107,7 +107,7 @@ def measure(corpus: Corpus, trial: Trial, seed: int, length: Length, *, start: d
         seconds=standing.seconds,
         test_seconds=(standing.seconds - standing.training_seconds) / max(len(training.test), 1),
         threads=length.threads,
-        engine=engine_digest(),
+        engine=compute_engine_digest(),
     )
 
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--start", default="random", help="of the topics, for what is published (default random)")
     arguments = options.parse_args(argv)
     corpus = corpus_of(arguments)
-    tokens = corpus.tokens(TRAIN)
+    tokens = corpus.count_tokens(TRAIN)
     say(f"LDA, K = {arguments.topics}, {len(corpus.documents(TRAIN)):,} documents, {tokens:,} tokens; {load()}")
     for part in arguments.only:
         for threads in arguments.threads[-1:] if part == "fidelity" else arguments.threads:
@@ -53,7 +53,7 @@ def kernel_of(name: str, corpus: Corpus, arguments: Namespace, threads: int, **c
     """A model with the priors of the options."""
     module = models.load(name)
     config = module.Config(layers=(arguments.topics,), alpha=(arguments.alpha,), beta=(0.05,), **changed)
-    facts = Facts(corpus.n_words, len(corpus.documents(TRAIN)), n_tokens=corpus.tokens(TRAIN))
+    facts = Facts(corpus.n_words, len(corpus.documents(TRAIN)), n_tokens=corpus.count_tokens(TRAIN))
     kernel: Kernel = module.build(config, facts, threads)
     return kernel
 
@@ -112,7 +112,7 @@ def minibatches(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     warm, _ = kernel.step(1, state, epochs[0][0])  # compiled before it is timed
     del warm
     seconds: dict[str, Seconds] = interleaved(contestants, arguments.epochs)
-    observed, scored = corpus.held_out(test)
+    observed, scored = corpus.split_tokens(test)
     for name, each in seconds.items():
         if name == "topiary":
             shown = state
@@ -169,7 +169,7 @@ def _scikit(
 def fidelity(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     """Averaged perplexity of test documents: rates summed over one sweep under each of the last samples."""
     docs = corpus.batch(corpus.documents(TRAIN))
-    observed, scored = corpus.held_out(corpus.documents(TEST))
+    observed, scored = corpus.split_tokens(corpus.documents(TEST))
     kernel = kernel_of("lda-gibbs", corpus, arguments, threads, start=arguments.start)
     seed = arguments.seed
     begun = kernel.begin(seed, docs) if kernel.begin else kernel.init(seed)
@@ -183,7 +183,7 @@ def fidelity(corpus: Corpus, arguments: Namespace, threads: int) -> None:
             total = Rates(total.cells + found.cells, total.totals + found.totals)
         done = sweep + 1 - arguments.train
         if done > 0 and (done % 250 == 0 or done == arguments.collect):
-            value = evaluate.perplexity(total, scored)
+            value = evaluate.compute_perplexity(total, scored)
             away = 100.0 * (value / PUBLISHED - 1.0)
             say(f"  averaged over {done:,} samples: {value:.1f}, published {PUBLISHED:.0f} ({away:+.2f} %)")
 

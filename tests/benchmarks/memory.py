@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.jobs import new_run
-from engine.jit import cache_folder
+from engine.jit import find_cache_folder
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database
@@ -61,7 +61,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> int:
             "sampling begins": lambda row: row.message.startswith("training"),
             "first perplexity in the store": lambda row: row.point_perplexity is not None,
         }
-        cold = not any(cache_folder().rglob("*.nbi"))
+        cold = not any(find_cache_folder().rglob("*.nbi"))
         life = watch(db, run.number, folder, marks)
         if life.row.state != "finished":
             raise SystemExit(f"the worker did not finish but {life.row.state}: {life.row.message}")

@@ -55,7 +55,7 @@ def world(seed: int = 5) -> World:
     corpus = Corpus(
         counts=counts, vocabulary=(), part=np.full(N + TESTED, TRAIN, np.int8), labels=np.full(N + TESTED, -1, np.int32)
     )
-    return World(first, counts.rows(0, N), *corpus.held_out(np.arange(N, N + TESTED)))
+    return World(first, counts.rows(0, N), *corpus.split_tokens(np.arange(N, N + TESTED)))
 
 
 def trial(given: World, model: str, preset: str, texts: dict[str, str], steps: int, seed: int) -> tuple[int, float]:

@@ -118,11 +118,11 @@ def pooled(corpus: Corpus, scored_documents: int = 0) -> Corpus:
     """
     everyone = np.arange(corpus.counts.n_documents)
     whole = dataclasses.replace(corpus, scored=None, split_seed=SEED)
-    observed, _ = whole.held_out(everyone, SHARE)
+    observed, _ = whole.split_tokens(everyone, SHARE)
     tested = everyone
     if 0 < scored_documents < len(everyone):
         tested = np.sort(np.random.default_rng(SEED).permutation(everyone)[:scored_documents])
-    _, scored = whole.held_out(tested, SHARE)
+    _, scored = whole.split_tokens(tested, SHARE)
     nothing = Counts.of(np.zeros(len(everyone), np.int64), scored.words[:0], scored.counts[:0])
     return Corpus(
         counts=joined([observed.cells, whole.batch(tested).cells]),

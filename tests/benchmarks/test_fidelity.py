@@ -280,7 +280,7 @@ def test_pooling_trains_on_what_is_observed_and_scores_the_rest_of_every_documen
     whole = pooled(corpus)
     train, test = whole.documents(TRAIN), whole.documents(TEST)
     assert len(train) == len(test) == 50
-    observed, scored = whole.held_out(test)
+    observed, scored = whole.split_tokens(test)
     read = whole.batch(train)
     for name in ("words", "counts", "starts"):
         assert np.array_equal(getattr(observed, name), getattr(read, name)), "training saw what is scored"
@@ -295,7 +295,7 @@ def test_pooling_can_score_a_fixed_sample_of_the_documents():
     test = some.documents(TEST)
     assert (len(some.documents(TRAIN)), len(test)) == (50, 10)
     assert np.array_equal(some.counts.words[: some.counts.starts[50]], everyone.counts.words[: some.counts.starts[50]])
-    _, scored = some.held_out(test)
+    _, scored = some.split_tokens(test)
     assert 0.2 < scored.counts.sum() / some.batch(test).counts.sum() < 0.4
     assert np.array_equal(pooled(corpus, 10).counts.words, some.counts.words)
 

@@ -251,3 +251,23 @@ def new_page(chromium: Any, guard: Guard) -> Iterator[Callable[..., Any]]:
 def page(new_page: Callable[..., Any]) -> Any:
     """One guarded page, light, of a desk's width."""
     return new_page()
+
+
+QUIET = """([quiet, most]) => new Promise(done => {
+  const size = root => [...root.querySelectorAll("*")].reduce(
+    (sum, each) => sum + 1 + each.attributes.length + (each.shadowRoot ? size(each.shadowRoot) : 0), 0)
+  const began = performance.now()
+  let last = -1, since = began
+  const look = () => {
+    const now = performance.now(), found = size(document)
+    if (found !== last) { last = found; since = now }
+    if (now - since > quiet || now - began > most) { done() } else { setTimeout(look, 100) }
+  }
+  look()
+})"""
+
+
+@pytest.fixture(scope="session")
+def wait_until_quiet() -> Callable[[Any], None]:
+    """Wait until a page has had as many elements for most of a second: curves and trees are drawn; at most 5 s."""
+    return lambda page: page.evaluate(QUIET, [800, 5000])

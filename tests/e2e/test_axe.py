@@ -66,7 +66,7 @@ def pages(planted):
 
 
 @pytest.mark.parametrize("side", ["light", "dark"])
-def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, axe, side):
+def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, wait_until_quiet, axe, side):
     server, page = start_server(pages), new_page(side)
     findings = {}
     for name, query in PAGES.items():
@@ -74,7 +74,7 @@ def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, axe, side)
         page.get_by_role("navigation", name="Pages").wait_for()
         if name in READY:
             page.locator(READY[name]).first.wait_for()
-        page.wait_for_timeout(3000)  # curves and trees are drawn
+        wait_until_quiet(page)
         page.evaluate(axe)
         found = page.evaluate(FOUND)
         if found:

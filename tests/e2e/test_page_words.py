@@ -35,7 +35,7 @@ CODE = {
 SETTING = re.compile(r"[a-z0-9_]+: ")
 
 
-def test_no_page_speaks_in_names_of_the_code(start_server, planted, page):
+def test_no_page_speaks_in_names_of_the_code(start_server, planted, page, wait_until_quiet):
     db = open_database(planted)
     row = garden.begin(db, 1, "second", fork=1)
     garden.advance(db, row, 10)
@@ -45,7 +45,7 @@ def test_no_page_speaks_in_names_of_the_code(start_server, planted, page):
     for name in ("runs", "watch", "explore", "compare", "documents"):
         page.goto(f"{server.url}?page={name}&run=1")
         page.get_by_role("navigation", name="Pages").wait_for()
-        page.wait_for_timeout(3000)
+        wait_until_quiet(page)
         for text in page.evaluate(TEXT):
             if garden.NASTY in text or SETTING.match(text):
                 continue  # a word of the corpus; the tip of a setting, which names it as commands do

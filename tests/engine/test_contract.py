@@ -59,7 +59,7 @@ def cases() -> list[Case]:
     Learning the widths touches every array of a state, so it is tried with every sampler.
     """
     found = []
-    for name in models.names():
+    for name in models.list_names():
         found.append(Case(name, ()))
         described = settings.describe(models.load(name).Config)
         if "grow" in {about.name for about in described}:
@@ -107,7 +107,7 @@ def some(batch: Batch, rows: slice) -> Batch:
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:
-    """The cells of a batch dealt out in turn: every document in both, observed and scored."""
+    """The cells of a batch taken in turn: every document has observed and scored ones."""
     first = np.arange(len(batch.words)) % 2 == 0
     parts = []
     for chosen in (first, ~first):
@@ -136,14 +136,14 @@ def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[str, tuple[int, ...],
 every_case = pytest.mark.parametrize(
     "case", cases(), ids=lambda case: "-".join([case.model, *(f"{name}={text}" for name, text in case.changed)])
 )
-every_model = pytest.mark.parametrize("name", models.names())
+every_model = pytest.mark.parametrize("name", models.list_names())
 
 
 # ------------------------------------------------------------------ settings
 
 
 def test_there_is_a_model_and_the_registry_is_the_folder():
-    assert "dlda" in models.names()
+    assert "dlda" in models.list_names()
 
 
 def test_an_unknown_model_is_refused_with_the_list_of_those_there_are():
@@ -445,9 +445,9 @@ def test_a_run_that_goes_on_from_a_snapshot_starts_with_its_topics_and_steps(cas
 def test_a_model_that_predicts_gives_every_class_a_probability(case):
     kernel, state, _ = trained(case)
     if kernel.predict is None:
-        assert kernel.reads is None
+        assert kernel.read_features is None
         return
-    read = kernel.reads(state, documents(case.data))
+    read = kernel.read_features(state, documents(case.data))
     assert [layer.shape for layer in read] == [(N, layer.shape[1]) for layer in kernel.topics(state).phi]
     chances = kernel.predict(SEED, state, documents(case.data))
     assert chances.shape == (N, 3)

@@ -40,7 +40,7 @@ def test_a_batch_holds_the_documents_asked_for_in_the_order_asked_for():
 
 def test_observed_and_scored_tokens_add_up_to_the_document():
     corpus = made_corpus()
-    observed, scored = corpus.held_out(corpus.documents(TEST))
+    observed, scored = corpus.split_tokens(corpus.documents(TEST))
     assert np.array_equal(dense(observed) + dense(scored), dense(corpus.batch(corpus.documents(TEST))))
     assert observed.counts.min() > 0
     assert scored.counts.min() > 0
@@ -50,13 +50,13 @@ def test_a_fifth_of_the_tokens_plus_one_is_scored_and_none_of_a_single_token():
     corpus = made_corpus(400)
     everyone = np.arange(400)
     totals = dense(corpus.batch(everyone)).sum(axis=1)
-    scored = dense(corpus.held_out(everyone)[1]).sum(axis=1)
+    scored = dense(corpus.split_tokens(everyone)[1]).sum(axis=1)
     assert np.array_equal(scored, np.where(totals >= 2, (0.2 * totals).astype(int) + 1, 0))
 
 
 def test_tokens_are_split_and_not_word_types():
     corpus = made_corpus(400)
-    observed, scored = corpus.held_out(np.arange(400))
+    observed, scored = corpus.split_tokens(np.arange(400))
     assert np.any((dense(observed) > 0) & (dense(scored) > 0))
 
 
@@ -69,7 +69,7 @@ def test_every_token_has_the_same_chance_to_be_scored():
     for seed in range(4000):
         counts = Counts(starts, words, np.full(10, 10, dtype=np.int32))
         corpus = dataclasses.replace(base, counts=counts, part=np.zeros(1, np.int8), split_seed=seed)
-        scored = corpus.held_out(np.array([0]))[1]
+        scored = corpus.split_tokens(np.array([0]))[1]
         total[scored.words] += scored.counts
     variance = 21 * 0.1 * 0.9 * (100 - 21) / 99
     assert np.abs((total - 4000 * 2.1) / np.sqrt(4000 * variance)).max() < 5
@@ -77,15 +77,15 @@ def test_every_token_has_the_same_chance_to_be_scored():
 
 def test_the_split_depends_on_the_document_and_not_on_its_company():
     corpus = made_corpus()
-    alone = dense(corpus.held_out(np.array([8]))[1])[0]
-    in_company = dense(corpus.held_out(np.arange(40))[1])[8]
+    alone = dense(corpus.split_tokens(np.array([8]))[1])[0]
+    in_company = dense(corpus.split_tokens(np.arange(40))[1])[8]
     assert np.array_equal(alone, in_company)
 
 
 def test_real_values_are_split_by_whole_cells():
     corpus = made_corpus(kind=np.float32)
     whole = dense(corpus.batch(np.arange(40)))
-    observed, scored = (dense(part) for part in corpus.held_out(np.arange(40)))
+    observed, scored = (dense(part) for part in corpus.split_tokens(np.arange(40)))
     assert not np.any((observed > 0) & (scored > 0))
     assert np.array_equal(observed + scored, whole)
 
@@ -95,7 +95,7 @@ def test_scored_tokens_of_the_corpus_itself_are_respected():
     first = np.array([corpus.counts.words[0]], dtype=np.int32)
     starts = np.concatenate([[0], np.ones(40)]).astype(np.int64)
     own = dataclasses.replace(corpus, scored=Counts(starts, first, np.array([1], dtype=np.int32)))
-    scored = own.held_out(np.array([0, 1]))[1]
+    scored = own.split_tokens(np.array([0, 1]))[1]
     assert dense(scored)[0, first[0]] == 1
     assert dense(scored).sum() == 1
 
@@ -106,7 +106,7 @@ def test_scored_tokens_that_the_document_does_not_have_are_refused():
     starts = np.concatenate([[0], np.ones(40)]).astype(np.int64)
     bad = Counts(starts, np.array([word], np.int32), np.array([1], np.int32))
     with pytest.raises(ValueError, match="document 0 scores tokens that it does not have"):
-        dataclasses.replace(corpus, scored=bad).held_out(np.array([0]))
+        dataclasses.replace(corpus, scored=bad).split_tokens(np.array([0]))
 
 
 def epoch(number, documents, **options):

@@ -34,7 +34,7 @@ def copied_engine(tmp_path, monkeypatch):
 
 def digests(folder: Path) -> list[str]:
     jit._read_code.cache_clear()
-    return [jit.kernel_digest(folder / "gibbs" / "upper.py"), jit._digest_files(sorted(folder.rglob("*.py")))]
+    return [jit.compute_kernel_digest(folder / "gibbs" / "upper.py"), jit._digest_files(sorted(folder.rglob("*.py")))]
 
 
 def test_a_changed_docstring_or_comment_of_a_callee_compiles_nothing_again(copied_engine):
@@ -47,7 +47,7 @@ def test_a_changed_docstring_or_comment_of_a_callee_compiles_nothing_again(copie
 
 def test_a_changed_callee_in_a_module_imported_indirectly_compiles_again(copied_engine):
     gibbs = copied_engine / "gibbs"
-    assert copied_engine / "streams.py" in jit.import_closure(gibbs / "upper.py")
+    assert copied_engine / "streams.py" in jit.list_imported_files(gibbs / "upper.py")
     before = digests(copied_engine)
     streams = copied_engine / "streams.py"
     streams.write_text(streams.read_text() + "\nSTEP = 3\n")
@@ -97,7 +97,7 @@ def mode(path):
 @posix
 @pytest.mark.usefixtures("usual_rights")
 def test_the_folder_is_open_to_its_owner_only_whatever_the_umask(tmp_path):
-    folder = jit.private_folder(tmp_path / "cache", "kernels", "abc")
+    folder = jit.make_private_folder(tmp_path / "cache", "kernels", "abc")
     assert folder == tmp_path / "cache" / "topiary" / "kernels" / "abc"
     assert [mode(each) for each in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
 
@@ -108,7 +108,7 @@ def test_a_folder_that_others_could_read_is_closed_and_used(tmp_path):
     (tmp_path / "topiary" / "kernels" / "abc").mkdir(parents=True)
     for path in ("topiary", "topiary/kernels", "topiary/kernels/abc"):
         (tmp_path / path).chmod(0o755)
-    folder = jit.private_folder(tmp_path, "kernels", "abc")
+    folder = jit.make_private_folder(tmp_path, "kernels", "abc")
     assert folder.parts[-3] == "topiary"
     assert mode(folder) == 0o700
 
@@ -123,7 +123,7 @@ def test_a_folder_that_others_could_write_to_is_left_alone(tmp_path, open_part, 
     for each in (folder, folder.parent, folder.parent.parent):
         each.chmod(0o755)
     (tmp_path / open_part).chmod(rights)
-    found = jit.private_folder(tmp_path, "kernels", "abc")
+    found = jit.make_private_folder(tmp_path, "kernels", "abc")
     assert found == tmp_path / "topiary-private" / "kernels" / "abc"
     assert mode(tmp_path / open_part) == rights
 
@@ -134,8 +134,8 @@ def test_a_folder_of_another_user_or_a_link_is_left_alone(tmp_path, monkeypatch)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     (tmp_path / "topiary").symlink_to(elsewhere)
-    assert jit.private_folder(tmp_path, "kernels").parts[-2] == "topiary-private"
+    assert jit.make_private_folder(tmp_path, "kernels").parts[-2] == "topiary-private"
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    found = jit.private_folder(tmp_path, "kernels")
+    found = jit.make_private_folder(tmp_path, "kernels")
     assert found == tmp_path / "topiary" / "kernels"
     assert not jit.is_private(found)

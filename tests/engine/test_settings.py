@@ -1,4 +1,4 @@
-"""Settings are light: whoever only reads or checks them waits for no compiler."""
+"""Settings are light: reading or checking them loads no compiler."""
 
 import subprocess
 import sys
@@ -6,10 +6,10 @@ import sys
 READ = """
 import sys
 from engine import models, settings
-for name in models.names():
+for name in models.list_names():
     config = models.load(name).Config
     settings.describe(config), settings.from_json(config, settings.to_json(config()))
-print("numba" in sys.modules, len(models.names()))
+print("numba" in sys.modules, len(models.list_names()))
 """
 
 

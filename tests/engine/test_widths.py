@@ -52,7 +52,7 @@ def grown(seed, inference="tlasgr", layers=2, every=60, **more):
     state = kernel.prepare(seed, kernel.init(seed), docs)
     happened = []
     for _ in range(layers * every + 1):
-        batch = docs if kernel.sweeps(state) else some(docs, np.sort(rng.permutation(300)[:50]))
+        batch = docs if kernel.is_sweeping(state) else some(docs, np.sort(rng.permutation(300)[:50]))
         state, info = kernel.step(seed, state, batch)
         happened += info.events
     return state, happened

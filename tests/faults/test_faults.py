@@ -14,15 +14,15 @@ from tests.samples.databases import Server, programs, schema
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking")]
 ON_FILE = [scene for scene in SCENES if scene.database == "sqlite"]
-SCHEDULED = (scenes.killed, scenes.halted, scenes.tabs)  # where the number of processors may decide
 ON_SERVER = [scene for scene in SCENES if scene.database == "postgresql"]
 
 
 def cases(some):
     """Return the parameters of a test of some scenes."""
-    marks = pytest.mark.cores
     return [
-        pytest.param(scene, id=scene.function.__name__, marks=[marks] if scene.function in SCHEDULED else [])
+        pytest.param(
+            scene, id=scene.function.__name__, marks=[pytest.mark.cores] if scene.function is scenes.killed else []
+        )
         for scene in some
     ]
 

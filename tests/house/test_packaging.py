@@ -23,7 +23,7 @@ here = pathlib.Path(sys.argv[1]).resolve()
 assert pathlib.Path(app.machine.__file__).is_relative_to(here), app.machine.__file__
 for name in ("guide", "guide/index.md", "css", "js/tree.js", "icons", "fonts"):
     assert app.machine.find_asset(name).resolve().is_relative_to(here / "app" / "assets"), name
-print(",".join(engine.models.names()))
+print(",".join(engine.models.list_names()))
 """
 
 

@@ -115,7 +115,7 @@ def test_every_example_line_of_the_readme_is_understood():
         build_parser().parse_args(words)
 
 
-@pytest.mark.parametrize("name", models.names())
+@pytest.mark.parametrize("name", models.list_names())
 def test_every_setting_of_a_model_is_told_of_in_the_guide(name):
     report = (GUIDE / "models.md").read_text(encoding="utf-8")
     described = settings.describe(models.load(name).Config)

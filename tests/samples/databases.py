@@ -3,7 +3,8 @@
 The PostgreSQL server is the one that TOPIARY_TEST_POSTGRES points to (a URL that may create schemas), else a
 private one, started for the session from the PostgreSQL programs of this machine and removed afterwards.
 
-A folder of tests uses them with ``from databases import database_url, db, postgresql_server`` in its conftest.
+A folder of tests imports ``database_url``, ``db`` and ``postgresql_server`` in its conftest, and says there, with
+:func:`parametrize_databases`, which tests run on which database.
 """
 
 import contextlib
@@ -47,7 +48,15 @@ def postgresql_server() -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
+def parametrize_databases(metafunc: pytest.Metafunc, *, both: bool) -> None:
+    """Run a test that uses a database on SQLite, and on PostgreSQL as well if ``both``, unless it says on which."""
+    named = any("database_url" in str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize"))
+    if "database_url" in metafunc.fixturenames and not named:
+        urls = ["sqlite", pytest.param("postgresql", marks=pytest.mark.database)]
+        metafunc.parametrize("database_url", urls if both else urls[:1], indirect=True)
+
+
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Address of a new, empty database."""
     if request.param == "sqlite":

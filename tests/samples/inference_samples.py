@@ -83,7 +83,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=lambda state: {},
         restore=lambda seed, arrays: State(*topics.unpack_topics(arrays)[:2]),
         predict=predict if config.classes else None,
-        reads=(lambda state, batch: [np.log1p(layer) for layer in infer(0, state, batch).theta])
+        read_features=(lambda state, batch: [np.log1p(layer) for layer in infer(0, state, batch).theta])
         if config.classes
         else None,
     )

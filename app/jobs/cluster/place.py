@@ -330,6 +330,6 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 def list_versions() -> dict[str, str]:
     """Return the versions that decide the bits of results: the engine's sources, numpy and numba."""
-    from engine.jit import engine_digest
+    from engine.jit import compute_engine_digest
 
-    return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}
+    return {"engine": compute_engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -100,7 +100,7 @@ class SpreadTraining(Training):
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
-        self._tokens = np.concatenate([[0], np.cumsum(corpus.lengths()[self.train])])
+        self._tokens = np.concatenate([[0], np.cumsum(corpus.list_lengths()[self.train])])
         self._holders: list[Any] = []
         self._presence = WorkerPresence(client)
         self._answers = WorkerAnswers(self._presence, [])
@@ -129,7 +129,7 @@ class SpreadTraining(Training):
         """Make one step: the workers sweep, and the topics move here."""
         t, state = position.minibatch + 1, position.state
         sums = BlockSums()
-        if self.kernel.sweeps(state):
+        if self.kernel.is_sweeping(state):
             n_documents, futures = len(self.train), self._call("gather", state)
         else:
             batch = self._read_minibatch(t)

@@ -235,6 +235,6 @@ def format_value(value: Any) -> str:
 
 @cache
 def _read_settings(model: str) -> Mapping[str, Setting]:
-    if model not in models.names():  # a run of a later version
+    if model not in models.list_names():  # a run of a later version
         return {}
     return {about.name: about for about in describe(models.load(model).Config)}

@@ -78,8 +78,8 @@ def test_a_layer_of_which_the_classifier_reads_nothing_carries_nothing(db, monke
 
     def deaf(*arguments):
         inference = opened(*arguments)
-        reads = inference.kernel.reads
-        kernel = inference.kernel._replace(reads=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
+        reads = inference.kernel.read_features
+        kernel = inference.kernel._replace(read_features=lambda *asked: [0.0 * reads(*asked)[0], *reads(*asked)[1:]])
         object.__setattr__(inference, "kernel", kernel)
         return inference
 

@@ -167,9 +167,11 @@ def test_validation_documents_of_a_corpus_with_scored_tokens_are_split_by_seed(t
         values=np.ones(len(test), np.int32),
     )
     scored = type(corpus)(**vars(corpus) | {"scored": own})
-    assert scored.held_out(test)[1].counts.sum() == len(test)
+    assert scored.split_tokens(test)[1].counts.sum() == len(test)
     for mine, theirs in zip(
-        scored.held_out(corpus.documents(VALIDATION)), corpus.held_out(corpus.documents(VALIDATION)), strict=True
+        scored.split_tokens(corpus.documents(VALIDATION)),
+        corpus.split_tokens(corpus.documents(VALIDATION)),
+        strict=True,
     ):
         assert np.array_equal(mine.counts, theirs.counts)
         assert len(mine.words) > 0

@@ -1,13 +1,18 @@
-"""Real workers on small corpora, on both databases."""
+"""Real workers on small corpora: on SQLite, and where the dialect may matter on PostgreSQL too."""
 
 import pytest
-from databases import database_url, db, postgresql_server
+from databases import database_url, db, parametrize_databases, postgresql_server
 from process_samples import SMALL
 
 from app.jobs import compile_kernels
 from engine import models, settings
 
 __all__ = ["database_url", "db", "postgresql_server"]
+
+
+def pytest_generate_tests(metafunc):
+    """Run a test on SQLite alone, unless it is marked: what lies below is tested on both databases by itself."""
+    parametrize_databases(metafunc, both=metafunc.definition.get_closest_marker("dialects") is not None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -34,7 +34,7 @@ def test_numbers_do_not_matter_but_choices_and_shapes_do():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Notes in the test's own folder; the kernels themselves stay where they are."""
-    monkeypatch.setattr(jit, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(jit, "find_cache_folder", lambda: tmp_path)
     return tmp_path
 
 
@@ -91,7 +91,7 @@ def holder(lock):
 
 
 def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled(lock, holder, monkeypatch):
-    monkeypatch.setattr(jit, "cache_folder", lambda: lock.parent)
+    monkeypatch.setattr(jit, "find_cache_folder", lambda: lock.parent)
     compiled, naps = [], []
     monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
 
@@ -110,7 +110,7 @@ def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled
 
 
 def test_who_comes_second_compiles_what_a_killed_first_left_undone(lock, holder, monkeypatch):
-    monkeypatch.setattr(jit, "cache_folder", lambda: lock.parent)
+    monkeypatch.setattr(jit, "find_cache_folder", lambda: lock.parent)
     compiled = []
     monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
     holder.kill()

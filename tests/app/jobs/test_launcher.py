@@ -20,7 +20,6 @@ from store.points import Point
 
 LONG = 400
 POSIX = sys.platform != "win32"
-pytestmark = pytest.mark.cores
 
 
 @pytest.fixture
@@ -50,6 +49,8 @@ def kill(row):
 
 
 @pytest.mark.slow
+@pytest.mark.cores
+@pytest.mark.dialects
 def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_never_interrupted(db):
     whole = order(db, minibatches=LONG, averaged=True).number
     run = order(db, minibatches=LONG, averaged=True).number
@@ -149,6 +150,7 @@ sys.exit(worker.main(["--run", sys.argv[1]]))
 
 
 @pytest.mark.skipif(not POSIX, reason="only POSIX systems can halt a process and let it wake up")
+@pytest.mark.dialects
 def test_a_worker_that_wakes_up_after_it_was_replaced_writes_nothing(db):
     run = order(db).number
     sleeper = subprocess.Popen(
@@ -179,6 +181,7 @@ def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
     assert runs.get_run(db, run).state == "stopped"
 
 
+@pytest.mark.cores
 def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
     first, second = order(db, minibatches=20_000).number, order(db, minibatches=2).number
@@ -306,6 +309,7 @@ def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
     assert runs.get_run(db, other).state == "paused"
 
 
+@pytest.mark.dialects
 def test_two_workers_for_one_run_train_it_once(db):
     run = order(db, minibatches=1_000).number
     both = [launcher.start_worker(db.url, run) for _ in range(2)]

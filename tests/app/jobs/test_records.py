@@ -177,7 +177,7 @@ def test_the_coherence_is_that_of_the_ten_words_shown_first_in_the_training_docu
     for layer, projection in enumerate(topics.project_topics(phi)):
         parts = topics.compute_shares(topics.weigh_topics(phi, arrays["r"])[layer])
         words, _ = topics.find_relevant_words(projection, parts, 10)
-        expected = coherence.npmi(words, coherence.count_pairs(words, train, corpus.n_words))
+        expected = coherence.compute_npmi(words, coherence.count_pairs(words, train, corpus.n_words))
         np.testing.assert_allclose(found[f"npmi.{layer}"], expected, rtol=1e-6)
         assert found[f"npmi.{layer}"].dtype == np.float32
 

@@ -20,7 +20,7 @@ def file(tmp_path):
     database.close()
 
 
-OFFERED = [(model, name) for model in models.names() for name in run_rules.list_presets(model)]
+OFFERED = [(model, name) for model in models.list_names() for name in run_rules.list_presets(model)]
 
 
 def test_the_models_offer_the_settings_of_their_papers():

@@ -91,7 +91,7 @@ def test_the_curve_and_the_label_error_read_validation_documents_where_there_are
         (training.curve_point(state, made), training.watched),
         (training.test_point(state, made), training.test),
     ):
-        point = evaluate.evaluate_point(kernel, 1, state, *corpus.held_out(documents), evaluate.SHORT)
+        point = evaluate.evaluate_point(kernel, 1, state, *corpus.split_tokens(documents), evaluate.SHORT)
         assert value == pytest.approx(point, rel=1e-12)
     assert set(training.watched).isdisjoint(training.test)
     paper = mathematics.plan_run(training, RunOptions(minibatches=4, paper_point=True, averaged=True), about)
@@ -125,7 +125,7 @@ def test_a_point_of_the_curve_is_that_of_its_documents_in_one_piece_however_many
         values.append(training.curve_point(training.start(state, made).state, made))
     assert made.curve_documents == len(training.test) == 20
     assert values[0] == pytest.approx(values[1], rel=1e-12)
-    point = evaluate.evaluate_point(kernel, 1, state, *corpus.held_out(training.test), evaluate.SHORT)
+    point = evaluate.evaluate_point(kernel, 1, state, *corpus.split_tokens(training.test), evaluate.SHORT)
     assert values[0] == pytest.approx(point, rel=1e-12)
 
 
@@ -164,7 +164,7 @@ def test_a_checkpoint_of_the_time_before_there_were_means_goes_on(inference):
     del known["documents"]
     again = training.unpack(1, known)
     assert again.documents == position.documents
-    assert math.isfinite(training.curve_point(training.kernel.shown(again.state), made))
+    assert math.isfinite(training.curve_point(training.kernel.find_shown_state(again.state), made))
     one, two = (training.step(each)[0].state for each in (position, again))
     for mine, other in zip((*one.phi, one.r, one.topics), (*two.phi, two.r, two.topics), strict=True):
         np.testing.assert_array_equal(mine, other)

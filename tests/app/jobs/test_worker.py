@@ -187,17 +187,17 @@ def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_
     small_corpus(file, name="three", validation=True)
     whole, run = order(file, corpus="three").number, order(file, corpus="three").number
     trainer.train_run(file, whole)
-    worked = claim.Claim.worked
+    worked = claim.Claim.record_minibatch
 
     def ask(claim, minibatch, *rest):
         worked(claim, minibatch, *rest)
         if minibatch == 30:
             runs.send_request(file, run, "pause")
 
-    monkeypatch.setattr(claim.Claim, "worked", ask)
+    monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     trainer.train_run(file, run)
-    monkeypatch.setattr(claim.Claim, "worked", worked)
+    monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
     paused = runs.get_run(file, run)
     assert paused.state == "paused"
     ((at, value),) = points.read_curve(file, run, "test_mean_perplexity")

@@ -317,7 +317,7 @@ def passed(monkeypatch):
 @pytest.fixture(scope="module", autouse=True)
 def _loaded_models():
     """The form of a new run is there at once when its models were loaded before."""
-    for name in models.names():
+    for name in models.list_names():
         models.load(name)
 
 

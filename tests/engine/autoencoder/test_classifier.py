@@ -143,7 +143,7 @@ def test_class_weights_are_the_slopes_of_the_mean_logits(hidden, shortcut):
 
 
 def labelled(n=240, seed=0, *, share=1.0):
-    """Documents on four subjects of eight words each, labelled by subject; a share of the labels is told."""
+    """Documents on four subjects of eight words each, labelled by subject; a share of the labels is known."""
     rng = np.random.default_rng(seed)
     subject = rng.integers(0, CLASSES, n)
     counts = rng.poisson(0.1 + 1.2 * (np.arange(32) // 8 == subject[:, None]))
@@ -304,13 +304,13 @@ def test_a_prediction_does_not_depend_on_the_company():
 
 @pytest.mark.parametrize("prior", ["matched", "paper"])
 def test_a_kernel_says_what_its_classifier_reads(prior):
-    """Activations beside the sizes of the prior, not beside the document's own mean."""
+    """Activations relative to the sizes of the prior, not to the document's own mean."""
     batch, _ = labelled()
     kernel, state = trained("sdatm", 3, batch, prior=prior, placed_by="encoder")
     theta = kernel.infer(4, state, batch, None).theta
     total, lengths = float(state.r.sum()), np.add.reduceat(batch.counts, batch.starts[:-1])
     sizes = [lengths[:, None] / WIDTHS[0], *(total / width for width in WIDTHS[1:])]
-    for layer, values, size in zip(kernel.reads(state, batch), theta, sizes, strict=True):
+    for layer, values, size in zip(kernel.read_features(state, batch), theta, sizes, strict=True):
         np.testing.assert_allclose(layer, np.log1p(values / (size if prior == "matched" else 1.0)), rtol=1e-12)
 
 

@@ -70,8 +70,8 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     state = this.state._replace(spread=np.zeros(V), met=np.array(0))
     seen = (dense(this.docs) > 0).sum(axis=0)
     for _ in range(10):  # 9 documents a batch, 50 in the corpus
-        words = hybrid.count_seen(this.at, state, this.docs)
-        state = hybrid.add_seen(state, words, len(this.docs.documents))
+        words = hybrid.count_spread(this.at, state, this.docs)
+        state = hybrid.add_spread(state, words, len(this.docs.documents))
     assert int(state.met) == 54
     np.testing.assert_array_equal(state.spread, 6 * seen)
     kept = hybrid.keep_state(state)
@@ -79,7 +79,7 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     assert int(again.met) == 54
     np.testing.assert_array_equal(again.spread, state.spread)
     plain = case()
-    assert hybrid.add_seen(plain.state, hybrid.count_seen(plain.at, plain.state, plain.docs), 9) is plain.state
+    assert hybrid.add_spread(plain.state, hybrid.count_spread(plain.at, plain.state, plain.docs), 9) is plain.state
     assert "spread" not in hybrid.keep_state(plain.state)
 
 
@@ -248,7 +248,7 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     for i in (2, 4):
         assert np.array_equal(new[i], old[i][np.ix_(kept, kept)])
         assert np.array_equal(new[i + 1], old[i + 1][kept])
-    assert not any(w.any() for w in (*grown.first, *grown.second)), "Adam begins anew"
+    assert not any(w.any() for w in (*grown.first, *grown.second)), "Adam begins again"
     assert int(grown.moved) == 0
     assert np.array_equal(grown.phi[0], state.phi[0][:, kept])
     assert np.array_equal(grown.scale[0], state.scale[0][kept])
@@ -315,7 +315,7 @@ def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("refine", "asked", "samples"),
+    ("refine", "sweeps", "samples"),
     [
         (2, Sweeps(60, 60, 2), 30),
         (2, Sweeps(0, 1), 1),
@@ -324,12 +324,12 @@ def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
         (9, Sweeps(0, 60), 3),
     ],
 )
-def test_samples_are_those_of_a_chain_or_what_its_sweeps_pay_for(monkeypatch, refine, asked, samples):
+def test_samples_are_those_of_a_chain_or_what_its_sweeps_pay_for(monkeypatch, refine, sweeps, samples):
     used = []
     monkeypatch.setattr(Sampler, "rate_cells", _recording(Sampler.rate_cells, used, Sweeps))
     this, scored = case(layers=(5, 4), refine=refine), rows(counts(2))
     glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
-    amortised.advance_chain(this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, asked)
+    amortised.advance_chain(this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, sweeps)
     assert used == [Sweeps(2 * refine, 1)] * samples
 
 

@@ -166,7 +166,7 @@ def test_topics_take_a_langevin_step_of_their_own_size():
 
 
 @pytest.mark.parametrize("model", ["datm", "sdatm"])
-def test_adam_begins_anew_after_a_fork_so_that_its_first_steps_are_no_longer_than_its_rate(model):
+def test_adam_begins_again_after_a_fork_so_that_its_first_steps_are_no_longer_than_its_rate(model):
     module = models.load(model)
     still = {"decay": 0.0} if model == "sdatm" else {}  # what fades comes on top of a step
     config = module.Config(layers=(5, 3), burn_in=1, collect=1, **still)

@@ -21,7 +21,7 @@ variants = pytest.mark.parametrize(
     ("inference", "head", "prior", "layers"), VARIANTS, ids=lambda x: x if isinstance(x, str) else str(len(x))
 )
 PARTS = ("W3", "b3", "W1", "b1", "W2", "b2")
-SAMPLED = 4  # entries of each array differentiated one by one, beside a direction through all of them
+SAMPLED = 4  # entries of each array differentiated one by one, in addition to a direction through all of them
 
 
 class Probe:
@@ -207,7 +207,7 @@ def test_a_planted_error_is_seen(monkeypatch, error):
 
 
 def logarithms(monkeypatch, case):
-    """Gradients in ln Phi and ln r that a step of WAI hands to Adam."""
+    """Gradients in ln Phi and ln r that a step of WAI passes to Adam."""
     handed = []
     adam = hybrid_step.adam.step_adam
 

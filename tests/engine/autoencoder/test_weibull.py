@@ -119,7 +119,7 @@ def test_draws_follow_the_law(name, shape, by_mean):
     shapes = np.full((MANY // 40, 20), shape)
     noise = family.make_noise(7, 2, 1, np.arange(len(shapes)), 1, shapes.shape[1])
     drawn = family.draw_theta(shapes, np.full_like(shapes, size), noise, by_mean)
-    mean = family.posterior_mean(drawn.shape, drawn.scale)
+    mean = family.compute_mean(drawn.shape, drawn.scale)
     if by_mean:
         np.testing.assert_allclose(mean, size, rtol=1e-11)
     scale = drawn.scale[0, 0]

@@ -1,7 +1,7 @@
 """Geweke's joint-distribution test of every batch Gibbs sampler of DLDA.
 
 Worlds are drawn from the prior with their data; then, in turns, the sampler makes a step given the data and
-the data are drawn anew given the world.  If the sampler leaves the posterior alone, the worlds still follow
+the data are drawn again given the world.  If the sampler leaves the posterior alone, the worlds still follow
 the prior: every quantity must have the same mean before and after.  A planted error must be seen.
 
 ``WORLDS`` independent worlds, ``TURNS`` turns each, differences before and after paired; false-alarm rate

@@ -43,22 +43,22 @@ def kernels(n):
 
 @pytest.mark.parametrize("n", VECTORS)
 def test_a_token_goes_from_place_to_place_and_to_none_that_there_is_not(n):
-    room, moved, _, _ = kernels(n)
-    numbers, out = RNG.random(room + 3), np.full(room + 1, -1.0)
-    for to in (*range(room), room, NOWHERE):
-        for off in (0, room - 1, room, NOWHERE):
+    capacity, moved, _, _ = kernels(n)
+    numbers, out = RNG.random(capacity + 3), np.full(capacity + 1, -1.0)
+    for to in (*range(capacity), capacity, NOWHERE):
+        for off in (0, capacity - 1, capacity, NOWHERE):
             moved(numbers, np.uint64(to), np.uint64(off), out)
-            expected = numbers[:room].copy()
-            expected[[int(to)] if to < room else []] += 1.0
-            expected[[int(off)] if off < room else []] -= 1.0
-            np.testing.assert_array_equal(out[:room], expected)
-    assert out[room] == -1.0
+            expected = numbers[:capacity].copy()
+            expected[[int(to)] if to < capacity else []] += 1.0
+            expected[[int(off)] if off < capacity else []] -= 1.0
+            np.testing.assert_array_equal(out[:capacity], expected)
+    assert out[capacity] == -1.0
 
 
 @pytest.mark.parametrize("n", VECTORS)
 def test_running_sums_of_products_are_in_the_order_of_places(n):
-    room, _, weighed, _ = kernels(n)
-    columns, numbers, out = RNG.integers(0, 40, room).astype(np.uint64), RNG.random(room), np.empty(room)
+    capacity, _, weighed, _ = kernels(n)
+    columns, numbers, out = RNG.integers(0, 40, capacity).astype(np.uint64), RNG.random(capacity), np.empty(capacity)
     total = weighed(TABLE, np.uint64(3), columns, numbers, out)
     np.testing.assert_allclose(out, np.cumsum(TABLE[3, columns.astype(int)] * numbers), rtol=1e-14)
     assert total == out[-1]
@@ -66,19 +66,19 @@ def test_running_sums_of_products_are_in_the_order_of_places(n):
 
 @pytest.mark.parametrize("n", VECTORS)
 def test_running_sums_of_whole_numbers_are_exact_and_stand_still_behind_the_last(n):
-    room, _, weighed, _ = kernels(n)
-    for used in range(1, room + 1):
-        numbers, out = np.concatenate([np.arange(1.0, used + 1), np.zeros(room - used)]), np.empty(room)
-        weighed(np.ones((1, 40)), np.uint64(0), np.zeros(room, np.uint64), numbers, out)
+    capacity, _, weighed, _ = kernels(n)
+    for used in range(1, capacity + 1):
+        numbers, out = np.concatenate([np.arange(1.0, used + 1), np.zeros(capacity - used)]), np.empty(capacity)
+        weighed(np.ones((1, 40)), np.uint64(0), np.zeros(capacity, np.uint64), numbers, out)
         assert out.tolist() == np.cumsum(numbers).tolist()
 
 
 @pytest.mark.parametrize("n", VECTORS)
 def test_a_point_is_found_among_sums_that_lack_the_late_token(n):
-    room, _, _, found = kernels(n)
-    sums = np.cumsum(RNG.random(room))
-    for latest in range(room):
-        ends = sums + 0.3 * (np.arange(room) >= latest)
+    capacity, _, _, found = kernels(n)
+    sums = np.cumsum(RNG.random(capacity))
+    for latest in range(capacity):
+        ends = sums + 0.3 * (np.arange(capacity) >= latest)
         for u in (0.0, *ends, *(ends - 1e-9), ends[-1] + 1.0):
             assert found(sums, 0.3, np.uint64(latest), u) == (ends <= u).sum()
 
@@ -86,10 +86,10 @@ def test_a_point_is_found_among_sums_that_lack_the_late_token(n):
 IN_REGISTERS = {8: tokens._draw_two_vectors, 16: tokens._draw_four_vectors, 24: tokens._draw_six_vectors}
 
 
-@pytest.mark.parametrize(("room", "used"), [(8, 1), (8, 5), (8, 8), (16, 9), (16, 16), (24, 2), (24, 20), (24, 24)])
-def test_a_document_is_swept_alike_in_registers_and_in_memory(room, used):
+@pytest.mark.parametrize(("capacity", "used"), [(8, 1), (8, 5), (8, 8), (16, 9), (16, 16), (24, 2), (24, 20), (24, 24)])
+def test_a_document_is_swept_alike_in_registers_and_in_memory(capacity, used):
     phi = RNG.random((30, 40))
-    topics, course, slots = swept_document(IN_REGISTERS[room], phi, used)
+    topics, course, slots = swept_document(IN_REGISTERS[capacity], phi, used)
     same_topics, same_course, same_slots = swept_document(tokens._draw_in_memory, phi, used)
     assert int(course.token) > 100
     assert topics.tolist() == same_topics.tolist()

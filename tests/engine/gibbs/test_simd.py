@@ -85,10 +85,10 @@ def test_lanes_at_most_u_are_counted(place, u):
 
 @pytest.mark.parametrize("n", [1, 8, 13, 200])
 def test_room_begins_with_a_cache_line_and_holds_zeros(n):
-    room = simd.allocate_aligned(n)
-    assert room.ctypes.data % 64 == 0
-    assert room.shape == (n,)
-    assert not room.any()
+    aligned = simd.allocate_aligned(n)
+    assert aligned.ctypes.data % 64 == 0
+    assert aligned.shape == (n,)
+    assert not aligned.any()
 
 
 # the two functions of the token loop that are made of them

@@ -214,7 +214,7 @@ def test_topics_of_a_fork_keep_their_numbers_where_others_are_as_near() -> None:
     assert align_hierarchies(*topics).partners(1) != same
     found = align_hierarchies(*topics, known=[*known, TopicPair(1, 8, 8), TopicPair(2, 0, 0)])
     assert found.partners(1) == same
-    for match in found.matches:  # what is told is the true cost
+    for match in found.matches:  # the score is that of the true cost
         assert match.score == pytest.approx(1 - found.costs[0][match.first, match.second], abs=1e-3)
         assert not match.fixed
 

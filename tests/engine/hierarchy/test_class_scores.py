@@ -62,8 +62,8 @@ def test_a_certain_prediction_falls_into_the_last_bin() -> None:
 
 def test_the_majority_error_is_that_of_always_saying_the_class_commonest_for_training() -> None:
     labels = np.array([0] * 7 + [1] * 3)
-    assert class_scores.majority_error(labels, np.array([40, 30])) == pytest.approx(0.3)
-    assert class_scores.majority_error(labels, np.array([30, 40])) == pytest.approx(0.7)
+    assert class_scores.compute_majority_error(labels, np.array([40, 30])) == pytest.approx(0.3)
+    assert class_scores.compute_majority_error(labels, np.array([30, 40])) == pytest.approx(0.7)
 
 
 def test_a_class_that_occurs_nowhere_does_not_lower_the_macro_f1() -> None:
@@ -127,8 +127,8 @@ def test_the_most_telling_paths_are_those_of_trying_every_path() -> None:
     weights = [rng.normal(size=width) for width in (8, 5, 3)]
     graph = tree.find_edges(phi, 0.5)
     every = [path for k in range(3) for path in paths_from(graph, tree.Node(3, k)) if path[-1].layer == 1]
-    said = sorted((sum(weights[node.layer - 1][node.column] for node in path) for path in every), reverse=True)
+    sums = sorted((sum(weights[node.layer - 1][node.column] for node in path) for path in every), reverse=True)
     found = class_scores.find_telling_paths(graph, weights, 7)
     assert len(every) > 7
-    np.testing.assert_allclose([value for _, value in found], said[:7])
+    np.testing.assert_allclose([value for _, value in found], sums[:7])
     assert all(nodes in every for nodes, _ in found)

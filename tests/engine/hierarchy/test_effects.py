@@ -148,6 +148,6 @@ def test_simplex_links_may_say_so_themselves():
     made = linear()
     link = (Link(SIMPLEX, LINEAR, np.zeros(5)), Link(SIMPLEX, LINEAR, np.zeros(4)))
     means = made.phi[1] @ (made.phi[2] @ made.r), made.phi[2] @ made.r, made.r
-    told = made._replace(links=link, means=means)
-    for one, other in zip(effects.list_topic_words(told), topics.project_topics(made.phi), strict=True):
+    explicit = made._replace(links=link, means=means)
+    for one, other in zip(effects.list_topic_words(explicit), topics.project_topics(made.phi), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -21,27 +21,27 @@ def test_perplexity_is_that_of_the_definition():
     scored = batch([0, 2, 1], [1, 3, 2], [0, 2, 3])
     rates = Rates(np.array([2.0, 1.0, 5.0]), np.array([4.0, 20.0]))
     logs = 1 * math.log(2 / 4) + 3 * math.log(1 / 4) + 2 * math.log(5 / 20)
-    assert evaluate.perplexity(rates, scored) == pytest.approx(math.exp(-logs / 6), rel=1e-14)
+    assert evaluate.compute_perplexity(rates, scored) == pytest.approx(math.exp(-logs / 6), rel=1e-14)
 
 
 def test_perplexity_of_flat_rates_is_the_number_of_words():
     scored = batch([0, 5, 7], [1, 1, 4], [0, 3])
-    assert evaluate.perplexity(Rates(np.full(3, 0.5), np.array([0.5 * 11])), scored) == pytest.approx(11.0)
+    assert evaluate.compute_perplexity(Rates(np.full(3, 0.5), np.array([0.5 * 11])), scored) == pytest.approx(11.0)
 
 
 def test_log_likelihood_is_the_mean_over_cells():
     scored = batch([0, 2], [7, 1], [0, 2])
     rates = Rates(np.array([3.0, 6.0]), np.array([12.0]))
-    assert evaluate.log_likelihood(rates, scored) == pytest.approx((math.log(3 / 12) + math.log(6 / 12)) / 2)
+    assert evaluate.compute_log_likelihood(rates, scored) == pytest.approx((math.log(3 / 12) + math.log(6 / 12)) / 2)
 
 
 def test_without_scored_tokens_perplexity_is_nan():
-    assert math.isnan(evaluate.perplexity(Rates(np.zeros(0), np.ones(1)), batch([], [], [0, 0])))
+    assert math.isnan(evaluate.compute_perplexity(Rates(np.zeros(0), np.ones(1)), batch([], [], [0, 0])))
 
 
 def test_a_rate_that_underflows_costs_much_but_not_infinity():
     scored = batch([0], [1], [0, 1])
-    assert math.isfinite(evaluate.perplexity(Rates(np.zeros(1), np.ones(1)), scored))
+    assert math.isfinite(evaluate.compute_perplexity(Rates(np.zeros(1), np.ones(1)), scored))
 
 
 def two_corner_kernel():

@@ -110,5 +110,5 @@ def test_a_document_ten_times_as_long_lies_no_nearer_in_the_middle(phi, theta):
 
 def test_the_hellinger_distance_is_0_for_the_same_and_1_for_strangers():
     one = np.array([0.5, 0.5, 0.0])
-    found = paths.hellinger_distances(one, np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]]))
+    found = paths.measure_hellinger(one, np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]]))
     np.testing.assert_allclose(found, [0.0, 1.0, np.sqrt(0.5)], atol=1e-7)

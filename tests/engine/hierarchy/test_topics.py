@@ -67,13 +67,13 @@ def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
 
 
 def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
-    found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]), 0.3)
+    found = topics.compute_relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]), 0.3)
     expected = [0.3 * math.log(0.5), 0.3 * math.log(0.25) + 0.7 * math.log(4), 0.3 * math.log(0.25) - 0.7 * math.log(2)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0, 0.4), math.log(0.5))
-    assert topics.relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 0.0, 0.4), math.log(0.5))
+    assert topics.compute_relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("trade", [0.0, 0.1, 0.6])
@@ -110,7 +110,7 @@ def test_a_word_of_one_topic_comes_before_a_heavier_one_of_all_but_a_rare_one_do
     projection /= projection.sum(axis=0)
     words, _ = topics.find_relevant_words(projection, np.full(10, 0.1), 3)
     assert words[0].tolist() == [1, 0, 2]
-    assert topics.relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.relevance(
+    assert topics.compute_relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.compute_relevance(
         projection[0, 0], projection[0].mean(), 0.0
     )
 
@@ -162,7 +162,7 @@ def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_o
 def test_a_word_that_is_common_everywhere_counts_by_how_popular_those_topics_are() -> None:
     projection = np.array([[0.35, 0.0, 0.9], [0.3, 0.9, 0.0], [0.35, 0.1, 0.1]])
     first = [topics.choose_titles(projection, shares)[0, 0] for shares in np.eye(3)[1:]]
-    assert first == [0, 1]  # beside the second topic word 0 is rare, beside the third word 1 is
+    assert first == [0, 1]  # next to the second topic word 0 is rare, next to the third word 1 is
 
 
 def test_words_that_are_everywhere_are_in_no_title() -> None:

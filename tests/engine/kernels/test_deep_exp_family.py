@@ -199,7 +199,7 @@ def test_documents_are_completed_far_better_than_by_chance():
 
 def test_ndcg_is_one_for_the_right_order_and_less_for_another():
     gains = np.array([0.0, 3.0, 1.0])
-    assert completion.ndcg(np.array([0.1, 5.0, 2.0]), gains) == pytest.approx(1.0)
+    assert completion.compute_ndcg(np.array([0.1, 5.0, 2.0]), gains) == pytest.approx(1.0)
     wanted = (1 / np.log2(3) + 3 / np.log2(4)) / (3 + 1 / np.log2(3))
-    assert completion.ndcg(np.array([9.0, 1.0, 2.0]), gains) == pytest.approx(wanted)
-    assert np.isnan(completion.ndcg(gains, np.zeros(3)))
+    assert completion.compute_ndcg(np.array([9.0, 1.0, 2.0]), gains) == pytest.approx(wanted)
+    assert np.isnan(completion.compute_ndcg(gains, np.zeros(3)))

@@ -245,7 +245,7 @@ def test_minibatches_of_auto_are_those_of_tlasgr():
         config = dlda.Config(layers=(130, 6, 4), inference=inference, burn_in=2, collect=2, settle=2, link="bernoulli")
         kernel, batch = dlda.build(config, Facts(140, len(table))), rows(table)
         state = kernel.init(3)
-        assert not kernel.sweeps(state)
+        assert not kernel.is_sweeping(state)
         for _ in range(3):
             state, _ = kernel.step(3, state, batch)
         states.append(flatten(state))

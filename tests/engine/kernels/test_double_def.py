@@ -78,7 +78,7 @@ def test_new_rows_are_completed_and_their_unseen_items_ranked_better_than_by_pop
             scored.starts[j] : scored.starts[j + 1]
         ]
         left = np.setdiff1d(np.arange(30), seen)
-        baseline.append(completion.ndcg(popular[left], gains[left]))
+        baseline.append(completion.compute_ndcg(popular[left], gains[left]))
     assert np.nanmean(found) > np.nanmean(baseline) + 0.1
     few = completion.find_low_activity(observed, 4)
     assert 0 < len(few) < 40

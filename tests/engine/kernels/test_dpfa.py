@@ -1,7 +1,7 @@
 """DPFA: Geweke's joint-distribution test of its Gibbs sampler, planted topics and networks, and special cases.
 
 Worlds are drawn from the prior with their data; then, in turns, the sampler makes a step given the data and the data
-are drawn anew given the world.  If the sampler leaves the posterior alone, every quantity keeps its mean; a planted
+are drawn again given the world.  If the sampler leaves the posterior alone, every quantity keeps its mean; a planted
 error must be seen.  False-alarm rate 1e-5 per test over all quantities together, seeds fixed.
 """
 
@@ -165,7 +165,7 @@ def test_planted_bars_are_found(inference, steps, most):
     truth, docs = bar_batch()
     texts = {"filter_burn_in": "20", "filter_collect": "20", "everything_on": "6" if inference == "bcdf" else "50"}
     kernel, state = trained({"layers": "10-4", "inference": inference, **texts}, docs, steps)
-    assert mismatch(kernel.topics(kernel.shown(state)).phi[0], truth) < most
+    assert mismatch(kernel.topics(kernel.find_shown_state(state)).phi[0], truth) < most
 
 
 def grouped(n_documents=600, seed=4):
@@ -193,13 +193,13 @@ def test_a_planted_network_is_found(texts):
     kernel, state = trained(
         {"layers": "6-1", "shrinkage": "gaussian", "weight_step": "0.01"} | texts, docs, 150, n_words=30
     )
-    shown = kernel.topics(kernel.shown(state))
+    shown = kernel.topics(kernel.find_shown_state(state))
     order = (phi.T @ shown.phi[0]).argmax(axis=1)
     assert sorted(order.tolist()) == list(range(6))
     weights = shown.phi[1][order, 0]
     assert len({*np.sign(weights[:3])}) == len({*np.sign(weights[3:])}) == 1
     assert weights[0] * weights[3] < 0
-    found = kernel.infer(3, kernel.shown(state), docs, Sweeps(20, 20)).theta[1][:, 0] > 0.5
+    found = kernel.infer(3, kernel.find_shown_state(state), docs, Sweeps(20, 20)).theta[1][:, 0] > 0.5
     assert max((found == subject).mean(), (found != subject).mean()) > 0.9
 
 
@@ -209,7 +209,7 @@ def test_student_shrinkage_leaves_weights_that_say_nothing_nearer_to_zero():
     sizes = {}
     for shrinkage in ("gaussian", "student"):
         kernel, state = trained({"layers": "6-5", "shrinkage": shrinkage}, docs, 80, n_words=30)
-        sizes[shrinkage] = np.median(np.abs(kernel.topics(kernel.shown(state)).phi[1]))
+        sizes[shrinkage] = np.median(np.abs(kernel.topics(kernel.find_shown_state(state)).phi[1]))
     assert sizes["student"] < 0.5 * sizes["gaussian"], sizes
 
 
@@ -272,7 +272,7 @@ def test_documents_without_words_a_single_document_and_a_single_word_work(layers
         state = kernel.prepare(1, kernel.begin(1, docs), docs)
         for _ in range(3):
             state, _ = kernel.step(1, state, docs)
-        shown = kernel.topics(kernel.shown(state))
+        shown = kernel.topics(kernel.find_shown_state(state))
         numbers = (*shown.phi, shown.r, *shown.popularity, *shown.means, *kernel.infer(1, state, docs).theta)
         assert all(np.isfinite(each).all() for each in numbers)
         assert np.isfinite(evaluate.evaluate_point(kernel, 1, state, docs, single, Sweeps(1, 2)))
@@ -337,7 +337,7 @@ def test_the_first_samples_count_alike(alike):
         np.testing.assert_allclose(found.mean_biases[layer], plain)
 
 
-def test_a_topic_that_is_another_one_begins_anew_with_its_shape_bias_and_weights(alike):
+def test_a_topic_that_is_another_one_starts_again_with_its_shape_bias_and_weights(alike):
     last = alike[-1]
     turned = last._replace(phi=last.phi[::-1].copy())  # topics 0 and 2 are swapped, topic 1 stays
     found = followed([*alike[:-1], turned])

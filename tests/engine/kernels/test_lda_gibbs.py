@@ -36,7 +36,7 @@ def kernel(table=TABLE, n_threads=1, **changed):
 
 
 def p_values(samples, truth, n_batches=50):
-    """p-value of every column's mean, its error told by the means of ``n_batches`` stretches of the chain."""
+    """p-value of every column's mean, its error estimated from the means of ``n_batches`` stretches of the chain."""
     means = samples.reshape(n_batches, -1, samples.shape[1]).mean(axis=1)
     z = (means.mean(axis=0) - truth) / (means.std(axis=0, ddof=1) / np.sqrt(n_batches))
     return 2.0 * stats.t.sf(np.abs(z), n_batches - 1)
@@ -109,8 +109,8 @@ def world(rng, alpha, beta, lengths):
     return phi, z, [rng.random(n) for n in lengths]
 
 
-def told(phi, z, rng):
-    """Words of all documents anew; a table, and the topics of its tokens in the order of a batch."""
+def draw_words(phi, z, rng):
+    """Draw the words of all documents again; return a table, and the topics of its tokens in the order of a batch."""
     table, topics = np.zeros((len(z), len(phi)), dtype=int), []
     for d, own in enumerate(z):
         words = np.array([rng.choice(len(phi), p=phi[:, k]) for k in own], dtype=int)
@@ -135,14 +135,14 @@ def surprise(alpha, assumed):
     changes = []
     for number in range(WORLDS):
         phi, z, _ = world(rng, np.array(alpha), np.array(BETA), (4, 2, 3))
-        table, z = told(phi, z, rng)
+        table, z = draw_words(phi, z, rng)
         before = quantities(phi, z, table)
         state = made.init(1)
         for turn in range(TURNS):
             state = state._replace(phi=phi, topics=np.concatenate(z).astype(np.uint16), t=np.array(turn))
             state, _ = made.step(number, state, tiny.batch_of(table))
             phi, z = state.phi, np.split(state.topics.astype(int), np.cumsum((4, 2, 3))[:-1])
-            table, z = told(phi, z, rng)
+            table, z = draw_words(phi, z, rng)
         changes.append(np.array(quantities(phi, z, table)) - before)
     values = np.array(changes)
     z_scores = values.mean(axis=0) / (values.std(axis=0) / np.sqrt(WORLDS))
@@ -173,8 +173,8 @@ def test_blocks_of_documents_count_what_all_count(n_blocks):
     total, parts = None, []
     for first, last in itertools.pairwise(edges):
         own = lda_gibbs.TokenTopics(state.topics[tokens[first] : tokens[last]])
-        said, own = made.gather(1, state, slice_documents(docs, first, last), own)
-        total = said if total is None else add_statistics(total, said)
+        statistics, own = made.gather(1, state, slice_documents(docs, first, last), own)
+        total = statistics if total is None else add_statistics(total, statistics)
         parts.append(own.topics)
     np.testing.assert_array_equal(total.counts, whole.counts)
     assert total.documents == whole.documents == 12
@@ -192,11 +192,11 @@ def test_the_mean_of_topics_is_less_noisy_than_the_last_draw():
         for _ in range(150):
             state, info = made.step(seed, state, docs)
         assert info.tokens == info.token_draws == table.sum()
-        drawn, mean = (mismatch(made.topics(each).phi[0], truth) for each in (state, made.shown(state)))
+        drawn, mean = (mismatch(made.topics(each).phi[0], truth) for each in (state, made.find_shown_state(state)))
         assert mean < drawn
         nearest.append(mean)
     assert min(nearest) < 0.05
-    (weights,) = made.topics(made.shown(state)).popularity
+    (weights,) = made.topics(made.find_shown_state(state)).popularity
     assert weights.sum() == pytest.approx(table.sum())
 
 
@@ -208,6 +208,6 @@ def test_the_smallest_corpora_are_no_matter(table, n_topics):
     state = made.prepare(1, made.begin(1, docs), docs)
     for _ in range(3):
         state, _ = made.step(1, state, docs)
-    shown = made.shown(state)
+    shown = made.find_shown_state(state)
     assert np.isfinite(made.topics(shown).phi[0]).all()
     np.testing.assert_allclose(made.infer(1, state, docs, None).theta[0].sum(axis=1), 1.0)

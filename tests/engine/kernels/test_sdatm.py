@@ -1,4 +1,4 @@
-"""What sDATM can do beside the paper: images that move while they are read."""
+"""Extensions of sDATM to the paper: images that move while they are read."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def bars(n, seed, most):
 
 def test_moved_while_learned_things_are_known_where_none_was_seen():
     """Bars always in one place while they are learned: elsewhere they are known only to whom they moved."""
-    learned, asked = bars(300, 0, 0), bars(300, 1, 1)
+    learned, tested = bars(300, 0, 0), bars(300, 1, 1)
     own = {"layers": (16, 8), "label_start": 20, "label_weight": 1000.0, "dropout": 0.0, "counts": "encoder"}
     wrong = {}
     for most in (0, 1):
@@ -78,7 +78,7 @@ def test_moved_while_learned_things_are_known_where_none_was_seen():
             models.load("sdatm").Config(**(TINY | own | {"moved": most})), Facts(64, 300, 3, (8, 8))
         )
         state = trained(kernel, 150, learned)
-        wrong[most] = np.mean(kernel.predict(4, state, asked, 18).argmax(axis=1) != asked.labels)
+        wrong[most] = np.mean(kernel.predict(4, state, tested, 18).argmax(axis=1) != tested.labels)
     assert wrong[1] < 0.08 < 0.2 < wrong[0], wrong
 
 
@@ -115,8 +115,8 @@ def table_of(batch):
 
 def shifted(picture, down, right):
     """The same picture in a dark frame, moved and cut out again."""
-    room = np.pad(picture, 3)
-    return np.roll(room, (down, right), (0, 1))[3 : 3 + PICTURE[0], 3 : 3 + PICTURE[1]]
+    padded = np.pad(picture, 3)
+    return np.roll(padded, (down, right), (0, 1))[3 : 3 + PICTURE[0], 3 : 3 + PICTURE[1]]
 
 
 def test_a_picture_moves_and_what_leaves_the_frame_is_lost():

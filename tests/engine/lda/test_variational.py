@@ -69,8 +69,8 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
-        told = found.bound.sum() - variational.compute_divergence(lam, lam.sum(axis=0), BETA, POOL)
-        assert told == pytest.approx(bounds[-1], rel=1e-9)
+        bound = found.bound.sum() - variational.compute_divergence(lam, lam.sum(axis=0), BETA, POOL)
+        assert bound == pytest.approx(bounds[-1], rel=1e-9)
         counts = np.zeros((7, 3))
         documents.add_counts(table, docs, found, counts, POOL)
         lam, totals = variational.blend_lambda(lam, counts, BETA, 1.0, 1.0, POOL)
@@ -113,7 +113,7 @@ def test_from_the_steps_on_where_documents_go_on_the_bound_never_falls():
         assert info.token_draws == info.tokens, "documents that have settled need one round"
 
 
-def test_at_the_first_steps_documents_begin_anew():
+def test_at_the_first_steps_documents_begin_again():
     made, state, docs = started(fresh_steps=100)
     for _ in range(30):
         state, info = made.step(1, state, docs)
@@ -132,10 +132,10 @@ def test_one_step_of_all_documents_with_step_size_1_is_a_step_of_coordinate_asce
     other, begun, _ = started(SVI, tau=0.0, batch_size=12)
     np.testing.assert_array_equal(begun.lam, state.lam)
     one, info = made.step(1, state, docs)
-    two, told = other.step(1, begun, docs)
+    two, other_info = other.step(1, begun, docs)
     np.testing.assert_array_equal(one.lam, two.lam)
-    assert info.elbo == told.elbo
-    assert told.step_sizes[0].tolist() == [1.0] * 3
+    assert info.elbo == other_info.elbo
+    assert other_info.step_sizes[0].tolist() == [1.0] * 3
 
 
 def test_steps_shrink_as_the_schedule_says():
@@ -165,8 +165,8 @@ def test_blocks_of_documents_add_up_to_what_all_say(module, n_blocks):
     total, parts = None, []
     for first, last in itertools.pairwise(edges):
         own = None if local is None else type(local)(made.local(state).gamma[first:last])
-        said, own = made.gather(1, state, slice_documents(docs, first, last), own)
-        total = said if total is None else add_statistics(total, said)
+        statistics, own = made.gather(1, state, slice_documents(docs, first, last), own)
+        total = statistics if total is None else add_statistics(total, statistics)
         parts.append(own)
     np.testing.assert_allclose(total.counts, whole.counts, rtol=1e-12)
     assert total.bound == pytest.approx(whole.bound, rel=1e-12)

@@ -17,26 +17,26 @@ def met(lists=LISTS, most=100):
 
 
 def test_npmi_is_that_of_gensim_but_for_pairs_that_never_meet():
-    assert coherence.npmi(numbers(LISTS), met()) == pytest.approx([0.276692, 0.582790, -0.666667], abs=1e-6)
+    assert coherence.compute_npmi(numbers(LISTS), met()) == pytest.approx([0.276692, 0.582790, -0.666667], abs=1e-6)
 
 
 def test_umass_is_that_of_gensim():
-    assert coherence.umass(numbers(LISTS), met()) == pytest.approx([-0.597253, -0.366204, -18.324787], abs=1e-6)
+    assert coherence.compute_umass(numbers(LISTS), met()) == pytest.approx([-0.597253, -0.366204, -18.324787], abs=1e-6)
 
 
 def test_a_word_that_is_in_no_document_is_counted_and_never_infinite():
-    few = corpus().only(corpus().words != VOCABULARY.index("vet"))
+    few = corpus().select_cells(corpus().words != VOCABULARY.index("vet"))
     found = coherence.count_pairs(numbers(LISTS), few, len(VOCABULARY))
     assert coherence.count_missing(numbers(LISTS), found).tolist() == [0, 0, 1]
-    assert coherence.npmi(numbers(LISTS), found)[2] == -1.0
+    assert coherence.compute_npmi(numbers(LISTS), found)[2] == -1.0
     first = numbers([("vet", "cat", "bond")])  # UMass divides by the documents of the words before the last
-    assert np.isnan(coherence.umass(first, found)).tolist() == [True]
+    assert np.isnan(coherence.compute_umass(first, found)).tolist() == [True]
 
 
 def test_words_that_are_in_every_document_always_meet():
     both = Counts.of(np.array([2, 2]), np.array([0, 1, 0, 1], np.int32), np.ones(4, np.int32))
     words = np.array([[0, 1]])
-    assert coherence.npmi(words, coherence.count_pairs(words, both, 2)) == pytest.approx([1.0])
+    assert coherence.compute_npmi(words, coherence.count_pairs(words, both, 2)) == pytest.approx([1.0])
 
 
 def test_of_many_documents_every_second_is_looked_at():
@@ -46,13 +46,13 @@ def test_of_many_documents_every_second_is_looked_at():
 
 
 def test_the_worst_tenth_is_at_least_one_topic():
-    assert coherence.worst_tenth(np.array([0.3, -0.2, 0.1])) == pytest.approx(-0.2)
-    assert coherence.worst_tenth(np.arange(20.0)) == pytest.approx(0.5)
-    assert np.isnan(coherence.worst_tenth(np.array([])))
+    assert coherence.average_worst_tenth(np.array([0.3, -0.2, 0.1])) == pytest.approx(-0.2)
+    assert coherence.average_worst_tenth(np.arange(20.0)) == pytest.approx(0.5)
+    assert np.isnan(coherence.average_worst_tenth(np.array([])))
 
 
 def test_diversity_is_that_of_the_literature():
-    assert coherence.topic_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
+    assert coherence.measure_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
 
 
 def test_documents_are_copied_out_in_the_order_asked_for():
@@ -65,8 +65,8 @@ def test_documents_are_copied_out_in_the_order_asked_for():
 def test_a_topic_of_one_word_has_no_coherence():
     one = numbers([("cat",), ("dog",)])
     found = coherence.count_pairs(one, corpus(), len(VOCABULARY))
-    assert np.isnan(coherence.npmi(one, found)).tolist() == [True, True]
-    assert np.isnan(coherence.umass(one, found)).tolist() == [True, True]
+    assert np.isnan(coherence.compute_npmi(one, found)).tolist() == [True, True]
+    assert np.isnan(coherence.compute_umass(one, found)).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("most", [10_000, 100, 37])
@@ -79,4 +79,4 @@ def test_pairs_of_one_list_meet_as_often_as_all_pairs_do(most):
     whole, within = (count(lists, counts, 40, most) for count in (coherence.count_pairs, coherence.count_pairs_within))
     np.testing.assert_array_equal(within.documents, whole.documents)
     assert within.n_documents == whole.n_documents
-    np.testing.assert_array_equal(coherence.npmi(lists, within), coherence.npmi(lists, whole))
+    np.testing.assert_array_equal(coherence.compute_npmi(lists, within), coherence.compute_npmi(lists, whole))

@@ -60,7 +60,7 @@ def test_a_mean_is_nearer_to_the_truth_than_a_draw():
 
 
 @pytest.mark.parametrize("checked", [True, False])
-def test_where_two_topics_swap_their_labels_their_means_begin_anew(checked, monkeypatch):
+def test_where_two_topics_swap_their_labels_their_means_begin_again(checked, monkeypatch):
     if not checked:  # then they would be of both topics for a long time
         monkeypatch.setattr(averages, "SAME", 0.0)
     rng = np.random.default_rng(4)

@@ -79,7 +79,7 @@ def test_the_chance_to_keep_something_is_exact_also_below_the_first_bits(rate):
 
 
 def test_what_is_kept_is_independent_of_what_is_drawn():
-    """Both are told from one word: of shared bits, the counts of this table would be far from even."""
+    """Both come from one word: with shared bits, the counts of this table would be far from even."""
     rate = 0.7
     drawn = gammas(0.05, seed=7)
     kept = gammas(0.05, 0.0, rate, seed=7) - drawn
