@@ -43,15 +43,12 @@ def _print_tables(arguments: argparse.Namespace) -> None:
 def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = measuring.add_validation(load_corpus(db, row))
-    tokens, (training, validation) = (
-        corpus.count_tokens(TRAIN),
-        (len(corpus.documents(part)) for part in (TRAIN, VALIDATION)),
-    )
+    tokens, training = corpus.count_tokens(TRAIN), len(corpus.documents(TRAIN))
     layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(training, tokens)
     widths = "-".join(map(str, layers))
     say(
-        f"\n{row.name}: {training:,} training documents, {validation:,} validation, {tokens:,} tokens, "
-        f"{corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
+        f"\n{row.name}: {training:,} training documents, {len(corpus.documents(VALIDATION)):,} validation, "
+        f"{tokens:,} tokens, {corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
     )
     setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
     for method, seed in itertools.product(arguments.methods, arguments.seeds):

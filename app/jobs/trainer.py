@@ -334,8 +334,8 @@ class Trainer:
         """Evaluate the topics that pages show once on test documents, which no choice depends on."""
         claim, kernel = self.claim, training.kernel
         claim.show(f"judging {plan.test_documents:,} test documents")
-        kind = "test point" if kernel.averaged is None else "test mean"
-        value = training.test_point(kernel.shown(position.state), plan, claim.beat_if_due)
+        kind = "test point" if kernel.average is None else "test mean"
+        value = training.test_point(kernel.find_shown_state(position.state), plan, claim.beat_if_due)
         claim.score(kind, kernel.measure, position.minibatch, position.documents, value)
         claim.beat()
 

@@ -168,10 +168,7 @@ def test_validation_documents_of_a_corpus_with_scored_tokens_are_split_by_seed(t
     )
     scored = type(corpus)(**vars(corpus) | {"scored": own})
     assert scored.split_tokens(test)[1].counts.sum() == len(test)
-    for mine, theirs in zip(
-        scored.split_tokens(corpus.documents(VALIDATION)),
-        corpus.split_tokens(corpus.documents(VALIDATION)),
-        strict=True,
-    ):
+    validation = corpus.documents(VALIDATION)
+    for mine, theirs in zip(scored.split_tokens(validation), corpus.split_tokens(validation), strict=True):
         assert np.array_equal(mine.counts, theirs.counts)
         assert len(mine.words) > 0
