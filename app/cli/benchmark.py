@@ -48,7 +48,8 @@ def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace)
     widths = "-".join(map(str, layers))
     say(
         f"\n{row.name}: {training:,} training documents, {len(corpus.documents(VALIDATION)):,} validation, "
-        f"{tokens:,} tokens, {corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
+        f"{tokens:,} tokens, {corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n"
+        f"{measuring.HEAD}"
     )
     setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
     for method, seed in itertools.product(arguments.methods, arguments.seeds):

@@ -419,7 +419,7 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
 
         def ask(claim, minibatch, *rest, at=stop_at, flag=interrupt, real=worked):
             real(claim, minibatch, *rest)
-            flag.asked = minibatch >= at
+            flag.requested = minibatch >= at
 
         monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
         trainer.train_run(file, run, interrupt=interrupt)
