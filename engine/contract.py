@@ -20,7 +20,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 Array: TypeAlias = NDArray[Any]
 
-TRAIN, TEST = 0, 1  # the parts of a corpus
+TRAIN, TEST, VALIDATION = 0, 1, 2  # the parts of a corpus
 
 
 class Counts(NamedTuple):

@@ -338,7 +338,7 @@ def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if corpus.train_documents == 0:
         raise NewRunError(f"corpus {corpus.name!r} has no training documents; import it with another split", "corpus")
-    if averaged and corpus.train_documents == corpus.documents:
+    if averaged and not corpus.test_documents:
         sentence = f"corpus {corpus.name!r} has no test documents, which the averaged protocol needs"
         raise NewRunError(sentence, "averaged")
 

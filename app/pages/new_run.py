@@ -416,7 +416,7 @@ class NewRunForm:
             ),
             FormField(
                 "averaged", "Averaged perplexity too",
-                "The protocol of the papers' tables; costs a sweep of all held-out documents per mini-batch.",
+                "The protocol of the papers' tables; costs a sweep of all test documents per mini-batch.",
                 "flag", self._texts.get("averaged", "false"),
             ),
         ]  # fmt: skip
