@@ -20,7 +20,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 Array: TypeAlias = NDArray[Any]
 
-TRAIN, TEST = 0, 1  # the parts of a corpus
+TRAIN, TEST, VALIDATION = 0, 1, 2  # the parts of a corpus
 
 
 class Counts(NamedTuple):
@@ -299,6 +299,8 @@ class Kernel(NamedTuple):
     average : (state) -> State, or None
         Return the state with the mean of the topics over the last samples instead of the last sample: less noisy, and
         the one that users see.  None where the model keeps no mean.
+    variance : (state) -> tuple of (K_{l-1}, K_l) arrays, or None
+        Return the variance of a draw of the topics of the lowest layers around that mean; None without a mean.
     start_chain : (seed, state, Batch) -> Chain
         Return local variables of documents at their starting values, a NamedTuple of arrays.
     advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
@@ -349,6 +351,7 @@ class Kernel(NamedTuple):
     sweeps_after: int | None = None
     begin: Callable[..., Any] | None = None
     average: Callable[..., Any] | None = None
+    variance: Callable[..., tuple[Array, ...]] | None = None
     has_converged: Callable[..., bool] | None = None
     work: float = 0.0
     prediction_work: float = 0.0

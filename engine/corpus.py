@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine import streams
-from engine.contract import Array, Batch, Counts
+from engine.contract import VALIDATION, Array, Batch, Counts
 from engine.jit import compiled
 
 
@@ -18,11 +18,11 @@ class Corpus:
     Attributes
     ----------
     counts : Counts
-        Every document, training and test, with all its tokens (observed and scored).
+        Every document, of all parts, with all its tokens (observed and scored).
     vocabulary : tuple of str
         ``V`` words; word ``v`` of ``counts`` is ``vocabulary[v]``.
     part : (documents,) int8
-        TRAIN or TEST.
+        TRAIN, TEST or VALIDATION.
     scored : Counts or None
         For corpora that bring their own held-out tokens: the scored part of each document, a part of
         ``counts``.  ``None``: tokens are split by ``split_seed``.
@@ -51,7 +51,7 @@ class Corpus:
         return len(self.vocabulary)
 
     def documents(self, part: int) -> Array:
-        """Return the numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
+        """Return the numbers of the documents of one part (TRAIN, TEST or VALIDATION), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
     def list_lengths(self) -> Array:
@@ -78,11 +78,12 @@ class Corpus:
         """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
         Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
-        with its own scored tokens uses those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
-        tokens of each document are scored, drawn by ``(split_seed, document)``.
+        with its own scored tokens uses those, except of validation documents, which may have none;
+        otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored,
+        drawn by ``(split_seed, document)``.
         """
         whole, scored = self.batch(documents), self.take_scored(documents)
-        if scored is not None:
+        if scored is not None and (len(scored.words) or not (self.part[documents] == VALIDATION).all()):
             return _subtract_batch(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
         tokens = np.ones(len(whole.words), dtype=np.int32) if real else whole.counts

@@ -15,7 +15,7 @@ from store.errors import DamagedArrays, StoreError
 DOCUMENTS_PER_BLOCK = 1000
 CHARACTERS_PER_BLOCK = 1_000_000
 KINDS = ("counts", "binary", "real")
-TRAIN, TEST = 0, 1  # the parts of a corpus
+TRAIN, TEST, VALIDATION = 0, 1, 2  # the parts of a corpus
 SCORED = "scored_"  # before the names of the held-out cells, as stored
 
 
@@ -88,7 +88,7 @@ class DocumentBlock:
         Number of the first document.
     counts : StoredCounts
     part : (documents,) integers
-        TRAIN or TEST.
+        TRAIN, TEST or VALIDATION.
     labels : (documents,) integers
         Index in the label names of the corpus, -1 = none.
     titles, texts : list of str
@@ -125,7 +125,8 @@ def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, ki
     _require(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
     _require(lengths == {block.documents}, block, "the block's columns differ in length")
-    _require(np.isin(block.part, (TRAIN, TEST)).all(), block, "a document's part is neither training nor test")
+    known_parts = np.isin(block.part, (TRAIN, TEST, VALIDATION)).all()
+    _require(known_parts, block, "a document's part is neither training nor validation nor test")
     known = (block.labels >= -1) & (block.labels < labels)
     _require(known.all(), block, f"a label is outside the {labels} label names")
     _check_cells(block, block.counts, words, kind)

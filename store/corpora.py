@@ -23,7 +23,7 @@ from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, run
 
 @dataclass(frozen=True)
 class Document:
-    """A document for reading; ``part`` is TRAIN or TEST."""
+    """A document for reading; ``part`` is TRAIN, TEST or VALIDATION."""
 
     number: int
     title: str

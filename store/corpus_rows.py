@@ -14,10 +14,12 @@ from store.tables import corpora
 
 _MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
 # The parts of the JSON of a row that readers rely on; other parts are not checked.
-_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")
+_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")  # of an addition of any version
 _ADDITION = match_object(
     {
-        **dict.fromkeys((*_SIZES, "last_run", "added", "outside", "tokens_read"), match_whole()),
+        **dict.fromkeys(
+            (*_SIZES, "validation_documents", "last_run", "added", "outside", "tokens_read"), match_whole()
+        ),
         **dict.fromkeys(("content_hash", "file"), is_text),
     },
     required=(*_SIZES, "content_hash", "last_run"),
@@ -32,7 +34,8 @@ _META = match_object(
 )
 _NEEDED = frozenset(
     (
-        *("number", "documents", "train_documents", "words", "tokens", "cells", "scored_cells", "kind", "label_names"),
+        *("number", "documents", "train_documents", "validation_documents", "words", "tokens", "cells"),
+        *("scored_cells", "kind", "label_names"),
         *("image_height", "image_width", "split_seed", "has_scored", "content_hash", "meta"),
     )
 )
@@ -44,6 +47,8 @@ class CorpusRow:
 
     Attributes
     ----------
+    documents, train_documents, validation_documents : int
+        All of them, and those of two of the three parts.
     tokens : int
         Sum of all counts; for real data, the number of cells.
     cells, scored_cells : int
@@ -71,8 +76,14 @@ class CorpusRow:
     created: datetime
     meta: dict[str, Any]
     scored_cells: int = 0
+    validation_documents: int = 0
     damage: str = ""
     unusable: bool = False
+
+    @property
+    def test_documents(self) -> int:
+        """How many documents are neither for training nor for validation."""
+        return max(0, self.documents - self.train_documents - self.validation_documents)
 
     def check_usable(self) -> None:
         """Refuse to work with a corpus whose row is damaged where it matters.
@@ -118,7 +129,7 @@ def _make_row(row: Row[Any]) -> CorpusRow:
     cells = CellReader(row._asdict())
     sides = cells.read_optional(cells.read_whole, "image_height"), cells.read_optional(cells.read_whole, "image_width")
     number = cells.read_whole("number")
-    counted = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells")
+    counted = ("documents", "train_documents", "validation_documents", "words", "tokens", "cells", "scored_cells")
     values: dict[str, Any] = {
         "number": number,
         "name": cells.read_text("name") or f"corpus {number}",

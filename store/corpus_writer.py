@@ -47,7 +47,7 @@ class CorpusWriter:
         self._header = header
         self.meta: dict[str, Any] = dict(header["meta"])
         self._totals: dict[str, Any] = dict.fromkeys(
-            ("documents", "train_documents", "tokens", "cells", "scored_cells"), 0
+            ("documents", "train_documents", "validation_documents", "tokens", "cells", "scored_cells"), 0
         )
         self._totals["words"] = len(vocabulary)
         self._hash = ContentHash(vocabulary, header["kind"])
@@ -119,7 +119,9 @@ class CorpusWriter:
     def _count(self, block: DocumentBlock) -> None:
         real = self._header["kind"] == "real"
         self._totals["documents"] += block.documents
-        self._totals["train_documents"] += int(np.count_nonzero(np.asarray(block.part) == blocks.TRAIN))
+        part = np.asarray(block.part)
+        self._totals["train_documents"] += int(np.count_nonzero(part == blocks.TRAIN))
+        self._totals["validation_documents"] += int(np.count_nonzero(part == blocks.VALIDATION))
         _, words, values = block.counts
         self._totals["cells"] += len(words)
         self._totals["tokens"] += len(words) if real else int(np.sum(values, dtype=np.int64))
@@ -277,7 +279,7 @@ def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_sh
         raise StoreError(f"images of {image_shape[0]} x {image_shape[1]} pixels do not have {len(vocabulary)} words")
 
 
-SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells", "content_hash")
+SIZES = (*("documents", "train_documents", "validation_documents", "tokens", "cells", "scored_cells", "content_hash"),)
 ADDITIONS = "additions"  # where the meta of a corpus keeps them
 
 
@@ -293,7 +295,7 @@ def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
     """
     for before in row.meta.get(ADDITIONS, ()):
         if run <= before["last_run"]:
-            return replace(row, **{name: before[name] for name in SIZES})
+            return replace(row, **{name: before.get(name, 0) for name in SIZES})
     return row
 
 

@@ -271,6 +271,11 @@ def _seal_frames(blob: bytes, place: int) -> tuple[bytes, int]:
     return b"".join(sealed), place
 
 
+def _add_validation(connection: Connection) -> None:
+    """Migrate to version 12: add the number of validation documents of a corpus; earlier versions had none."""
+    connection.execute(text("ALTER TABLE corpora ADD COLUMN validation_documents BIGINT NOT NULL DEFAULT 0"))
+
+
 def draw_identity() -> str:
     """Return a new identity, which no other store has."""
     return uuid.uuid4().hex
@@ -287,6 +292,7 @@ STEPS: Mapping[int, MigrationStep] = {
     8: _add_leases,
     9: _rename_columns,
     10: _add_checksums,
+    11: _add_validation,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""

@@ -44,7 +44,15 @@ _LAYERS = match_list(match_whole(1))
 _VALUES = match_object(
     {"layers": match_list(match_whole(1), 1)}, lambda value: is_plain(value) or match_list(is_plain)(value)
 )
-_PROTOCOL = {"documents": match_whole(), "observed": match_nullable(is_number)}
+_PROTOCOL = match_object(
+    {
+        **dict.fromkeys(("documents", "burn_in", "collect", "thin"), match_whole()),
+        "observed": match_nullable(is_number),
+        "part": is_text,
+    },
+    lambda _: False,
+    ("documents",),
+)
 _OPTIONS = match_object(
     {
         **dict.fromkeys(("minibatches", "threads"), match_whole(1)),
@@ -52,13 +60,7 @@ _OPTIONS = match_object(
         **{name: match_nullable(match_whole(least)) for name, least in (("burn_in", 0), ("samples", 1), ("keep", 2))},
         "plateau_from": match_whole(),
         "on": is_text,
-        "protocol": match_nullable(
-            match_object(
-                _PROTOCOL | dict.fromkeys(("burn_in", "collect", "thin"), match_whole()),
-                lambda _: False,
-                ("documents",),
-            )
-        ),
+        **dict.fromkeys(("protocol", "test_protocol"), match_nullable(_PROTOCOL)),
     }
 )
 _WORKER = match_object(
@@ -78,6 +80,9 @@ _PROCESS = match_object(
     }
 )
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
+FINAL_MEASURES = (  # of a run that has ended; one that goes on makes them again
+    *("test_mean_perplexity", "test_point_perplexity", "test_mean_loglik", "test_point_loglik"),
+)
 
 
 def _match_settings(value: Any) -> bool:
@@ -324,6 +329,7 @@ def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
     generation, minibatch, seconds = found or (-1, -1, 0.0)
     for table, last in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
         connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > last))
+    connection.execute(delete(points).where(points.c.run == run, points.c.name.in_(FINAL_MEASURES)))
     whole = {generation, *connection.execute(earlier).scalars()}
     unfinished = checkpoint_parts.c.generation.not_in(whole)
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))

@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 11
+VERSION = 12
 
 
 class PlainText(TypeDecorator[str]):
@@ -137,6 +137,7 @@ corpora = Table(
     Column("state", PlainText, nullable=False),  # ready | incomplete
     _make_whole("documents"),
     _make_whole("train_documents"),
+    _make_whole("validation_documents"),
     _make_whole("words"),
     _make_whole("tokens"),
     _make_whole("cells"),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.hierarchy import topics
+from engine.hierarchy import certainty, topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.tree import Edge, Node, find_edges
 from engine.quality.background import find_background
@@ -63,10 +63,46 @@ _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
 class TopicWord(NamedTuple):
-    """A word of a topic and its weight in the topic's projection."""
+    """A word of a topic, its weight in the topic's projection, and the 90 % interval of that where it is known."""
 
     text: str
     weight: float
+    low: float | None = None
+    high: float | None = None
+
+
+class EdgeCertainty(NamedTuple):
+    """How sure an edge is: the probability that it is above the threshold, and the 90 % interval of its weight."""
+
+    inclusion: float
+    low: float
+    high: float
+
+    @property
+    def is_sure(self) -> bool:
+        """True if the edge is above the threshold with a probability of 90 %."""
+        return self.inclusion >= certainty.SURE
+
+
+class LayerCertainty(NamedTuple):
+    """How sure a layer is.
+
+    Attributes
+    ----------
+    layer : int
+    wandering : int
+        Topics whose draws have a cosine below .8.
+    steadiness : float
+        Median of that cosine over topics that are not light.
+    edges, sure_edges : int
+        Edges to the layer below above the threshold; those with an inclusion of at least 90 %.
+    """
+
+    layer: int
+    wandering: int
+    steadiness: float
+    edges: int
+    sure_edges: int
 
 
 class Relative(NamedTuple):
@@ -99,6 +135,14 @@ class UseOfTopic(NamedTuple):
 
     document: int
     weight: float
+
+
+class WordBounds(NamedTuple):
+    """Words (K_l, n) of the topics of a layer, and the ends of the 90 % intervals of their weights."""
+
+    words: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,6 +207,12 @@ class Hierarchy:
     columns : Presentation or None
         The hierarchy of the columns, in a model of rows and columns; it shares layer 1 with the
         rows' topics (see `app.analysis.column_topics`).
+    steadiness : tuple of (K_l,) float32 arrays
+        Cosine between two draws of each topic, of the lowest layers; empty when the snapshot does not know it.
+    word_bounds : tuple of WordBounds
+        90 % intervals of the words shown; empty likewise.
+    edge_variances : tuple of (K_l, K_{l+1}) float32 arrays
+        Of the weights of the edges in ``phi[1:]``; empty likewise.
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     """
@@ -196,6 +246,9 @@ class Hierarchy:
     npmi: tuple[NDArray[Any], ...] = ()
     spread: tuple[NDArray[Any], ...] = ()
     everywhere: tuple[int, ...] = ()
+    steadiness: tuple[NDArray[Any], ...] = ()
+    word_bounds: tuple["WordBounds", ...] = ()
+    edge_variances: tuple[NDArray[Any], ...] = ()
     trade: float = topics.TRADE
     lowers: tuple[NDArray[Any] | None, ...] = ()
     linear: bool = True
@@ -327,7 +380,64 @@ class Hierarchy:
         """Return the first ``n`` (at most 30) words of the topic with their weights in its projection."""
         numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
-        return [TopicWord(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
+        bounds = self._find_bounds(node)
+        return [
+            TopicWord(self.vocabulary[number], weight, *bounds.get(number, (None, None)))
+            for number, weight in zip(numbers, weights, strict=True)
+        ]
+
+    def _find_bounds(self, node: Node) -> dict[int, tuple[float, float]]:
+        """Return the intervals of the words of a topic, by word."""
+        if len(self.word_bounds) < node.layer:
+            return {}
+        words, low, high = (table[self.place(node)].tolist() for table in self.word_bounds[node.layer - 1])
+        return dict(zip(words, zip(low, high, strict=True), strict=True))
+
+    def wanders(self, node: Node) -> bool:
+        """Return True if draws of a topic differ so much that their mean is not one topic."""
+        known = len(self.steadiness) >= node.layer
+        return known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
+
+    def find_certainty(self, above: Node, below: Node, threshold: float) -> EdgeCertainty | None:
+        """Return how sure the edge between two topics is; None where the snapshot does not know it."""
+        table = self._measure_edges(above.layer, threshold)
+        if table is None:
+            return None
+        at = self.place(below), self.place(above)
+        return EdgeCertainty(*(float(values[at]) for values in table))
+
+    def measure_layer_certainty(self, layer: int, threshold: float) -> LayerCertainty | None:
+        """Return how sure a layer is; None where the snapshot does not know it."""
+        if len(self.steadiness) < layer:
+            return None
+        live = ~topics.find_light(self.shares[layer - 1])
+        steady = self.steadiness[layer - 1][live]
+        edges = [edge for edge in self.edges(threshold) if edge.layer == layer]
+        sure = [edge for edge in self.sure_edges(threshold) if edge.layer == layer]
+        median = float(np.median(steady)) if len(steady) else float("nan")
+        return LayerCertainty(layer, int((steady < certainty.WANDERING).sum()), median, len(edges), len(sure))
+
+    def sure_edges(self, threshold: float) -> list[Edge]:
+        """Return the edges that are above the threshold with a probability of 90 %; all where that is not known."""
+
+        def is_sure(edge: Edge) -> bool:
+            found = self.find_certainty(edge.above, edge.below, threshold)
+            return found is None or found.is_sure
+
+        return [edge for edge in self.edges(threshold) if is_sure(edge)]
+
+    def _measure_edges(self, layer: int, threshold: float) -> tuple[NDArray[Any], ...] | None:
+        """Return inclusion and interval of all edges from a layer to the one below; None where they are not known."""
+        if not 2 <= layer <= len(self.edge_variances) + 1:
+            return None
+        key = layer, threshold
+        if key not in self._certainties:
+            if len(self._certainties) >= 8 * self.n_layers:
+                self._certainties.clear()
+            mean, variance = self.phi[layer - 1], self.edge_variances[layer - 2]
+            inclusion = certainty.measure_inclusion(mean, variance, threshold / len(mean))
+            self._certainties[key] = inclusion, *certainty.find_interval(mean, variance)
+        return self._certainties[key]
 
     def lowered_words(self, node: Node, n: int = 12) -> list[TopicWord]:
         """Return the words that the topic makes rarer, the most affected first; none where it makes no word rarer."""
@@ -403,6 +513,10 @@ class Hierarchy:
 
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:
+        return {}
+
+    @cached_property
+    def _certainties(self) -> dict[tuple[int, float], tuple[NDArray[Any], ...]]:
         return {}
 
 

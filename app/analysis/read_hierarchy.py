@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, select_words
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
 from app.jobs import launcher
 from engine.contract import SIGNED, Topics
 from engine.hierarchy import effects, topics, tree
@@ -58,8 +58,8 @@ def build_hierarchy(
     ----------
     arrays : mapping
         As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
-        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}`` and ``spread.{l}``, all counted from 0,
-        and ``everywhere``.
+        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}``, ``spread.{l}`` and what
+        :func:`app.jobs.records.measure_certainty` names, all counted from 0, and ``everywhere``.
     vocabulary : sequence of str
     labels : mapping
         Names given by people, by (layer from 1, identity number from 1).
@@ -112,6 +112,15 @@ def build_hierarchy(
         npmi=npmi,
         spread=spread,
         everywhere=everywhere,
+        steadiness=topics.collect_arrays(arrays, "steady"),
+        word_bounds=tuple(
+            WordBounds(*bounds)
+            for bounds in zip(
+                *(topics.collect_arrays(arrays, name) for name in ("sure_words", "words_low", "words_high")),
+                strict=True,
+            )
+        ),
+        edge_variances=topics.collect_arrays(arrays, "edge_variance"),
         lowers=shown.lowers,
         linear=not found.links,
         directed=found.directed,

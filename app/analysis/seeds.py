@@ -156,12 +156,12 @@ def judge_pair(
     """
 
     def of(run: JudgedRun) -> dict[str, Estimate]:
-        return {each.kind: each for each in list_estimates(run, latest(run.number))}
+        return {each.name: each for each in list_estimates(run, latest(run.number))}
 
     first, second = of(a), of(b)
-    kind = next((each for each in first if each in second), None)
-    if kind is None:
+    name = next((each for each in first if each in second), None)  # its name says which documents it is of
+    if name is None:
         return None
     estimates = ((of(one), of(two)) for one, two in seeds)
-    gaps = [abs(one[kind].value - two[kind].value) for one, two in estimates if kind in one and kind in two]
-    return JudgedPair(first[kind], second[kind], max(gaps, default=None))
+    gaps = [abs(one[name].value - two[name].value) for one, two in estimates if name in one and name in two]
+    return JudgedPair(first[name], second[name], max(gaps, default=None))

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.benchmarks.peers import PEERS
+from app.ingest.dividing import seed_validation
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.estimates import has_settled
 from app.jobs.training import Training
 from engine import models
-from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
+from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Presentation
+from engine.parts import VALIDATION_SHARE, draw_validation, number_contents
 from engine.quality import coherence, measures
 
 OURS = "topiary"
@@ -107,11 +109,20 @@ class MethodState(NamedTuple):
 
 def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
     """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
+    corpus = add_validation(corpus)
     states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
     judge = TopicsJudge(corpus, seed)
     for budget, state in _pick_states(states, setup.budgets):
         for figures in judge.list_figures(state):
             yield TopicsRow(method, name, seed, budget, state.seconds, state.steps, **figures)
+
+
+def add_validation(corpus: Corpus) -> Corpus:
+    """Return a corpus with validation documents, which all methods do without: its own, or drawn from training."""
+    if VALIDATION in corpus.part:
+        return corpus
+    contents, rng = number_contents(corpus.counts), seed_validation(corpus.split_seed)
+    return replace(corpus, part=draw_validation(rng, corpus.part, contents, VALIDATION_SHARE))
 
 
 def _pick_states(states: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:
@@ -132,7 +143,7 @@ def _pick_states(states: Iterator[MethodState], budgets: Sequence[float]) -> Ite
 
 
 def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
-    """Train DLDA with its default settings until its curve no longer falls; the points of the curve are timed too."""
+    """Train DLDA with its default settings until its curve, of validation documents, is level; its points are timed."""
     module = models.load("dlda")
     kernel = module.build(
         module.Config(layers=setup.layers), mathematics.collect_facts(corpus), n_threads=setup.threads
@@ -144,7 +155,7 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
     effort = mathematics.measure_effort(training, state, sweeps, tokens)
     options = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
-    plan = plans.make_plan(options, effort, train_documents=len(training.train), test_documents=len(training.test))
+    plan = mathematics.plan_run(training, options, effort)
     position = training.start(state, plan)
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
@@ -234,9 +245,9 @@ HEAD = (
     f"{'div.':>6}{'test':>7}{'aff.':>6}{'NMI':>6}  |{'NPMI':>6}{'worst':>7}{'div.':>6}"
 )
 NOTE = """\
-Seconds of training alone, evaluation of the curve included; steps are sweeps, iterations or passes.  Perplexity: of
-the mean topics (of peers, of those they give), 20 % of the tokens of test documents held out, 20 + 20 sweeps, the same
-for all; NMF has no law of documents.
+Seconds of training alone, evaluation of the curve included, which is of validation documents; steps are sweeps,
+iterations or passes.  Perplexity: of the mean topics (of peers, of those they give), 20 % of the tokens of test
+documents held out, 20 + 20 sweeps, the same for all; NMF has no law of documents.
 NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
 children less cosine with others; NMI: strongest topic against the labels.  Right of the bar: the ten words that pages

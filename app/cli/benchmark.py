@@ -11,7 +11,7 @@ from app.cli.console import Mistake, say
 from app.jobs.load_corpus import load_corpus
 from app.jobs.progress import Progress
 from app.jobs.run_rules import propose_widths
-from engine.contract import TRAIN
+from engine.contract import TRAIN, VALIDATION
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_existing
@@ -42,13 +42,14 @@ def _print_tables(arguments: argparse.Namespace) -> None:
 
 def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
     progress, rows = Progress(), list[measuring.TopicsRow]()
-    corpus = load_corpus(db, row)
-    tokens = corpus.count_tokens(TRAIN)
-    layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(row.train_documents, tokens)
+    corpus = measuring.add_validation(load_corpus(db, row))
+    tokens, training = corpus.count_tokens(TRAIN), len(corpus.documents(TRAIN))
+    layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(training, tokens)
     widths = "-".join(map(str, layers))
     say(
-        f"\n{row.name}: {row.train_documents:,} training documents, {tokens:,} tokens, {corpus.n_words:,} words, "
-        f"{widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
+        f"\n{row.name}: {training:,} training documents, {len(corpus.documents(VALIDATION)):,} validation, "
+        f"{tokens:,} tokens, {corpus.n_words:,} words, {widths}; medians of {len(arguments.seeds)} seeds\n"
+        f"{measuring.HEAD}"
     )
     setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
     for method, seed in itertools.product(arguments.methods, arguments.seeds):

@@ -11,6 +11,7 @@ from app.facts.records import list_corpus_facts
 from app.ingest.report.report import (
     Report,
     describe_addition,
+    describe_parts,
     list_columns,
     list_cuts,
     list_lines,
@@ -85,7 +86,8 @@ def append(arguments: argparse.Namespace) -> int:
         options, show, name = ImportOptions(**given), watch_import(progress), name_input(arguments.path)
         added = append_path(db, arguments.corpus, paths, options, show, called=name, mapped=mapped)
     if arguments.json:
-        facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
+        facts = {"documents": added.documents, "train_documents": added.train}
+        facts |= {"validation_documents": added.validation, "tokens_read": added.tokens}
         print_json(facts | {"outside": added.outside, "corpus": list_corpus_facts(added.corpus)})
         return 0
     say(added)
@@ -210,9 +212,10 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
 
 def describe_corpus(row: CorpusRow) -> str:
     """Describe a corpus in a line."""
+    parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
     return (
-        f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
-        f"{row.words:,} words, {row.tokens:,} tokens"
+        f"corpus {row.number}, {row.name}: {row.documents:,} documents ({parts}), {row.words:,} words, "
+        f"{row.tokens:,} tokens"
     )
 
 

@@ -16,6 +16,7 @@ from app.cli.console import Mistake, find_run, print_json, say
 from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
 from app.live.predictions import fetch_predictions
+from app.views.tree.opening import find_opening_threshold
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
 
@@ -58,6 +59,8 @@ def quality(arguments: argparse.Namespace) -> int:
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flatten_text(hierarchy.corpus)}\n")
     _print_measures(found)
     say(f"\n{describe_figures(found[0])}")
+    for sentence in _describe_certainty(hierarchy, [each.layer for each in found]):
+        say(sentence)
     if completion is not None:
         say(f"\n{_describe_completion(completion)}")
     for each in found:
@@ -92,8 +95,34 @@ def _list_layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
     return (
         {"layer": found.layer}
         | measures
+        | {"certainty": _measure_certainty(hierarchy, found.layer)}
         | {"by_topic": [_list_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
     )
+
+
+def _measure_certainty(hierarchy: Hierarchy, layer: int) -> dict[str, Any] | None:
+    """Return how sure a layer is at the threshold of the usual tree; None where the snapshot does not know it."""
+    threshold = find_opening_threshold(hierarchy)
+    found = hierarchy.measure_layer_certainty(layer, threshold)
+    return None if found is None else found._asdict() | {"threshold": threshold}
+
+
+def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str]:
+    """Describe in a line for each layer how many topics wander, and how many of its edges are sure."""
+    sentences = []
+    for layer in layers:
+        found = _measure_certainty(hierarchy, layer)
+        if found is None:
+            continue
+        wandering = f"{found['wandering']} of {hierarchy.widths[layer - 1]} topics wander"
+        edges = (
+            f"; {found['sure_edges']} of {found['edges']} edges to layer {layer - 1} above {found['threshold']:g} / "
+            f"{hierarchy.widths[layer - 2]} are sure (90 %)"
+            if layer > 1
+            else ""
+        )
+        sentences.append(f"Certainty of layer {layer}: {wandering}{edges}.")
+    return sentences
 
 
 def _list_topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str, Any]:

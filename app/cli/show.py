@@ -8,7 +8,7 @@ from app.cli.console import Mistake, find_run, notify, print_json, print_table, 
 from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.jobs import launcher
-from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
+from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
 from app.jobs.plan import PAPER_WORDS
 from app.plots.request import FigureError, FigureRequest, read_width
 from app.views.run_facts import format_estimate, name_estimate
@@ -83,8 +83,8 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
-    names |= ESTIMATE_NAMES | LOGLIK_NAMES
+    names = {"test_perplexity": PAPER_WORDS, "judged": f"{find_estimate_name(row, POINT)} of", "trend": "its curve"}
+    names |= {kind: find_estimate_name(row, kind) for kind in ESTIMATE_NAMES | LOGLIK_NAMES}
     for name, value in facts.items():
         if value not in (None, "", {}):
             title = names.get(name, name.replace("_", " "))

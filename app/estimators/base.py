@@ -27,7 +27,7 @@ LARGEST_COUNT = 2**31 - 1
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A model of the engine as an estimator.
 
-    Of models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last 20 samples,
+    Of models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last samples,
     and documents are placed and judged with these, as on the pages and in ``Run.infer``.
 
     Attributes

@@ -242,7 +242,8 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the most probable label of every document, (n_documents,)."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        probabilities = self.predict_proba(X)  # first: it refuses an estimator that was not fitted
+        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
         """Return tags that expect a poor score on a few real-valued features instead of many words."""

@@ -18,7 +18,8 @@ def build_graph(
     Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
     popularity, share, label (a person's name, may be empty), title (that name, or the three
     words that set it apart) and words (the first 12); edges run from parent to child with the attribute weight,
-    Phi^(l)(child, parent), negative where the parent makes the child rarer.
+    Phi^(l)(child, parent), negative where the parent makes the child rarer, and where the snapshot knows them
+    inclusion, the probability of being above the threshold, and low and high, the 90 % interval of the weight.
     """
     edges = hierarchy.edges(threshold)
     if roots is None:
@@ -53,7 +54,9 @@ def _make_graph(
             words=" ".join(word.text for word in hierarchy.top_words(node)),
         )
     for edge in edges:
-        graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight)
+        certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
+        known = {} if certainty is None else certainty._asdict()
+        graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight, **known)
     return graph
 
 

@@ -9,6 +9,8 @@ from app.jobs import launcher
 from app.jobs.estimates import (
     LOGLIK_NAMES,
     MEAN,
+    TEST_MEAN,
+    TEST_POINT,
     Curve,
     Estimate,
     choose_headline,
@@ -95,7 +97,8 @@ def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = read_latest(db, row.number)
     more = {"mean_perplexity": drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
-    more |= {name: drop_infinite(latest[name]) for name in LOGLIK_NAMES if name in latest}
+    names = (TEST_MEAN, TEST_POINT, *LOGLIK_NAMES)
+    more |= {name: drop_infinite(latest[name]) for name in names if name in latest}
     more |= {"test_perplexity": drop_infinite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
     for name, value in list_run_facts(row, choose_headline(row, latest)).items():
@@ -112,6 +115,8 @@ def list_corpus_facts(row: CorpusRow) -> dict[str, Any]:
         "name": row.name,
         "documents": row.documents,
         "train_documents": row.train_documents,
+        "validation_documents": row.validation_documents,
+        "test_documents": row.test_documents,
         "words": row.words,
         "tokens": row.tokens,
         "kind": row.kind,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.dividing import draw_part
 from app.ingest.errors import IngestError
 from app.ingest.importing import (
     Prepared,
     check_tokens,
-    draw_part,
     ignore_progress,
     index_corpus,
     make_block,
@@ -24,10 +24,12 @@ from app.ingest.new_documents import Recount, Rules, find_rules, make_recounter
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.registry import Paths, list_paths, open_paths
 from app.ingest.report.observing import Observer
+from app.ingest.report.report import describe_parts
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
 from app.ingest.survey import batch_documents
 from app.ingest.text.passages import Division
-from engine.contract import TRAIN, Counts
+from engine.contract import TEST, TRAIN, VALIDATION, Counts
+from engine.parts import PartSizes, divide_share, number_contents
 from store import corpora, corpus_writer
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -46,8 +48,8 @@ class Addition:
     ----------
     corpus : CorpusRow
         The corpus with the new documents.
-    documents, train : int
-        New documents, and those of them to train on.
+    documents, train, validation : int
+        New documents, and those of them to train on and for validation.
     tokens, outside : int
         Words of what was read, and those of them that are not in the vocabulary.
     strangers : tuple of str
@@ -58,6 +60,7 @@ class Addition:
     corpus: CorpusRow
     documents: int
     train: int
+    validation: int
     tokens: int
     outside: int
     strangers: tuple[str, ...]
@@ -66,7 +69,9 @@ class Addition:
     def __str__(self) -> str:
         """Return the addition in a sentence."""
         more = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
-        return f"{more} appended ({self.train:,} to train on), {self.vocabulary_said}"
+        return (
+            f"{more} appended ({describe_parts(self.documents, self.train, self.validation)}), {self.vocabulary_said}"
+        )
 
     @property
     def vocabulary_said(self) -> str:
@@ -124,7 +129,8 @@ def append_path(
     """Append the documents of a file or folder, or of several files, to a corpus.
 
     Words are found by the rules of the corpus and counted over its vocabulary; a label that it has not becomes a
-    column.  Documents are divided as the file says, else as many are drawn for the test as the corpus has.  Runs that
+    column.  Documents are divided as the file says; otherwise each comes into the part of its duplicate in the
+    corpus, and of the others the same shares are drawn for validation and test as the corpus has.  Runs that
     there are keep to the documents they began with.
 
     Parameters
@@ -162,7 +168,7 @@ def append_path(
         division = Division(str(options.split), rules.wording.prepare_text, strict=False)
         texts = division.divide_source(texts)
     source = _count_words(texts, rules, row, found, progress, mapped)
-    prepared = _prepare(source, row, found, division)
+    prepared = _prepare(db, source, row, found, division)
     addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, found, source))
     index_corpus(db, row.number, progress, mapped)
     for note in addition.notes:
@@ -298,16 +304,50 @@ def _note_labels(found: _Reading, row: CorpusRow) -> list[str]:
     return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
 
 
-def _prepare(source: CountSource, row: CorpusRow, found: _Reading, division: Division | None) -> Prepared:
+def _prepare(db: Database, source: CountSource, row: CorpusRow, found: _Reading, division: Division | None) -> Prepared:
     lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
     if any(part is not None for part in found.part):
         part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
-        stays = _find_staying(source, row, (part == TRAIN) & (lengths == 0), lengths, "training document")
+        if not row.validation_documents:
+            part[part == VALIDATION] = TRAIN
+        what = "training document" if VALIDATION not in part else "training or validation document"
+        stays = _find_staying(source, row, (part != TEST) & (lengths == 0), lengths, what)
     else:
         stays = _find_staying(source, row, lengths == 0, lengths, "document")
-        share, seed = 1 - row.train_documents / row.documents, row.split_seed + row.documents
-        part = draw_part(stays, share, seed, source.notes, division, least=0)
+        part = _draw_parts(db, source, row, found, stays, division)
     return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
+
+
+def _draw_parts(
+    db: Database, source: CountSource, row: CorpusRow, found: _Reading, stays: Array, division: Division | None
+) -> Array:
+    """Return the part of each document: that of its duplicate in the corpus, else drawn, shares as in the corpus."""
+    contents = number_contents(_join_counts(found.recounts), binary=row.kind == "binary")
+    before, of = _number_stored(db, row), corpora.read_marks(db, row).part
+    known = np.isin(contents, before)
+    part = draw_part(
+        stays & ~known, contents, partial(_divide_as, row), row.split_seed + row.documents, source.notes, division
+    )
+    order = np.argsort(before, kind="stable")
+    part[known] = of[order[np.searchsorted(before[order], contents[known])]]
+    return part
+
+
+def _number_stored(db: Database, row: CorpusRow) -> Array:
+    """Return what each document of a corpus has in common with its duplicates; some are read at a time."""
+    found = [np.empty(0, np.uint64)]
+    for first in range(0, row.documents, BLOCK):
+        counts = corpora.read_counts(db, row.number, range(first, min(first + BLOCK, row.documents)))
+        found.append(number_contents(Counts(*counts), binary=row.kind == "binary"))
+    return np.concatenate(found)
+
+
+def _divide_as(row: CorpusRow, n: int) -> PartSizes:
+    """Return how many of ``n`` documents are held out for each part, as a corpus has them."""
+    held_out = row.test_documents + row.validation_documents
+    drawn = divide_share(n, held_out / row.documents, validation=False, least=0).test
+    test = -(-drawn * row.test_documents // max(held_out, 1))
+    return PartSizes(test, drawn - test)
 
 
 def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
@@ -334,7 +374,7 @@ def _make_facts(file: str, form: str, options: ImportOptions, found: _Reading, s
 
 
 def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
-    train, stored, tokens, total = 0, 0, 0, int(np.count_nonzero(prepared.stays))
+    train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.stays))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
         for rows, here in read_stored(prepared):
@@ -342,12 +382,14 @@ def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress,
             appender.add(make_block(rows, here, first + stored, binary=row.kind == "binary"))
             stored += len(here)
             train += int(np.count_nonzero(here == TRAIN))
+            validation += int(np.count_nonzero(here == VALIDATION))
             progress(f"Storing documents: {stored:,}", stored / total)
         appender.meta |= facts | {"added": stored, "added_train": train}
     return Addition(
         corpus=appender.row,
         documents=stored,
         train=train,
+        validation=validation,
         tokens=facts["tokens_read"],
         outside=facts["outside"],
         strangers=tuple(facts["strangers"]),

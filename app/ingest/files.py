@@ -19,14 +19,15 @@ from app.ingest.packing import is_packed, open_unpacked, strip_packing
 from app.ingest.source import Array
 from app.ingest.text import encodings
 from app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
-from engine.contract import TEST, TRAIN
+from engine.contract import TEST, TRAIN, VALIDATION
 
 LARGEST_TEXT = 1 << 25  # bytes of one document or line: more than any book, and counting words takes 25 times as much
 _KINDS = 4  # of files named in a sentence
 CHUNK = 1 << 23  # bytes; a few million numbers at a time keep memory flat
 _PIECE = 1 << 18  # bytes of lines that are split together
 
-_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training|valid|validation|dev)(?:[^a-z]|$)")
+_TRAIN_NAME = re.compile(r"(?:^|[^a-z])(?:train|training)(?:[^a-z]|$)")
+_VALIDATION_NAME = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev)(?:[^a-z]|$)")
 _TEST_NAME = re.compile(r"(?:^|[^a-z])(?:test|testing|t10k|heldout)(?:[^a-z]|$)")
 
 
@@ -319,11 +320,10 @@ def describe_kinds(names: Iterable[PurePath]) -> str:
 
 
 def find_part(path: Path) -> int | None:
-    """Return TRAIN or TEST when the file's name says so, else None."""
+    """Return TRAIN, TEST or VALIDATION when the file's name says so, else None."""
     name = strip_endings(path).lower()
-    if _TRAIN_NAME.search(name):
-        return TRAIN
-    return TEST if _TEST_NAME.search(name) else None
+    named = ((TRAIN, _TRAIN_NAME), (VALIDATION, _VALIDATION_NAME), (TEST, _TEST_NAME))
+    return next((part for part, pattern in named if pattern.search(name)), None)
 
 
 def list_files(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
@@ -363,7 +363,7 @@ def match_endings(*endings: str) -> Callable[[Path], bool]:
 
 
 def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
-    """Return the file itself; or of a folder its only file of the format, or its train and test file.
+    """Return the file itself; or of a folder its only file of the format, or a file for each part.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, severa
     Raises
     ------
     IngestError
-        When a folder has several files that are not one for training and one for the test.
+        When a folder has several files that are not one for training, one for the test, and perhaps one for validation.
     """
     if not path.is_dir():
         return [Part(path, None)]
@@ -386,16 +386,19 @@ def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, severa
     known = {each.part for each in named}
     if several and (known == {None} or None not in known):
         return named
-    if [each.part for each in named] != [TRAIN, TEST]:
+    if [each.part for each in named] not in ([TRAIN, TEST], [TRAIN, TEST, VALIDATION]):
         names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
         cause = f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
         raise IngestError(path, cause)
     return named
 
 
+_TITLES: dict[int | None, str] = {TRAIN: "train", TEST: "test", VALIDATION: "validation"}
+
+
 def number_documents(parts: list[Part], sizes: list[int]) -> tuple[Array | None, list[str]]:
-    """Return part and title of each document of a file, or of a train and test pair."""
-    words = ["document" if each.part is None else {TRAIN: "train", TEST: "test"}[each.part] for each in parts]
+    """Return part and title of each document of a file, or of one file for each part."""
+    words = [_TITLES.get(each.part, "document") for each in parts]
     titles = [f"{word} {n}" for word, size in zip(words, sizes, strict=True) for n in range(1, size + 1)]
     if len(parts) == 1:
         return None, titles

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.dividing import choose_parts
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers.matrices import MOST_TOKENS
@@ -21,14 +22,13 @@ from app.ingest.text.cleaning import make_storable
 from app.ingest.text.languages import count_scripts
 from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
-from engine.contract import TEST, TRAIN, Counts
+from engine.contract import TEST, TRAIN, VALIDATION, Counts
+from engine.parts import number_contents
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import StoreError
-
-_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
 
 
 class Prepared(NamedTuple):
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     ----------
     source : CountSource
     part : (documents,) int8
-        TRAIN or TEST.
+        TRAIN, TEST or VALIDATION.
     stays : (documents,) bool
         Which documents are stored.
     lengths : (documents,)
@@ -58,7 +58,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
-    """Count the documents of a source, draw those of the test, and say which of them stay.
+    """Count the documents of a source, divide them into parts, and say which of them stay.
 
     Parameters
     ----------
@@ -72,54 +72,10 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
         division = Division(str(options.split), wording.prepare_text)
         source = division.divide_source(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
-    lengths = _measure_lengths(counted, progress)
+    lengths, contents = _measure_documents(counted, options, progress)
     stays = find_staying(counted, lengths)
-    if counted.part is not None:
-        part = counted.part
-    else:
-        part = draw_part(stays, options.test_share, options.seed, counted.notes, division)
+    part = choose_parts(counted, contents, stays, options, division)
     return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
-
-
-def draw_part(
-    stays: Array, share: float, seed: int, notes: list[str], division: Division | None = None, *, least: int = 1
-) -> Array:
-    """Draw the part of each document, (documents,) int8, among those that stay; passages of one stay together.
-
-    Parameters
-    ----------
-    stays : (documents,) bool
-        Which documents are stored; the others have no influence on the draw.
-    share, seed, least
-        As in `draw_test`.
-    notes : list of str
-        Gets a sentence about passages.
-    division : Division, optional
-        How documents were divided into passages.
-    """
-    part = np.full(len(stays), TRAIN, np.int8)
-    if division is None:
-        part[stays] = draw_test(int(np.count_nonzero(stays)), share, seed, least=least)
-        return part
-    documents, of = np.unique(division.groups()[stays], return_inverse=True)
-    if len(documents) < 2:
-        part[stays] = draw_test(len(of), share, seed, least=least)
-        notes.append("all passages are of one document, so those for the test are drawn one by one")
-        return part
-    drawn = draw_test(len(documents), share, seed, least=least)
-    part[stays] = drawn[of]
-    for_test = int(np.count_nonzero(drawn == TEST))
-    whole = f"{for_test:,} of {len(documents):,} documents, with all their passages, {'is' if for_test == 1 else 'are'}"
-    notes.append(f"{whole} drawn for the test, so that no document is in both parts")
-    return part
-
-
-def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
-    """Draw the part of ``n`` documents, (n,) int8: a share of them, at least ``least``, for the test, by seed."""
-    part = np.full(n, TRAIN, np.int8)
-    request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
-    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
-    return part
 
 
 def _count_words(
@@ -137,16 +93,20 @@ def _count_words(
     return source
 
 
-def _measure_lengths(source: CountSource, progress: Progress) -> Array:
-    """Return the cells of each document; where only the counts tell, they are read once, which also checks them."""
-    if source.lengths is not None:
-        return source.lengths
-    found, done = [np.empty(0, np.int64)], 0
+def _measure_documents(source: CountSource, options: ImportOptions, progress: Progress) -> tuple[Array, Array]:
+    """Return the cells of each document, and what its duplicates have in common with it (`number_contents`).
+
+    Where only the counts tell, they are read once, which also checks them.
+    """
+    if source.lengths is not None and source.contents is not None:
+        return source.lengths, source.contents
+    lengths, contents, seen = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
     for rows in source.blocks():
-        found.append(np.diff(rows.counts.starts))
-        done += len(rows.labels)
-        progress(f"Reading documents: {done:,}", min(done / max(source.n_documents, 1), 1.0))
-    return np.concatenate(found)
+        lengths.append(np.diff(rows.counts.starts))
+        contents.append(number_contents(rows.counts, binary=options.binary))
+        seen += len(rows.labels)
+        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+    return np.concatenate(lengths), np.concatenate(contents)
 
 
 def find_staying(source: CountSource, lengths: Array) -> Array:
@@ -160,8 +120,10 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
     empty = lengths == 0
     what = "document" if source.part is None else "training document"
     if source.part is not None:
-        empty &= source.part == TRAIN
-        if np.count_nonzero(empty) == np.count_nonzero(source.part == TRAIN):
+        empty &= source.part != TEST
+        if VALIDATION in source.part:
+            what = "training or validation document"
+        if not np.any((source.part == TRAIN) & ~empty):
             raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     elif empty.all():
         raise IngestError(source.where, "has no document with a word of the vocabulary in it")
@@ -237,6 +199,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
         kind="binary" if options.binary else source.kind,
         documents=int(np.count_nonzero(prepared.stays)),
         train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
+        validation=int(np.count_nonzero(prepared.stays & (prepared.part == VALIDATION))),
         read=len(prepared.stays),
         empty=tally.empty,
         duplicates=tally.duplicates,

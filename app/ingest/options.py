@@ -14,6 +14,7 @@ from typing import Any
 from app.ingest.tables.column_names import Pattern, PatternError
 from app.ingest.text import languages
 from app.ingest.text.encodings import WIDE
+from engine.parts import VALIDATION_SHARE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
 FEWEST = 10  # words of a passage that can be asked for
@@ -58,7 +59,12 @@ class ImportOptions:
         Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
         byte-order mark, too.
     test_share : float
-        Part of the documents drawn for the test, when the file has no split of its own; 0 <= share < 1.
+        Part of the documents held out, half for validation and half for the test, when the file has no split of its
+        own; 0 <= share < 1.
+    validation_share : float
+        Part of the training documents drawn for validation, when the file has a split without a validation part; at
+        most as many as there are test documents.  Without a split of the file half of the documents that are held out
+        are for validation.  0: no document is for validation, whatever the file says; 0 <= share < 1.
     seed : int
         Seed of that draw, and of the later split of test documents into observed and scored tokens.
     stop_words : str or None
@@ -119,6 +125,7 @@ class ImportOptions:
     vocabulary: str | None = None
     encoding: str = "utf-8"
     test_share: float = 0.1
+    validation_share: float = VALIDATION_SHARE
     seed: int = 0
     stop_words: str | None = None
     min_df: int | None = None
@@ -171,6 +178,7 @@ _DEMANDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # what values 
     ("header", lambda value: value in ("auto", "yes", "no"), "auto, yes or no"),
     ("skip_lines", lambda value: value >= 0, "a number of lines, 0 or more"),
     ("test_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    ("validation_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
     ("seed", lambda value: 0 <= value <= LARGEST_SEED, f"from 0 to {LARGEST_SEED}"),
     ("min_df", lambda value: value >= 1, "a number of documents, 1 or more"),
     ("max_df", lambda value: 0 < value <= 1, "a share of the documents above 0 and up to 1"),
@@ -195,8 +203,10 @@ HELP = {
     "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
     "encoding": "encoding of text files without a byte-order mark (default utf-8)",
-    "test_share": "share of the documents drawn for the test, where the file has no split "
+    "test_share": "share of the documents held out for validation and test, half each, where the file has no split "
     f"(default {ImportOptions.test_share})",
+    "validation_share": "share of the training documents drawn for validation, where the file has a split "
+    f"(default {ImportOptions.validation_share}); 0: no validation documents at all",
     "seed": "seed of that draw and of the held-out tokens (default 0)",
     "stop_words": "auto (default: of the language recognised), a language such as german, none, or a file of words",
     "min_df": "leave out words in fewer documents than this",
@@ -218,9 +228,9 @@ HELP = {
     "split": "divide documents into paragraphs, chapters, or passages of so many words, as in '500 words'",
 }
 KINDS: dict[str, type] = {
-    "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool,
-    "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool,
-    "phrase_npmi": float, "phrase_count": int,
+    "skip_lines": int, "test_share": float, "validation_share": float, "seed": int, "min_df": int, "max_df": float,
+    "leave_out_common": bool, "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool,
+    "phrases": bool, "phrase_npmi": float, "phrase_count": int,
 }  # fmt: skip
 
 

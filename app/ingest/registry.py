@@ -438,7 +438,6 @@ def _join_counts(sources: Sequence[CountSource]) -> CountSource:
         blocks=blocks,
         n_documents=sum(source.n_documents for source in sources),
         part=_join_arrays(sources, parts),
-        lengths=_join_arrays(sources, [source.lengths for source in sources]),
         notes=notes,
     )
 

@@ -68,7 +68,7 @@ class TextDocument(NamedTuple):
     label : str or None
         Its class.
     part : int or None
-        TRAIN, TEST, LEFT_OUT, or None where the file does not say.
+        TRAIN, TEST, VALIDATION, LEFT_OUT, or None where the file does not say.
     columns : mapping of str to str
         Everything else the file knows of it.
     titled : bool
@@ -158,9 +158,11 @@ class CountSource:
     kind : str
         ``"counts"``, ``"binary"`` or ``"real"``.
     part : (documents,) int8 or None
-        TRAIN or TEST for each document; None: to be drawn by seed.
+        TRAIN, TEST or VALIDATION for each document; None: to be drawn by seed.
     lengths : (documents,) or None
         How many cells each document has, where that is known without going through the blocks.
+    contents : (documents,) uint64 or None
+        The same of what tells duplicates from other documents (:func:`engine.parts.number_contents`).
     has_scored : bool
         Whether the blocks bring ``scored``.
     wording : mapping or None
@@ -178,6 +180,7 @@ class CountSource:
     image_shape: tuple[int, int] | None = None
     part: Array | None = None
     lengths: Array | None = None
+    contents: Array | None = None
     has_scored: bool = False
     wording: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)

@@ -22,6 +22,7 @@ from app.ingest.text.cleaning import read_stop_words
 from app.ingest.text.languages import name_language
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
+from engine.parts import number_contents
 from engine.quality.background import find_common_words
 
 IN_MEMORY = 1 << 25  # bytes; counts of a small corpus never reach the disk
@@ -335,6 +336,7 @@ def count_texts(
         label_names=label_names,
         part=part,
         lengths=measure_counts(counts),
+        contents=np.concatenate([number_contents(each, binary=options.binary) for each in counts]),
         notes=source.notes,
         understood=source.understood,
         wording=wording.record(),

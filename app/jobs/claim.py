@@ -24,8 +24,12 @@ SCORES = {
     ("paper", "perplexity"): "test_perplexity",
     ("averaged", "perplexity"): "averaged_perplexity",
     ("mean", "perplexity"): "mean_perplexity",
+    ("test mean", "perplexity"): "test_mean_perplexity",
+    ("test point", "perplexity"): "test_point_perplexity",
     ("point", "log-likelihood"): "heldout_loglik",
     ("mean", "log-likelihood"): "mean_loglik",
+    ("test mean", "log-likelihood"): "test_mean_loglik",
+    ("test point", "log-likelihood"): "test_point_loglik",
     ("paper", "log-likelihood"): "test_loglik",
     ("averaged", "log-likelihood"): "averaged_loglik",
 }
@@ -99,6 +103,11 @@ class Claim:
         return "paused" if self._request == "pause" or self._interrupt.requested else ""
 
     @property
+    def interrupted(self) -> bool:
+        """Whether the process was asked to end, so that only the position is to be saved."""
+        return self._interrupt.requested
+
+    @property
     def falling_curve(self) -> list[tuple[int, float]]:
         """The curve that shows a plateau: perplexity, or exp(-log-likelihood) of models without a perplexity."""
         return self.curve or [(step, math.exp(-value)) for step, value in self.loglik]
@@ -122,7 +131,8 @@ class Claim:
     def score(self, kind: str, measure: str, minibatch: int, documents: int, value: float) -> None:
         """Keep one evaluation.
 
-        ``kind`` is "point" (the curve), "mean" (that of the mean topics), "paper" (600 sweeps, once at the end) or
+        ``kind`` is "point" (the curve), "mean" (that of the mean topics), "test point" or "test mean" (the same of test
+        documents, when a run ends whose curve is of validation documents), "paper" (600 sweeps, once at the end) or
         "averaged".
         """
         name = SCORES[kind, measure]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.jobs.plan import RunOptions, describe_protocol, plan_averaging
+from app.jobs.plan import VALIDATION, RunOptions, describe_protocol, find_part, plan_averaging
 from store import points
 from store.database import Database
+from store.run_rows import FINAL_MEASURES
 
 Array: TypeAlias = NDArray[Any]
 Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point
@@ -90,18 +91,28 @@ def _find_windows(steps: Array) -> Array:
 
 
 AVERAGED, MEAN, POINT = "averaged_perplexity", "mean_perplexity", "point_perplexity"
+TEST_MEAN, TEST_POINT = "test_mean_perplexity", "test_point_perplexity"  # of a run whose curve is of validation
 ESTIMATE_NAMES = {  # the best estimate first
     AVERAGED: "averaged perplexity",
+    TEST_MEAN: "test perplexity of the mean topics",
+    TEST_POINT: "test point perplexity",
     MEAN: "perplexity of the mean topics",
     POINT: "point perplexity",
 }
 LOGLIK_NAMES = {
     "averaged_loglik": "averaged log-likelihood",
+    "test_mean_loglik": "test log-likelihood of the mean topics",
+    "test_point_loglik": "test point log-likelihood",
     "mean_loglik": "log-likelihood of the mean topics",
     "heldout_loglik": "point log-likelihood",
 }
-CURVES = (MEAN, *LOGLIK_NAMES)  # those that the row of a run does not hold
-_MEAN_OF = "Topics: the mean over the last 20 samples, which the pages show"
+_OF_CURVE = (MEAN, POINT, "mean_loglik", "heldout_loglik")
+CURVES = (TEST_MEAN, TEST_POINT, MEAN, *LOGLIK_NAMES)  # those that the row of a run does not hold
+KINDS = {  # the curve of an estimate by each of its names
+    **{name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()},
+    **{f"{VALIDATION} {(ESTIMATE_NAMES | LOGLIK_NAMES)[kind]}": kind for kind in _OF_CURVE},
+}
+_MEAN_OF = "Topics: the mean over the last samples, which the pages show"
 _POINT_OF = "Topics: those of the last step alone"
 
 
@@ -110,6 +121,8 @@ class JudgedRun(Protocol):
 
     @property
     def number(self) -> int: ...  # noqa: D102
+    @property
+    def state(self) -> str: ...  # noqa: D102
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
@@ -131,7 +144,7 @@ class Estimate(NamedTuple):
         What people call it.
     value : float
     protocol : str
-        Topics, test documents and sweeps behind it, in one or two sentences.
+        Topics, documents and sweeps behind it, in one or two sentences.
     """
 
     kind: str
@@ -143,6 +156,11 @@ class Estimate(NamedTuple):
     def lower_is_better(self) -> bool:
         """Whether it is a perplexity."""
         return self.kind in ESTIMATE_NAMES
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it is of test documents, once a run has ended whose curve is of validation documents."""
+        return self.kind in FINAL_MEASURES
 
     @property
     def figure(self) -> str:
@@ -158,6 +176,8 @@ class Estimate(NamedTuple):
 def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
     """Return every estimate of a run, its headline first.
 
+    That of test documents is of a run that has ended; one that goes on, having been stopped before, has none.
+
     Parameters
     ----------
     run : JudgedRun
@@ -167,16 +187,22 @@ def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[E
     """
     values: dict[str, float | None] = {name: latest.get(name) for name in (*ESTIMATE_NAMES, *LOGLIK_NAMES)}
     values |= {AVERAGED: run.averaged_perplexity, POINT: run.point_perplexity}
-    names = ESTIMATE_NAMES | LOGLIK_NAMES
-    return [
-        Estimate(kind, name, value, describe_estimate(run, kind))
-        for kind, name in names.items()
+    found = [
+        Estimate(kind, find_estimate_name(run, kind), value, describe_estimate(run, kind))
+        for kind in ESTIMATE_NAMES | LOGLIK_NAMES
         if (value := values[kind]) is not None and value == value  # noqa: PLR0124 - not a number
     ]
+    return [each for each in found if not each.at_end or run.state not in ("queued", "running")]
+
+
+def find_estimate_name(run: Any, kind: str) -> str:
+    """Return what people call an estimate of a run (a row of the store): those of its curve say validation."""
+    name = (ESTIMATE_NAMES | LOGLIK_NAMES)[kind]
+    return f"{VALIDATION} {name}" if kind in _OF_CURVE and find_part(run) == VALIDATION else name
 
 
 def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
-    """Return the headline of a run: the averaged estimate, else that of the mean topics, else the point estimate."""
+    """Return the headline of a run: the averaged estimate, else that of test documents, the mean topics, the point."""
     return next(iter(list_estimates(run, latest)), None)
 
 
@@ -192,10 +218,12 @@ def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
         Of the point estimate, whose curve it is: "still falling", or empty.
     """
     samples = f"{_count_samples(run)[1]:,} samples, all test documents"
-    of = samples if best.kind.startswith("averaged") else describe_protocol(run)
+    of = samples if best.kind.startswith("averaged") else describe_protocol(run, at_end=best.at_end)
     if not trend:
         return f"{best} ({of})"
-    return f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {ESTIMATE_NAMES[POINT]} {trend}"
+    return (
+        f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {find_estimate_name(run, POINT)} {trend}"
+    )
 
 
 def describe_estimate(run: JudgedRun, kind: str) -> str:
@@ -208,8 +236,8 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
             f"{first:,} to {first + max(0, samples - 1):,}; all test documents, one sweep for each "
             "sample: the protocol of published tables"
         )
-    topics = _MEAN_OF if kind.startswith("mean") else _POINT_OF
-    return f"Held-out words, {better}. {topics}. {describe_protocol(run)}"
+    topics = _MEAN_OF if "mean" in kind else _POINT_OF
+    return f"Held-out words, {better}. {topics}. {describe_protocol(run, at_end=kind in FINAL_MEASURES)}"
 
 
 def _count_samples(run: JudgedRun) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.jobs.cluster import place
 from app.jobs.forks import ForkOrigin
-from app.jobs.plan import RunOptions, ScoreProtocol, choose_protocol, plan_averaging
+from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from app.jobs.run_rules import (
     RECOMMENDED,
     NewRunError,
@@ -104,6 +104,7 @@ def prepare_run(
             check_plateau(row, averaged=averaged)
             longer = minibatches is None and find_sweep_start(config, row) is None
             steps = steps * LONGER if longer else steps
+        protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
             threads=threads,
@@ -114,7 +115,8 @@ def prepare_run(
             until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, row)),
             plateau_from=find_plateau_start(config, row) if until else 0,
             keep=keep,
-            protocol=_choose_protocol(row),
+            protocol=protocol,
+            test_protocol=test_protocol,
             on=on,
             whole=whole,
         )
@@ -195,10 +197,13 @@ def _list_classes(db: Database, corpus: CorpusRow) -> list[str]:
     return [name for name, documents in zip(corpus.label_names, numbers, strict=True) if documents]
 
 
-def _choose_protocol(corpus: CorpusRow) -> ScoreProtocol:
-    """Choose how runs on a corpus are evaluated."""
+def _choose_protocols(corpus: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol | None]:
+    """Choose how runs on a corpus are evaluated: their curve, and their end where the curve is of validation."""
     tokens = max(1.0, corpus.tokens / max(1, corpus.documents))
-    return choose_protocol(tokens, corpus.documents - corpus.train_documents, has_scored=corpus.has_scored)
+    at_end = choose_protocol(tokens, corpus.test_documents, part=TEST, has_scored=corpus.has_scored)
+    if not corpus.validation_documents:
+        return at_end, None
+    return choose_protocol(tokens, corpus.validation_documents, part=VALIDATION, has_scored=corpus.has_scored), at_end
 
 
 def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:

@@ -16,7 +16,8 @@ from engine.contract import Sweeps
 from engine.hierarchy.evaluate import POINT, SHORT
 from store.errors import DamagedRow
 
-EVALUATED_TOKENS = 50_000  # of the test documents behind a point perplexity, all together
+EVALUATED_TOKENS = 50_000  # of the documents behind a point perplexity, all together
+VALIDATION, TEST = "validation", "test"  # parts of a corpus that runs are judged on
 LEAST_SCORED = 16
 OBSERVED = 0.8
 PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
@@ -29,7 +30,9 @@ class ScoreProtocol:
     Attributes
     ----------
     documents : int
-        Test documents that are evaluated, the first ones of an order that the corpus fixes.
+        Documents that are evaluated, the first ones of an order that the corpus fixes.
+    part : str
+        The part of the corpus that they are of, "validation" or "test".
     burn_in, collect, thin : int
         Sweeps of their local chains: unused, used, and the distance between two that count.
     observed : float or None
@@ -37,6 +40,7 @@ class ScoreProtocol:
     """
 
     documents: int
+    part: str = TEST
     burn_in: int = SHORT.burn_in
     collect: int = SHORT.collect
     thin: int = SHORT.thin
@@ -51,31 +55,41 @@ class ScoreProtocol:
         """Return a phrase: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
         held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
-        return f"{sweeps}, {self.documents:,} test documents, {held.replace('%', ' %')}"
+        return f"{sweeps}, {self.documents:,} {self.part} documents, {held.replace('%', ' %')}"
 
 
-def describe_protocol(run: Any) -> str:
-    """Describe the protocol of the point perplexity of a run."""
-    protocol = run.options.get("protocol")
+def find_part(run: Any) -> str:
+    """Return the part of the corpus that the curve of a run (a row of the store) is of: "validation" or "test"."""
+    return (run.options.get("protocol") or {}).get("part", TEST)
+
+
+def describe_protocol(run: Any, *, at_end: bool = False) -> str:
+    """Describe the protocol of the point perplexity of a run, or, ``at_end``, of its figure on test documents."""
+    protocol = run.options.get("test_protocol" if at_end else "protocol")
     if protocol is not None:
         return str(ScoreProtocol(**protocol))
     damaged = getattr(run, "unusable", False)
     return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
 
 
-def choose_protocol(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> ScoreProtocol:
-    """Return the protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
+def choose_protocol(
+    tokens_per_document: float, documents: int, *, part: str = TEST, has_scored: bool = False
+) -> ScoreProtocol:
+    """Return the protocol of every new run on a corpus: documents of about ``EVALUATED_TOKENS`` tokens.
 
     Parameters
     ----------
     tokens_per_document : float
         Mean over the corpus.
-    test_documents : int
+    documents : int
+        How many the part has.
+    part : str
+        The part of the corpus whose documents are judged, "validation" or "test".
     has_scored : bool
-        Whether the corpus says which tokens are held out.
+        Whether the corpus says which tokens of test documents are held out.
     """
-    documents = min(test_documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
-    return ScoreProtocol(documents=documents, observed=None if has_scored else OBSERVED)
+    judged = min(documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
+    return ScoreProtocol(documents=judged, part=part, observed=None if has_scored and part == TEST else OBSERVED)
 
 
 CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
@@ -85,7 +99,7 @@ SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # the step of one weight of a topic likewise
 LEAST_DRAWS = 20_000_000  # a second: short runs are watched too, though it takes more than the share
 LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens, so that a run of 20 seconds has a curve
-MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
+MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents behind a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots: the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
@@ -115,6 +129,8 @@ class RunOptions:
         At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.snapshots`).
     protocol : ScoreProtocol or None
         That of the point perplexity; None leaves it to the plan, which knows the corpus.
+    test_protocol : ScoreProtocol or None
+        That of the figure on test documents, when the run ends; None where the curve is of these already.
     on : str
         The place that sweeps documents: "" is the worker itself, "local:2" so many processes of this machine, else the
         address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
@@ -132,6 +148,7 @@ class RunOptions:
     plateau_from: int = 0
     keep: int | None = None
     protocol: ScoreProtocol | None = None
+    test_protocol: ScoreProtocol | None = None
     on: str = ""
     whole: bool = False
 
@@ -156,8 +173,10 @@ class RunOptions:
     def from_json(cls, values: dict[str, Any]) -> Self:
         """Return the options that :meth:`to_json` wrote; keys it does not know are left to others."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
-        protocol = values.get("protocol")
-        return cls(**known | {"protocol": None if protocol is None else ScoreProtocol(**protocol)})
+        for name in ("protocol", "test_protocol"):
+            protocol = values.get(name)
+            known[name] = None if protocol is None else ScoreProtocol(**protocol)
+        return cls(**known)
 
 
 def read_options(run: Any) -> RunOptions:
@@ -193,7 +212,7 @@ class Effort(NamedTuple):
     others : float
         Cost of a mini-batch in addition to its draws, in draws: the steps of the topics, and the work of an encoder.
     labelled : int
-        Test documents with a known label, of a model that predicts labels.
+        Validation documents with a known label, of a model that predicts labels.
     asking : float
         Cost of one draw of the prediction for one of them, in draws of topics.
     first : int or None
@@ -239,19 +258,23 @@ class Plan:
     reports : frozenset of int
         Mini-batches that write step sizes, active topics, speed and the averaged perplexity so far.
     evaluations : frozenset of int
-        Mini-batches with a point of the live curve; empty without test documents.
+        Mini-batches with a point of the live curve; empty without documents to judge.
     predictions : frozenset of int
         Mini-batches that write a point of the label error; empty where no label is learned or none can be checked.
     snapshots, checkpoints : frozenset of int
         Mini-batches that write one.
     curve_documents : int
-        Test documents behind every point of the curve.
+        Documents behind every point of the curve: validation documents, or, of a corpus without these, test documents.
     curve_sweeps : Sweeps
+        Sweeps of their local chains.
+    test_documents : int
+        Test documents evaluated once when the run ends; 0 where the curve is of these already.
+    test_sweeps : Sweeps
         Sweeps of their local chains.
     paper_documents : int
         Test documents evaluated once more at the end with the paper's sweeps; 0 unless the options ask for that.
     predicted_documents : int
-        Labelled test documents behind a point of the label error.
+        Labelled documents, of the part that the curve is of, behind a point of the label error.
     placed_documents : int
         Training documents placed in the hierarchy, from which topics take their examples.
     placed_each : int
@@ -268,6 +291,8 @@ class Plan:
     checkpoints: frozenset[int]
     curve_documents: int
     curve_sweeps: Sweeps
+    test_documents: int
+    test_sweeps: Sweeps
     paper_documents: int
     predicted_documents: int
     placed_documents: int
@@ -280,12 +305,30 @@ class Plan:
         return any(minibatch in times for times in written)
 
 
-def make_plan(options: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
-    """Return the plan of a run (a pure function of its arguments)."""
+def make_plan(
+    options: RunOptions,
+    effort: Effort,
+    *,
+    train_documents: int,
+    test_documents: int,
+    validation_documents: int | None = None,
+) -> Plan:
+    """Return the plan of a run (a pure function of its arguments).
+
+    Parameters
+    ----------
+    options : RunOptions
+    effort : Effort
+    train_documents, test_documents : int
+    validation_documents : int or None
+        None where the corpus has none, so that the curve is of test documents.
+    """
     last = options.minibatches
     draws = effort.count_draws(last)
-    protocol = options.protocol or choose_protocol(effort.tokens_per_document, test_documents)
-    curve_documents = min(test_documents, protocol.documents)
+    part, judged = (TEST, test_documents) if validation_documents is None else (VALIDATION, validation_documents)
+    protocol = options.protocol or choose_protocol(effort.tokens_per_document, judged, part=part)
+    at_end = options.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
+    curve_documents = min(judged, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
     evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)
@@ -301,12 +344,14 @@ def make_plan(options: RunOptions, effort: Effort, *, train_documents: int, test
     return Plan(
         minibatches=last,
         reports=spread_densely(last, 400),
-        evaluations=evaluations if test_documents else frozenset(),
+        evaluations=evaluations if judged else frozenset(),
         predictions=predictions if predicted else frozenset(),
         snapshots=snapshots,
         checkpoints=checkpoints,
         curve_documents=curve_documents,
         curve_sweeps=protocol.sweeps,
+        test_documents=0 if part == TEST else min(test_documents, at_end.documents),
+        test_sweeps=at_end.sweeps,
         paper_documents=test_documents if options.paper_point else 0,
         predicted_documents=predicted,
         placed_documents=placed,

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
 from engine.corpus import Corpus
-from engine.hierarchy import effects, topics
+from engine.hierarchy import certainty, effects, topics
 from engine.hierarchy import topics as hierarchy
 from engine.models import RegisteredModel
 from engine.quality import background, coherence
@@ -19,6 +19,8 @@ from store.points import Point
 
 KEPT = "model."  # prefix of the arrays of a snapshot that only the model itself reads
 MOST = float(np.finfo(np.float32).max)  # snapshots are of single precision: more would be infinite there
+CERTAIN_FROM = 100  # steps: the variance over fewer samples says next to nothing of how far a chain wanders
+SURE_WORDS = 30  # of a topic
 ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
 
 
@@ -93,16 +95,41 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
 def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
     """Return the arrays of a snapshot.
 
-    ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, ``step.l``, the examples of every topic, and under
-    ``model.`` what the model keeps.
+    ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, how sure these are, ``step.l``, the examples of every
+    topic, and under ``model.`` what the model keeps.
     """
     topics = kernel.topics(state)
     arrays = hierarchy.pack_topics(topics)
     if kernel.average is not None:
         mean = kernel.topics(kernel.average(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
+    arrays |= measure_certainty(kernel, state)
     arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
     return arrays | examples | {_name_array(name): array for name, array in kernel.keep(state).items()}
+
+
+def measure_certainty(kernel: Kernel, state: Any) -> dict[str, Array]:
+    """Return how sure the mean topics are, after ``CERTAIN_FROM`` steps of a model that keeps variances.
+
+    ``steady.l`` (K_l,), the cosine of two draws of a topic; ``sure_words.l`` (K_l, n) with ``words_low.l`` and
+    ``words_high.l``, the 90 % intervals of the words that are shown; ``edge_variance.l`` (K_{l+1}, K_{l+2}) of the
+    edges above layer l + 1.
+    """
+    if kernel.average is None or kernel.variance is None or int(state.t) < CERTAIN_FROM:
+        return {}
+    mean, variances = kernel.topics(kernel.average(state)), kernel.variance(state)
+    phi = mean.phi[: len(variances)]
+    pairs = zip(topics.project_topics(phi), effects.compute_popularity(mean), strict=False)
+    words = [
+        topics.find_relevant_words(table, topics.compute_shares(weights), SURE_WORDS)[0] for table, weights in pairs
+    ]
+    arrays: dict[str, Array] = {}
+    for layer, bounds in enumerate(certainty.bound_words(phi, variances, words)):
+        arrays[f"sure_words.{layer}"] = words[layer].astype(np.int32)
+        arrays[f"words_low.{layer}"], arrays[f"words_high.{layer}"] = (each.astype(np.float32) for each in bounds)
+        steady = certainty.measure_agreement(phi[layer], variances[layer])
+        arrays[f"steady.{layer}"] = steady.astype(np.float32)
+    return arrays | {f"edge_variance.{layer}": each for layer, each in enumerate(variances[1:])}
 
 
 def describe_event(event: Event) -> str:

@@ -54,9 +54,13 @@ def find_sweep_start(config: Any, corpus: CorpusRow) -> int | None:
     """Return the mini-batches before a run sweeps all documents of a corpus; None where it never does."""
     if not hasattr(config, "sweeps_after"):
         return None
-    tokens = corpus.tokens * corpus.train_documents // max(1, corpus.documents)
-    facts = Facts(corpus.words, corpus.train_documents, n_tokens=tokens)
+    facts = Facts(corpus.words, corpus.train_documents, n_tokens=_count_training_tokens(corpus))
     return config.sweeps_after(facts)
+
+
+def _count_training_tokens(corpus: CorpusRow) -> int:
+    """Return about how many tokens the training documents have."""
+    return corpus.tokens * corpus.train_documents // max(1, corpus.documents)
 
 
 def ends_by_itself(config: Any, corpus: CorpusRow) -> bool:
@@ -84,32 +88,51 @@ def count_growth_steps(config: Any) -> int:
 
 
 WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above has half as many
-TOPIC_DOCUMENTS, TOPIC_TOKENS = (
-    15,
-    8_000,
-)  # a topic needs so many of its own: with fewer, some topics are leftovers of a few documents
+TOPIC_DOCUMENTS, TOPIC_TOKENS = 30, 2_300  # that a topic is to have: with fewer, some are leftovers of a few documents
+LEAST_TOP = 8  # topics of the top layer: with four, one of them takes most of the words
 
 
 def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
-    """Propose widths of the layers, from the layer next to the words upwards.
+    """Widths of the layers, from the layer next to the words upwards.
+
+    Each layer has half as many topics as the one below, and at least ``LEAST_TOP``; a layer that would be as wide as
+    the one below is left out.
 
     Parameters
     ----------
     documents, tokens : int
         Of the part of the corpus that is trained on.
     n_layers : int
-        How many layers the model has by default.
+        How many layers the model has where nobody says.
     """
     first = next(
         (width for width in WIDTHS if documents >= TOPIC_DOCUMENTS * width and tokens >= TOPIC_TOKENS * width),
         WIDTHS[-1],
     )
-    return tuple(max(1, first >> layer) for layer in range(n_layers))
+    return tuple(first >> layer for layer in range(n_layers) if first >> layer >= LEAST_TOP)
 
 
-def describe_widths(widths: tuple[int, ...], documents: int) -> str:
-    """Describe proposed widths: ``32-16-8: proposed for 500 documents``."""
-    return f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents"
+def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
+    """Say how many documents and words a topic of layer 1 has with proposed widths, and with those next to them."""
+    documents, tokens = corpus.train_documents, _count_training_tokens(corpus)
+
+    def share(first: int) -> str:
+        return f"{_round_short(documents / first)} documents and {_round_short(tokens / first)} words"
+
+    first = widths[0]
+    near = [(2 * first, "finer topics")] if 2 * first <= WIDTHS[0] else []
+    near += [(first // 2, "broader ones")] if first // 2 >= WIDTHS[-1] else []
+    others = "; ".join(f"{width} would have {share(width)}, {word}" for width, word in near)
+    return (
+        f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents, so that each of the {first} topics next "
+        f"to the words has about {share(first)} ({others})"
+    )
+
+
+def _round_short(value: float) -> str:
+    """Round to two digits: 31, 5,600."""
+    digits = max(0, len(str(int(value))) - 2)
+    return f"{round(value / 10**digits) * 10**digits:,}"
 
 
 RECOMMENDED = ""  # no preset: the defaults
@@ -269,8 +292,9 @@ def proposes_widths(texts: Mapping[str, str]) -> bool:
 
 def propose_layers(corpus: CorpusRow, model: str) -> tuple[int, ...]:
     """Return the default widths of a model on a corpus: as many layers as the model's default has."""
-    tokens = corpus.tokens * corpus.train_documents // max(1, corpus.documents)
-    return propose_widths(corpus.train_documents, tokens, len(models.load(model).Config().layers))
+    return propose_widths(
+        corpus.train_documents, _count_training_tokens(corpus), len(models.load(model).Config().layers)
+    )
 
 
 def list_objections(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
@@ -314,7 +338,7 @@ def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if corpus.train_documents == 0:
         raise NewRunError(f"corpus {corpus.name!r} has no training documents; import it with another split", "corpus")
-    if averaged and corpus.train_documents == corpus.documents:
+    if averaged and not corpus.test_documents:
         sentence = f"corpus {corpus.name!r} has no test documents, which the averaged protocol needs"
         raise NewRunError(sentence, "averaged")
 

@@ -21,7 +21,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_WORDS, Effort, Plan, make_plan, read_options
+from app.jobs.plan import PAPER_WORDS, Effort, Plan, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
-NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
+NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
 MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -133,6 +133,8 @@ class Trainer:
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
+        if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
+            self._judge_test(training, plan, position)
         done = self._is_done(training, plan, position)
         last = self._write_last_words(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
@@ -180,8 +182,7 @@ class Trainer:
             )
         else:
             effort = Effort(**resumed[0].meta["effort"])
-        judged = len(training.test) if training.has_held_out else 0
-        plan = make_plan(self.options, effort, train_documents=len(training.train), test_documents=judged)
+        plan = mathematics.plan_run(training, self.options, effort)
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
@@ -329,6 +330,15 @@ class Trainer:
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
+    def _judge_test(self, training: "Training", plan: Plan, position: "Position") -> None:
+        """Evaluate the topics that pages show once on test documents, which no choice depends on."""
+        claim, kernel = self.claim, training.kernel
+        claim.show(f"judging {plan.test_documents:,} test documents")
+        kind = "test point" if kernel.average is None else "test mean"
+        value = training.test_point(kernel.find_shown_state(position.state), plan, claim.beat_if_due)
+        claim.score(kind, kernel.measure, position.minibatch, position.documents, value)
+        claim.beat()
+
     def _judge_as_paper(self, training: "Training", plan: Plan, position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         claim.show(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
@@ -355,6 +365,7 @@ class Trainer:
         claim = self.claim
         now = replace(
             claim.row,
+            state="finished",
             minibatch=claim.minibatch,
             point_perplexity=claim.point_perplexity,
             averaged_perplexity=claim.averaged_perplexity,
@@ -399,8 +410,14 @@ def _describe_training(training: "Training", plan: Plan, *, until_plateau: bool)
         doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
     if not plan.evaluations:
         return f"{doing}; {_explain_unjudged(training)}"
-    return f"{doing}; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
+    watched = f"{len(training.watched):,} {_name_part(training)} documents"
+    return f"{doing}; the curve shows {plan.curve_documents:,} of {watched}"
 
 
 def _explain_unjudged(training: "Training") -> str:
-    return NO_TOKENS if len(training.test) else NO_TEST
+    return NO_TOKENS.format(part=_name_part(training)) if len(training.watched) else NO_TEST
+
+
+def _name_part(training: "Training") -> str:
+    """Return the name of the part of the corpus that the curve is of."""
+    return "validation" if training.validates else "test"

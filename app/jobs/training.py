@@ -11,10 +11,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
+from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan, RunOptions, make_plan
 from app.jobs.records import collect_topic_facts, find_common_words, restore_state
 from engine import first_topics, streams
-from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
+from engine.contract import (
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Array,
+    Batch,
+    Facts,
+    Info,
+    Kernel,
+    Rates,
+    Sweeps,
+    flatten,
+    unflatten,
+)
 from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import class_scores, evaluate
 
@@ -62,6 +75,18 @@ class Training:
         The run's seed.
     filed : bool, optional
         Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.draw_minibatch`).
+
+    Attributes
+    ----------
+    train, test : (n,) int64
+        Numbers of the documents of two parts, those of the test in the order in which they are judged.
+    validates : bool
+        Whether the corpus has validation documents.
+    watched : (n,) int64
+        The documents that the curve, its plateau and the label error read: those for validation, or, of a corpus
+        without any, for the test.
+    labelled : (n,) int64
+        Those of them that have a label.
     """
 
     def __init__(
@@ -74,7 +99,9 @@ class Training:
         self._filed = filed
         self.train = corpus.documents(TRAIN)
         self.test = _shuffle_documents(corpus, TEST)
-        self.labelled_test = self.test[corpus.labels[self.test] >= 0]
+        self.validates = VALIDATION in corpus.part
+        self.watched = _shuffle_documents(corpus, VALIDATION) if self.validates else self.test
+        self.labelled = self.watched[corpus.labels[self.watched] >= 0]
         self._whole: Batch | None = None
         self._examples = _shuffle_documents(corpus, TRAIN)
         self._curve: list[tuple[Batch, Batch]] | None = None
@@ -87,7 +114,12 @@ class Training:
 
     @property
     def has_held_out(self) -> bool:
-        """Whether test documents have tokens to hold out; a document of one token has none."""
+        """Whether the documents of the curve have tokens to hold out; a document of one token has none."""
+        return self._holds_out(self.watched)
+
+    @property
+    def has_held_out_test(self) -> bool:
+        """Whether test documents have tokens to hold out."""
         return self._holds_out(self.test)
 
     def batch(self, t: int, state: Any) -> Batch:
@@ -125,8 +157,8 @@ class Training:
         self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         if self.kernel.predict is not None:
             self.kernel.predict(self.seed, state, batch)
-        if len(self.test):
-            observed, scored = self.corpus.split_tokens(self.test[:2])
+        if len(self.watched):
+            observed, scored = self.corpus.split_tokens(self.watched[:2])
             evaluate.evaluate_point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
             if averaged:
                 chain = self.kernel.start_chain(self.seed, state, observed)
@@ -208,25 +240,32 @@ class Training:
     def curve_point(self, state: Any, plan: Plan) -> float:
         """Return the point perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
         if self._curve is None:
-            documents = self._choose_curve_documents(max(1, plan.curve_documents))
+            documents = self._choose_first(self.watched, max(1, plan.curve_documents))
             self._curve = [self.corpus.split_tokens(block) for block in _cut_blocks(documents)]
         return self._measure_score(state, iter(self._curve), plan.curve_sweeps)
 
-    def _choose_curve_documents(self, n_documents: int) -> Array:
-        """Return the first ``n_documents`` test documents, or the next ones where none of those can be held out."""
-        firsts = range(0, max(1, len(self.test)), n_documents)
-        parts = (self.test[first : first + n_documents] for first in firsts)
-        return next((part for part in parts if self._holds_out(part)), self.test[:1])
+    def test_point(self, state: Any, plan: Plan, between: Callable[[], None] = lambda: None) -> float:
+        """Return the score of the test documents that a run is judged on when it ends, as in a point of the curve."""
+        documents = self._choose_first(self.test, max(1, plan.test_documents))
+        return self._measure_score(
+            state, map(self.corpus.split_tokens, _cut_blocks(documents)), plan.test_sweeps, between
+        )
+
+    def _choose_first(self, documents: Array, n_documents: int) -> Array:
+        """Return the first ``n_documents`` documents, or the next ones where none of those can be held out."""
+        firsts = range(0, max(1, len(documents)), n_documents)
+        parts = (documents[first : first + n_documents] for first in firsts)
+        return next((part for part in parts if self._holds_out(part)), documents[:1])
 
     def _holds_out(self, documents: Array) -> bool:
         """Return whether any of these documents has a token to hold out."""
         return any(len(self.corpus.split_tokens(block)[1].words) for block in _cut_blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
-        """Return the percentage of labelled test documents with a wrong prediction; nan where none is predicted."""
+        """Return the percentage of labelled documents with a wrong prediction; nan where none is predicted."""
         if self.kernel.predict is None or not plan.predicted_documents:
             return math.nan
-        batch = self.corpus.batch(self.labelled_test[: plan.predicted_documents])
+        batch = self.corpus.batch(self.labelled[: plan.predicted_documents])
         chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
         return 100.0 * class_scores.score_predictions(chances, batch.labels).error
 
@@ -348,9 +387,21 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
     if first:  # what sweeps keep of every document is added
         kept += int(swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
-    labelled = len(training.labelled_test) if training.kernel.predict is not None else 0
+    labelled = len(training.labelled) if training.kernel.predict is not None else 0
     sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
     return Effort(*sizes, others, labelled, kernel.prediction_work, first, swept)
+
+
+def plan_run(training: Training, options: RunOptions, effort: Effort) -> Plan:
+    """Return the plan of a run on the corpus of a training."""
+    judged = len(training.watched) if training.has_held_out else 0
+    return make_plan(
+        options,
+        effort,
+        train_documents=len(training.train),
+        test_documents=len(training.test) if training.has_held_out_test else 0,
+        validation_documents=judged if training.validates else None,
+    )
 
 
 def find_best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:

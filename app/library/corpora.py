@@ -16,7 +16,7 @@ from app.facts.records import list_corpus_facts
 from app.ingest.memory import explain_no_text
 from app.ingest.options import APPENDED, ImportOptions, OptionError
 from app.jobs import logs
-from engine.contract import TEST, TRAIN
+from engine.contract import TEST, TRAIN, VALIDATION
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -104,7 +104,7 @@ class Listing(Mapping[Key, Entry]):
 
 
 ImportWatcher: TypeAlias = Callable[[str, float | None], None]
-PARTS = {TRAIN: "training", TEST: "test"}
+PARTS = {TRAIN: "training", VALIDATION: "validation", TEST: "test"}
 
 
 class Corpus:
@@ -116,7 +116,7 @@ class Corpus:
     ----------
     number : int
     name : str
-    documents, training_documents, words, tokens : int
+    documents, training_documents, validation_documents, test_documents, words, tokens : int
         How many.
     kind : str
         "counts", "binary" or "real".
@@ -136,6 +136,7 @@ class Corpus:
     def _take(self, row: CorpusRow) -> None:
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
+        self.validation_documents, self.test_documents = row.validation_documents, row.test_documents
         self.words, self.tokens, self.labels = row.words, row.tokens, row.label_names
         self.notes: tuple[str, ...] = tuple(row.meta.get("notes", ()))
         self.record: dict[str, Any] | None = row.meta.get("record")
@@ -156,7 +157,7 @@ class Corpus:
         Returns
         -------
         pandas.DataFrame
-            By number of the document: title, text, label and part ("training" or "test").
+            By number of the document: title, text, label and part ("training", "validation" or "test").
         """
         numbers = range(self.documents) if documents is None else list(documents)
         return _build_documents(corpora.read_documents(self._opened.db, self.number, numbers))
@@ -249,7 +250,10 @@ def _build_documents(found: list[corpora.Document]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("number")
 
 
-_CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
+_CORPUS = (
+    *("corpus", "name", "documents", "train_documents", "validation_documents", "test_documents", "words", "tokens"),
+    "kind",
+)
 
 
 class Corpora(Listing[str | int, Corpus]):

@@ -156,6 +156,42 @@ class RunTopics:
         ]
         return pd.DataFrame(rows).set_index("layer")
 
+    def certainty(
+        self, layer: int | None = None, *, threshold: float | None = None, minibatch: int | None = None
+    ) -> pd.DataFrame:
+        """Return how sure the edges above the threshold are, one row for each, those of the top layer first.
+
+        Parameters
+        ----------
+        layer : int, optional
+            Of the parents, from 2; None returns the edges of all layers.
+        threshold : float, optional
+            The paper's tau: edges are heavier than ``threshold / K`` with K topics in the lower layer; None is the one
+            with which the tree opens.
+        minibatch : int, optional
+            A snapshot's; None is the newest.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``parent`` and ``child`` as in ``L3:17``; ``weight``; ``inclusion``, the probability that it is above the
+            threshold; ``low`` and ``high``, its 90 % interval; ``parent_wanders`` and ``child_wanders``, whether the
+            draws of that topic differ so much that their mean is not one topic.  Empty where the model or snapshot
+            does not know it: certainty begins after a hundred steps of a model that draws its topics.
+        """
+        hierarchy = self.hierarchy(minibatch)
+        tau = choose_threshold(threshold, hierarchy)
+        rows = []
+        for edge in hierarchy.edges(tau):
+            found = hierarchy.find_certainty(edge.above, edge.below, tau)
+            if found is None or layer not in (None, edge.layer):
+                continue
+            ends = {"parent": identity(edge.above), "child": identity(edge.below), "weight": edge.weight}
+            wander = {"parent_wanders": hierarchy.wanders(edge.above), "child_wanders": hierarchy.wanders(edge.below)}
+            rows.append(ends | found._asdict() | wander)
+        columns = ["parent", "child", "weight", "inclusion", "low", "high", "parent_wanders", "child_wanders"]
+        return pd.DataFrame(rows, columns=columns)
+
     def weights(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
         """Return the weights of all words in the topics of a layer, (words, topics); every column sums to 1.
 

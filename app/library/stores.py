@@ -119,7 +119,8 @@ class Store:
         progress : bool or callable, default=False
             True writes to standard error; a function is called with what is being done and how much of it.
         **options
-            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``text_column`` and so on.
+            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``validation_share``, ``text_column``
+            and so on.
 
         Raises
         ------

@@ -9,8 +9,8 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs.estimates import find_burn_in
-from app.jobs.plan import describe_protocol
+from app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
+from app.jobs.plan import describe_protocol, find_part
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
@@ -161,7 +161,8 @@ class WatchCurves:
             if run.point_perplexity is not None
             else ""
         )
-        self._head.html = kpis.draw_card_head("Point perplexity", axis) + chooser + note
+        title = find_estimate_name(run, POINT).capitalize()
+        self._head.html = kpis.draw_card_head(title, axis) + chooser + note
         self._draw_waiting()
 
     def _draw_waiting(self) -> None:
@@ -188,7 +189,8 @@ class WatchCurves:
         if has and name not in self._rare:
             own = self._context
             chart = curves.make_rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
-            self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title), chart)
+            part = f" on {find_part(run)} documents" if name == "label_error" and (run := self._get_run()) else ""
+            self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title + part), chart)
             self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
         if name in self._rare:
@@ -264,11 +266,13 @@ class WatchCurves:
             self._streams.update(("step", place), source, history if layer in known else None, "step_size_mean", layer)
 
     def _set_label(self, history: History | None) -> None:
-        if self._get_run() is None:
+        run = self._get_run()
+        if run is None:
             return
         measured = history.last("evaluation_documents") if history else None
         documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
-        label = f"point perplexity · {documents:,} held-out documents" if documents else "point perplexity"
+        name = find_estimate_name(run, POINT)
+        label = f"{name} · {documents:,} {find_part(run)} documents" if documents else name
         if self._perplexity.figure.yaxis[0].axis_label != label:
             self._perplexity.figure.yaxis[0].axis_label = label
 
@@ -396,7 +400,9 @@ class CompareCurves:
             if len(protocols) > 1
             else next(iter(protocols), "")
         )
-        self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
+        titles = {find_estimate_name(row, POINT) for row in rows}
+        title = titles.pop() if len(titles) == 1 else ESTIMATE_NAMES[POINT]
+        self._head.html = kpis.draw_card_head(title.capitalize(), axis, tip) + kpis.draw_legend(entries)
 
     def _note_missing(self, number: int) -> str:
         """Return a note for a run without a curve."""

@@ -40,12 +40,12 @@ from engine.hierarchy.tree import Node
 
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "relevance"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "sure", "relevance"),
     *("picture", "relation"),
 )
 
 
-_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # choose what is drawn
+_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light", "sure"}  # choose what is drawn
 
 
 def build_explore_page(context: Context) -> Viewable:
@@ -112,6 +112,7 @@ class ExplorePage(TreePage):
             cap=view.most,
             label=view.label,
             light=view.light == "shown",
+            sure=view.sure == "shown",
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 

@@ -187,6 +187,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "light": lambda *_: self._switch("light"),
+            "sure": lambda *_: self._switch("sure"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._change_tree(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),

@@ -9,7 +9,7 @@ from typing import Any
 from app.ingest import files, options, registry
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.readers.documents import KINDS
-from app.ingest.report.report import Report, describe_addition, load_report
+from app.ingest.report.report import Report, describe_addition, describe_parts, load_report
 from app.ingest.text.cleaning import make_storable
 from app.jobs import progress
 from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
@@ -249,9 +249,8 @@ class NewCorpusForm:
             self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
 
     def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
-        self._corpus = (
-            f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
-        )
+        parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
+        self._corpus = f"{row.name}: {row.documents:,} documents ({parts}), {row.words:,} words"
         self._record = None if self._status.appended else load_report(row.meta)
         self._draw()
 

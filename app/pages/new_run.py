@@ -416,7 +416,7 @@ class NewRunForm:
             ),
             FormField(
                 "averaged", "Averaged perplexity too",
-                "The protocol of the papers' tables; costs a sweep of all held-out documents per mini-batch.",
+                "The protocol of the papers' tables; costs a sweep of all test documents per mini-batch.",
                 "flag", self._texts.get("averaged", "false"),
             ),
         ]  # fmt: skip
@@ -441,7 +441,7 @@ def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) ->
     """Explain in the field of the widths where its numbers come from."""
     if field.name != "layers":
         return field
-    return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
+    return field._replace(hint=describe_widths(propose_layers(about, model), about))
 
 
 def _lock_layers(layers: FormField) -> FormField:

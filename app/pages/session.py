@@ -60,7 +60,7 @@ class View(param.Parameterized):
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
-    ``light`` says whether list and tree show topics of few tokens.
+    ``light`` says whether list and tree show topics of few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` is the tree or the map of layer 1, on which topics of a correlation of at least ``relation`` are joined.
     ``relevance`` is the lambda by which the words of topics are chosen; with 1 they go by their probability.
 
@@ -87,6 +87,7 @@ class View(param.Parameterized):
     direction: Any = param.Selector(default="down", objects=["down", "up"])
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))

@@ -256,7 +256,8 @@ class WatchPage:
 
     def _read_about(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
         corpus = corpora.get_run_corpus(self._context.db, run)
-        return events.read_new_events(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
+        judged = corpus.validation_documents or corpus.test_documents
+        return events.read_new_events(self._context.db, run.number)[0], judged
 
     def _draw_about(self, run: RunRow, read: tuple[Sequence[events.RunEvent], int]) -> None:
         happened, heldout = read

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
+from app.jobs.plan import find_part
 from app.live.history import PointColumns
 from app.plots.read import Source, name_source
 from app.plots.request import COLUMN, Axis, FigureError, FigureRequest
@@ -110,7 +111,10 @@ def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
         raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
     curves = dict(zip(_named(sources), data[measure], strict=True))
-    return draw_perplexity(curves, request.x or "documents", measure=_MEASURES[measure], width=request.width)
+    parts = {find_part(source.row) for source in sources}
+    part = parts.pop() if len(parts) == 1 else "held-out"
+    label = _MEASURES[measure].replace("held-out", part)
+    return draw_perplexity(curves, request.x or "documents", measure=label, width=request.width)
 
 
 def _named(sources: Sequence[Source]) -> list[str]:

@@ -27,10 +27,10 @@ class State(NamedTuple):
     """State of DLDA.
 
     ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
-    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged`` and ``mean_r`` the means over the last samples
-    (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
-    then the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
-    ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r`` the means over the
+    last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` as in
+    :class:`engine.widths.Structure`; then the local variables of every training document where it is swept (empty
+    otherwise): ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
     t: Array
@@ -39,6 +39,7 @@ class State(NamedTuple):
     r: FloatArray
     mean: tuple[Array, ...]
     averaged: tuple[Array, ...]
+    variance: tuple[Array, ...]
     mean_r: FloatArray
     scale: tuple[FloatArray, ...]
     top_scale: FloatArray
@@ -125,6 +126,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
             _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
         average=_average_state,
+        variance=lambda state: state.variance,
         start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
         advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
         keep=_keep_state,
@@ -280,8 +282,8 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
         counts = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
         new, sizes = steps.diffuse_variables(config, seed, t, old, counts, pool)
         samples, etas = new.phi, (0.0,) * len(new.phi)
-    means = averages.LayerMeans(state.mean, state.averaged, state.mean_r)
-    means = averages.update_layer_means(means, samples, etas, new.r, pool)
+    means = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
+    means = averages.update_layer_means(means, samples, etas, new.r, pool, averages.count_memory(t))
     state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
     return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
 

@@ -50,6 +50,7 @@ class State(NamedTuple):
     active: FloatArray
     mean: Array
     averaged: Array
+    variance: Array
     mean_shapes: FloatArray
     mean_weights: tuple[FloatArray, ...]
     mean_biases: tuple[FloatArray, ...]
@@ -108,6 +109,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         ),
         topics=lambda state: _present_topics(setup, state),
         average=_average_state,
+        variance=lambda state: (state.variance,),
         start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
         advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
             setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool
@@ -304,10 +306,11 @@ def weigh_units(
 
 
 class NetworkMeans(NamedTuple):
-    """Running means: ``mean`` (V, K_1) float32 of ``averaged`` (K_1,) samples of phi, then of r, W^(l) and c^(l)."""
+    """Running means: of phi as in :class:`engine.topic_moves.averages.TopicMean`, then of r, W^(l) and c^(l)."""
 
     mean: Array
     averaged: Array
+    variance: Array
     mean_shapes: FloatArray
     mean_weights: tuple[FloatArray, ...]
     mean_biases: tuple[FloatArray, ...]
@@ -322,12 +325,15 @@ def begin_means(
 
 def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
     """Return the means with one more sample, of step ``t``; rows of a topic that was replaced start again."""
-    mean, weight = averages.update_mean(averages.TopicMean(old.mean, old.averaged), sample, eta, pool)
-    upper = 1.0 / min(t, averages.MEMORY)
+    memory = averages.count_memory(t)
+    before = averages.TopicMean(old.mean, old.averaged, old.variance)
+    mean, weight = averages.update_mean(before, sample, eta, pool, memory)
+    upper = 1.0 / min(t, memory)
     rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]
     return NetworkMeans(
         mean=mean.phi,
         averaged=mean.samples,
+        variance=mean.variance,
         mean_shapes=old.mean_shapes + weight * (new.shapes - old.mean_shapes),
         mean_weights=tuple(
             past + rate[:, None] * (now - past)

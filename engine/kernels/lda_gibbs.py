@@ -30,7 +30,8 @@ class State(NamedTuple):
     """State of LDA by Gibbs sampling.
 
     ``t`` () int64 steps done; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K), of ``averaged``
-    (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones (:mod:`engine.topic_moves.averages`);
+    (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones, ``variance`` (V, K) that of a draw
+    (:mod:`engine.topic_moves.averages`);
     ``topics`` (tokens,) uint16 the topic of every token of the training documents.
     """
 
@@ -39,6 +40,7 @@ class State(NamedTuple):
     weights: FloatArray
     mean: Array
     averaged: Array
+    variance: Array
     mean_weights: FloatArray
     topics: Array
 
@@ -98,6 +100,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: _present_topics(setup, state),
         average=_average_state,
+        variance=lambda state: (state.variance,),
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "weights": state.weights},
@@ -126,7 +129,7 @@ def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
     mean = averages.begin_mean(phi)
     none = np.zeros(0, dtype=np.uint16)
-    return State(np.array(t, dtype=np.int64), phi, weights, mean.phi, mean.samples, weights, none)
+    return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, none)
 
 
 def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
@@ -162,7 +165,9 @@ def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> 
         counts = counts + (setup.beta - least)[:, None]
     phi = dirichlet.draw_topics(counts, least, LayerAddress(seed, t, 0), pool)
     weights = got.counts.sum(axis=0, dtype=np.float64)
-    mean, weight = averages.update_mean(averages.TopicMean(state.mean, state.averaged), counts, least, pool)
+    mean, weight = averages.update_mean(
+        averages.TopicMean(state.mean, state.averaged, state.variance), counts, least, pool
+    )
     tokens = int(weights.sum())
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -170,6 +175,7 @@ def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> 
         weights=weights,
         mean=mean.phi,
         averaged=mean.samples,
+        variance=mean.variance,
         mean_weights=state.mean_weights + weight * (weights - state.mean_weights),
     )
     return moved, Info((), float("nan"), tokens, tokens)

@@ -65,10 +65,11 @@ class Config:
         high=10**7,
     )
     eta: tuple[float, ...] = setting(
-        (0.03,),
+        (0.03, 0.15),
         PRIORS,
         "Topic smoothing eta",
-        "Dirichlet parameter of the topics: one number, or one per layer separated by commas.",
+        "Dirichlet parameter of the topics, for layer 1 and those above, separated by commas; the last number is that "
+        "of all further layers. Larger above layer 1: fewer upper topics, which come back with another seed.",
         low=1e-6,
         high=100,
     )
@@ -123,8 +124,8 @@ class Config:
 
     def __post_init__(self) -> None:
         check(self)
-        if len(self.eta) not in (1, len(self.layers)):
-            raise SettingError(f"eta needs 1 value or {len(self.layers)}, one per layer; got {len(self.eta)}")
+        if len(self.eta) > max(2, len(self.layers)):
+            raise SettingError(f"eta needs at most {len(self.layers)} values, one per layer; got {len(self.eta)}")
         if self.sample_gamma0 and self.inference != "gibbs":
             raise SettingError("sample_gamma0 needs inference gibbs; got " + self.inference)
         if self.statistics == "expected" and self.link != "poisson":
@@ -162,4 +163,4 @@ class Config:
 
     def list_etas(self, n_layers: int) -> tuple[float, ...]:
         """Return the Dirichlet parameters of the layers of a run, which starts with one if it learns its widths."""
-        return self.eta * n_layers if len(self.eta) == 1 else self.eta[:n_layers]
+        return (self.eta + self.eta[-1:] * n_layers)[:n_layers]

@@ -9,13 +9,14 @@ import numpy as np
 
 from app.benchmarks.peers import build_matrix
 from app.ingest import importing
+from app.ingest.dividing import seed_parts
 from app.ingest.errors import IngestError
-from app.ingest.importing import draw_test
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource
 from app.ingest.text import cleaning
 from engine.contract import TEST, TRAIN, Counts
 from engine.corpus import Corpus
+from engine.parts import divide_share, draw_parts, number_contents
 
 
 def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:
@@ -44,7 +45,8 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
     counts = joined([run.counts for run in rows])
     part = source.part
     if part is None:
-        part = draw_test(counts.n_documents, options.test_share, options.seed)
+        sizes = divide_share(counts.n_documents, options.test_share, validation=False)
+        part = draw_parts(seed_parts(options.seed), number_contents(counts), sizes)
     corpus = Corpus(
         counts=counts,
         vocabulary=source.vocabulary,

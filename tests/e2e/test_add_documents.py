@@ -32,7 +32,7 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
     page.get_by_text("14 files are here").wait_for()
     assert page.get_by_label("Name", exact=True).input_value() == "letters"
     make.click()
-    page.get_by_text("letters: 13 documents (12 to train on), 10 words").wait_for()
+    page.get_by_text("letters: 13 documents (12 training, 1 test), 10 words").wait_for()
     page.get_by_text("Note: left out what is not read as text: 1 .doc").wait_for()
     page.get_by_role("button", name="New run on it").click()
     page.get_by_role("heading", name="New run").wait_for()
@@ -89,7 +89,7 @@ def test_files_that_are_dropped_come_too_and_a_name_that_is_taken_is_said(server
     assert page.get_by_role("button", name="Make a corpus").is_disabled()
     page.get_by_label("Name", exact=True).fill("weather")
     page.get_by_role("button", name="Make a corpus").click()
-    page.get_by_text("weather: 9 documents (8 to train on)").wait_for()
+    page.get_by_text("weather: 9 documents (6 training, 3 test)").wait_for()
     page.get_by_role("button", name="Add other documents").click()
     delete(page, "weather").wait_for(state="detached")
     row = delete(page, "allotment")
@@ -126,8 +126,9 @@ def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_s
     server = start_server(store_url)
     subjects = (("sea", "ships harbour storm ferry"), ("town", "money market street bank"))
     rows = ["kind;body;year"]
-    rows += [f"{kind};{' '.join(words.split()[:3])} row {'abcdef'[n % 6] * 3};19{n:02d}" for n, (kind, words) in
-             enumerate(subjects * 12)]  # fmt: skip
+    for n, (kind, words) in enumerate(subjects * 12):
+        text = f"{' '.join(words.split()[:3])} row {'abcdef'[n % 6] * 3} {'ghij'[n // 6] * 3}"
+        rows.append(f"{kind};{text};19{n:02d}")
     path = tmp_path / "notices.csv"
     path.write_text("\n".join(rows))
     page.goto(f"{server.url}?page=runs&tab=add")
@@ -142,7 +143,7 @@ def test_what_came_in_is_shown_and_changed_before_a_corpus_is_made_of_it(start_s
     page.get_by_label("Column of the label").select_option("kind")
     report.get_by_text("2 classes: sea 12, town 12").wait_for()
     page.get_by_role("button", name="Make a corpus").click()
-    page.get_by_text("notices: 24 documents (22 to train on)").wait_for()
+    page.get_by_text("notices: 24 documents (22 training, 1 validation, 1 test)").wait_for()
     page.get_by_text("Read as csv").wait_for()
     page.get_by_role("button", name="Add other documents").click()
     page.get_by_text("How it was read").click()
@@ -155,7 +156,8 @@ def test_long_texts_and_the_table_about_them_come_in_together_and_are_divided(st
     paragraphs = ("ships harbour storm ferry. ", "money market street bank. ")
     (tmp_path / "books").mkdir()
     for number in range(6):
-        chapters = "".join(f"Chapter {place}\n\n{paragraphs[number % 2] * 15}\n\n" for place in range(1, 4))
+        text = (paragraphs[number % 2] + "abcdef"[number] * 3 + " ") * 15
+        chapters = "".join(f"Chapter {place}\n\n{text}\n\n" for place in range(1, 4))
         (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}\n\n{chapters}")
     rows = [f"{number}.TXT,{('sea', 'town')[number % 2]},19{number}0-01-02" for number in range(6)]
     (tmp_path / "books" / "about.csv").write_text("\n".join(["file,section,date", *rows]))
@@ -168,7 +170,7 @@ def test_long_texts_and_the_table_about_them_come_in_together_and_are_divided(st
     report.get_by_text("chapters: 6 documents in 18 passages").wait_for()
     report.get_by_text("1 of 6 documents, with all their passages, is drawn for the test").wait_for()
     page.get_by_role("button", name="Make a corpus").click()
-    page.get_by_text("books: 18 documents (15 to train on)").wait_for()
+    page.get_by_text("books: 18 documents (15 training, 3 test)").wait_for()
     assert server.complaints == []
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.jobs import claim, launcher, new_run, trainer
 from store import checkpoints, corpus_rows, corpus_writer, points, runs, snapshots
-from store.blocks import DocumentBlock, StoredCounts
+from store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
 from store.database import Database
 from store.run_rows import RunRow
 
@@ -28,10 +28,13 @@ def small_corpus(
     name: str = "small",
     labelled: bool = False,
     lone: bool = False,
+    validation: bool = False,
+    strange: bool = False,
 ) -> corpus_rows.CorpusRow:
     """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test.
 
-    With ``lone`` those of the test have one word.
+    With ``lone`` those of the test have one word, with ``validation`` every second of them is for validation, and with
+    ``strange`` the others have words of all subjects.
     """
     rng = np.random.default_rng(7)
     counts = np.zeros((documents, len(WORDS)), dtype=np.int32)
@@ -39,9 +42,14 @@ def small_corpus(
         subject = 10 * (j % 4)
         for v in (*rng.integers(subject, subject + 10, 16), *rng.integers(0, len(WORDS), 4)):
             counts[j, v] += 1
-    part = np.array([test and j % (5 if labelled else 4) == 3 for j in range(documents)], dtype=np.int8)
+    every = 5 if labelled else 4
+    part = np.array([test and j % every == 3 for j in range(documents)], dtype=np.int8)
+    if validation:
+        part[(part == TEST) & (np.arange(documents) // every % 2 == 1)] = VALIDATION
+    if strange:
+        counts[part == TEST] = rng.multinomial(20, np.full(len(WORDS), 1 / len(WORDS)), np.count_nonzero(part == TEST))
     if lone:
-        counts[part == 1] = np.eye(len(WORDS), dtype=np.int32)[0]
+        counts[part != TRAIN] = np.eye(len(WORDS), dtype=np.int32)[0]
     present = counts > 0
     block = DocumentBlock(
         first=0,

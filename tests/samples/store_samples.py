@@ -96,6 +96,7 @@ _UNDO = {
     9: ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("lease", "starter"))],
     10: ["ALTER TABLE runs RENAME COLUMN options TO plan", "ALTER TABLE runs RENAME COLUMN request TO wish"],
     11: [],  # it changed arrays, and no tables
+    12: ["ALTER TABLE corpora DROP COLUMN validation_documents"],
 }
 
 

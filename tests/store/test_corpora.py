@@ -1,4 +1,5 @@
 import tracemalloc
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
@@ -7,7 +8,7 @@ from sqlalchemy import func, select, update
 from store_samples import LABELS, WORDS, block, new_run, write_corpus
 
 from store import blocks, corpora, corpus_writer, tables
-from store.blocks import TRAIN, DocumentBlock, StoredCounts
+from store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 
 TABLES = (tables.corpora, tables.corpus_words, tables.corpus_blocks, tables.corpus_texts)
@@ -52,6 +53,28 @@ def test_the_row_of_a_corpus_says_what_is_in_it(db):
     assert row.created.utcoffset().total_seconds() == 0
     assert corpora.list_corpora(db) == [row]
     assert corpora.read_vocabulary(db, row.number) == WORDS
+
+
+def test_the_row_of_a_corpus_counts_the_documents_of_its_three_parts(db):
+    parts = np.array([TRAIN, VALIDATION, TEST], np.int8)
+    with corpus_writer.write_corpus(db, "three", WORDS, label_names=LABELS) as writer:
+        writer.add(replace(block(0), part=parts))
+        writer.add(replace(block(3), part=np.array([TRAIN, TRAIN, VALIDATION], np.int8)))
+    row = writer.row
+    assert (row.documents, row.train_documents, row.validation_documents, row.test_documents) == (6, 3, 2, 1)
+    assert [each.part for each in corpora.read_documents(db, row.number, range(3))] == parts.tolist()
+    assert corpora.count_labels(db, row.number).sum() == np.count_nonzero(np.array([0, 3, 4]) % 3 - 1 >= 0)
+    with corpus_writer.append_documents(db, row.number) as appender:
+        appender.add(replace(block(6), part=np.full(3, VALIDATION, np.int8)))
+    assert (appender.row.validation_documents, appender.row.test_documents) == (5, 1)
+    strange = replace(block(9), part=np.array([TRAIN, TEST, 3], np.int8))
+    with pytest.raises(StoreError, match="neither training nor validation nor test"):
+        append_block(db, row.number, strange)
+
+
+def append_block(db, number, piece):
+    with corpus_writer.append_documents(db, number) as appender:
+        appender.add(piece)
 
 
 def test_a_corpus_is_found_by_name_and_by_number(db):
@@ -267,7 +290,7 @@ def changed(starts=None, words=None, values=None, **changes):
         (block(3), "begins at document 3 but 0 is the next one"),
         (block(0, scored=True), "scored tokens"),
         (changed(titles=["one"]), "differ in length"),
-        (changed(part=np.array([0, 1, 2])), "part is neither"),
+        (changed(part=np.array([0, 1, 3])), "part is neither"),
         (changed(labels=np.array([0, 1, 2])), "outside the 2 label names"),
         (changed(words=block(0).counts.words + 3), "outside the 6 words"),
         (changed(words=block(0).counts.words - 1), "outside the 6 words"),

@@ -69,6 +69,9 @@ def test_a_run_knows_the_documents_that_were_there_when_it_was_ordered(db):
     assert np.array_equal(after.counts.starts[:7], before.counts.starts)
     assert len(before.counts.words) == row.cells
     assert corpus_writer.limit_corpus(replace(twice, meta={}), first.number).documents == 12
+    early = [{name: size for name, size in twice.meta["additions"][0].items() if name != "validation_documents"}]
+    older = replace(twice, meta={"additions": early}, validation_documents=2)
+    assert corpus_writer.limit_corpus(older, first.number).validation_documents == 0, "there were none in that version"
 
 
 def test_runs_are_told_that_their_corpus_has_more_documents(db):

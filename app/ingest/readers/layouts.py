@@ -20,7 +20,7 @@ from app.ingest.tables import joining
 from app.ingest.tables.roles import PARTS
 from app.ingest.text import languages
 from app.ingest.text.cleaning import clean_text
-from app.ingest.vectorise import CountFile, measure_counts
+from app.ingest.vectorise import CountFile
 from engine.contract import TEST, TRAIN, Counts
 
 
@@ -310,7 +310,6 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
         blocks=lambda: _read_wordcount_blocks(found, names, labels),
         n_documents=len(paths),
         label_names=label_names,
-        lengths=measure_counts(found),
         notes=notes,
         understood={"files": f"{len(paths):,}"},
     )

@@ -32,8 +32,8 @@ class Report:
         Of a table; empty for other files.
     kind : str
         "counts", "binary" or "real".
-    documents, train : int
-        Documents that are stored, and those of them to train on.
+    documents, train, validation : int
+        Documents that are stored, and those of them to train on and for validation.
     read : int
         Documents that the file has, without those of neither part.
     empty, duplicates : int
@@ -88,6 +88,7 @@ class Report:
     notes: tuple[str, ...]
     options: dict[str, Any]
     proposed: dict[str, str] = field(default_factory=dict)
+    validation: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
@@ -195,6 +196,12 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
     )
 
 
+def describe_parts(documents: int, train: int, validation: int) -> str:
+    """Say how many documents of a corpus each part has: ``90 training, 5 validation, 5 test``."""
+    parts = [f"{train:,} training", f"{validation:,} validation", f"{documents - train - validation:,} test"]
+    return ", ".join(parts if validation else parts[::2])
+
+
 def describe_addition(added: Mapping[str, Any]) -> str:
     """Describe documents that were appended, in a line."""
     if not {"added", "file", "outside", "tokens_read"} <= added.keys():
@@ -210,7 +217,7 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield from ((name, text) for name, text in report.understood.items() if name != GUESS)
     yield "counts", "" if report.kind == "counts" else _describe_kind(report)
     yield "documents", _describe_documents(report)
-    yield "parts", f"{report.train:,} to train on, {report.documents - report.train:,} for the test"
+    yield "parts", describe_parts(report.documents, report.train, report.validation)
     yield "labels", _describe_labels(report)
     yield "scripts", _describe_shares(report.scripts)
     yield "languages", _describe_shares(report.languages)

@@ -13,10 +13,11 @@ from app.ingest.source import LEFT_OUT
 from app.ingest.tables import column_names
 from app.ingest.tables.column_names import find_named, names_a_date, names_an_id, rank_date
 from app.ingest.tables.values import as_prose, as_text, is_date_column, is_link, is_list_of_texts, is_missing, is_number
-from engine.contract import TEST, TRAIN
+from engine.contract import TEST, TRAIN, VALIDATION
 
 PARTS = {
-    "train": TRAIN, "training": TRAIN, "dev": TRAIN, "valid": TRAIN, "validation": TRAIN, "val": TRAIN,
+    "train": TRAIN, "training": TRAIN,
+    "dev": VALIDATION, "valid": VALIDATION, "validation": VALIDATION, "val": VALIDATION,
     "test": TEST, "testing": TEST, "heldout": TEST, "held-out": TEST, "eval": TEST, "evaluation": TEST,
     "unused": LEFT_OUT, "none": LEFT_OUT, "": LEFT_OUT,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread, pick_layer
-from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
+from app.jobs.estimates import KINDS, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
 from app.views.palette import declare_hue
@@ -91,9 +91,6 @@ def _draw_saving() -> str:
 
 
 _LONGEST = 14  # letters of a word that fit into the column
-_KINDS = {
-    name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()
-}  # the curves of estimates by their names
 Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
@@ -174,9 +171,9 @@ def _draw_value(text: str) -> str:
 def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
     if name in a.settings or name in b.settings:
         return describe_setting((a if name in a.settings else b).model, name)
-    if name not in _KINDS:
+    if name not in KINDS:
         return SettingText(name.capitalize(), "")
-    one, two = describe_estimate(a, _KINDS[name]), describe_estimate(b, _KINDS[name])
+    one, two = describe_estimate(a, KINDS[name]), describe_estimate(b, KINDS[name])
     return SettingText(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
 
 

@@ -63,6 +63,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         draw_segments("direction", choice.direction, _DIRECTIONS),
         draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         draw_threshold_slider(choice.threshold),
+        _draw_sure_switch(sure=choice.sure) if hierarchy.edge_variances else "",
     ]
     of_map = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
@@ -140,6 +141,14 @@ def draw_threshold_slider(threshold: float) -> str:
     return (
         f'<label class="ex-tau" title="{hint}"><span><i>Threshold </i>τ</span><input type="range" {scale}'
         f' data-input="threshold" aria-label="Threshold tau"><output>{threshold:g}</output></label>'
+    )
+
+
+def _draw_sure_switch(*, sure: bool) -> str:
+    hint = "Draw only edges that are above the threshold with a probability of at least 90 %"
+    return (
+        f'<button class="ex-soft" data-do="sure" aria-pressed="{"true" if sure else "false"}" title="{hint}">'
+        "Only what is sure</button>"
     )
 
 

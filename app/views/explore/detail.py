@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
-from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, identity
+from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
+from app.views.tree.tree_svg import describe_certainty
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
@@ -76,6 +77,7 @@ NPMI = (
 _MEAN = f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST} meet than by chance"
 _DIVERSITY = "Different words among the first ten of the topics that are not light: 1 when no two share one"
 _RELEVANCE = "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
+_WANDERS = "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
 _SHARE_STEP = 0.05
 
 
@@ -83,6 +85,11 @@ def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
     """Return a word for why a topic is weak, with the reason on hover; empty for a live topic."""
     role = hierarchy.role(node)
     return "" if role == LIVE else f'<small class="ex-role ex-{role}" title="{REASONS[role]}">{role}</small>'
+
+
+def draw_wander_tag(hierarchy: Hierarchy, node: Node) -> str:
+    """Return a word for a topic that is not one topic, with the reason on hover; empty for others."""
+    return f'<small class="ex-role" title="{_WANDERS}">wanders</small>' if hierarchy.wanders(node) else ""
 
 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
@@ -203,12 +210,7 @@ def draw_topic(
         parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
     else:
         parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
-    parts.append(
-        list_relatives(hierarchy, "Parents", hierarchy.parents(node, 8), threshold / hierarchy.widths[node.layer - 1])
-    )
-    if node.layer > 1:
-        below = threshold / hierarchy.widths[node.layer - 2]
-        parts.append(list_relatives(hierarchy, "Children", hierarchy.children(node, 12), below))
+    parts += [list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)]
     parts += [list_columns_above(hierarchy, node), _draw_classes(hierarchy, node)]
     parts.append(_draw_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
@@ -243,7 +245,7 @@ def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
         f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE, hierarchy)}>{of}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
-        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}</p>"
+        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}</p>"
         f'{dead}<div class="ex-acts">{buttons}</div></header>'
     )
 
@@ -251,8 +253,7 @@ def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
 def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
     most = max((word.weight for word in words), default=0.0) or 1.0
-    hint = write_title(_WORD, hierarchy)
-    rows = [f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, hint)}</li>" for word in words]
+    rows = [_draw_word(hierarchy, word, most) for word in words]
     mass = format_percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
@@ -262,6 +263,14 @@ def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
         rest = "".join(rows[12:])
         more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
     return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
+
+
+def _draw_word(hierarchy: Hierarchy, word: TopicWord, most: float) -> str:
+    """Return a word with its weight; the 90 % interval of that, where it is known, on hover."""
+    about = _WORD
+    if word.low is not None and word.high is not None:
+        about += f"; between {format_weight(word.low)} and {format_weight(word.high)} with 90 %"
+    return f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, write_title(about, hierarchy))}</li>"
 
 
 def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
@@ -277,19 +286,29 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
 
-def list_relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float) -> str:
-    """Return other topics with their weights under a title, those not above ``least`` paler; empty without any."""
+def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above: bool) -> str:
+    """Return the parents or the children of a topic with their weights; empty without any.
+
+    Those not above ``threshold / K`` are paler, with K topics in the lower layer; on hover, how sure an edge is.
+    """
+    others = hierarchy.parents(node, 8) if above else hierarchy.children(node, 12)
     if not others:
         return ""
-    most, about = others[0].weight, write_title(_EDGES, hierarchy)
-    rows = "".join(_draw_relative(hierarchy, relative, most, least, about) for relative in others)
-    title = draw_heading(word, f"layer {others[0].node.layer}", _EDGES)
+    most, least = abs(others[0].weight), threshold / hierarchy.widths[node.layer - 1 - (not above)]
+    rows = ""
+    for relative in others:
+        ends = (relative.node, node) if above else (node, relative.node)
+        certainty = hierarchy.find_certainty(*ends, threshold)
+        about = _EDGES if certainty is None else f"{_EDGES}; {describe_certainty(certainty)}"
+        weight = draw_bar(relative.weight, most, write_title(about, hierarchy))
+        rows += _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= least)
+    title = draw_heading("Parents" if above else "Children", f"layer {others[0].node.layer}", _EDGES)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
-def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float, hint: str) -> str:
+def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, weak: bool) -> str:
     node = relative.node
-    names = ["ex-weak"] if abs(relative.weight) <= least else []
+    names = ["ex-weak"] if weak else []
     names += ["ex-rarer"] if relative.weight < 0 else []
     kind = f' class="{" ".join(names)}"' if names else ""
     title = escape(shorten(hierarchy.title(node), 44))
@@ -297,7 +316,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
         title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{declare_hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{draw_bar(relative.weight, abs(most), hint)}</li>"
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{weight}</li>"
     )
 
 

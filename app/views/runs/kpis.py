@@ -11,12 +11,15 @@ from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
     AVERAGED,
     ESTIMATE_NAMES,
-    LOGLIK_NAMES,
+    KINDS,
     MEAN,
     POINT,
+    TEST_MEAN,
+    TEST_POINT,
     Curve,
     describe_estimate,
     describe_trend,
+    find_estimate_name,
     list_estimates,
 )
 from app.jobs.records import WidthChange, describe_change
@@ -256,6 +259,8 @@ def _describe_change(about: RunHealth, *, measured: bool) -> str:
 
 _NOTES = {  # texts below estimates; below the point perplexity stands its change
     AVERAGED: "over the collected samples",
+    TEST_MEAN: "with the topics that are shown",
+    TEST_POINT: "with the topics of the last step",
     MEAN: "with the topics that are shown",
 }
 
@@ -266,7 +271,7 @@ def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str
     if not estimates:
         return [
             (
-                ESTIMATE_NAMES[POINT].capitalize(),
+                find_estimate_name(run, POINT).capitalize(),
                 "–",
                 _describe_change(about, measured=False),
                 f"{describe_estimate(run, POINT)}.",
@@ -300,8 +305,8 @@ def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str
 
 
 _REPEATED = re.compile(  # figures that have their own cards
-    rf"({'|'.join((ESTIMATE_NAMES | LOGLIK_NAMES).values())}) -?[\d,.]+ \([^)]*\)"
-    rf"([,;] ({ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
+    rf"({'|'.join(sorted(KINDS, key=len, reverse=True))}) -?[\d,.]+ \([^)]*\)"
+    rf"([,;] ((validation )?{ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
 
 

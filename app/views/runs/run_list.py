@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import TypeVar
 
-from app.jobs.estimates import ESTIMATE_NAMES, POINT, Estimate, choose_headline
+from app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
 from app.views.markup import (
     draw_delete_button,
     draw_delete_dialog,
@@ -293,7 +293,7 @@ def _draw_progress(run: RunFacts, state: str) -> str:
 def _draw_numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
     """Return the curve, the main estimate of the run, and its pace."""
     pace = format_rate(run.tokens_per_second)
-    name, tip = (ESTIMATE_NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
+    name, tip = (find_estimate_name(run, POINT), _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
         f'<div class="tp-run-spark"{write_attributes(title=_SPARK if spark else None)}>{draw_sparkline(spark)}</div>'
         f'<div class="tp-run-value"{write_attributes(title=tip)}><b>{format_estimate(judged)}</b>'

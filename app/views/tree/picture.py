@@ -110,7 +110,8 @@ class TreeChoice(NamedTuple):
     """The chosen part of the graph: roots, threshold (the paper's tau), direction, part, folded and hidden topics.
 
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
-    too; otherwise only those that are roots.
+    too; otherwise only those that are roots.  With ``sure``, only edges are drawn that are above the threshold with a
+    probability of 90 %.
     """
 
     roots: tuple[Node, ...]
@@ -122,6 +123,7 @@ class TreeChoice(NamedTuple):
     cap: int = CAP
     label: int = 0
     light: bool = False
+    sure: bool = False
 
 
 class TreeDrawing(NamedTuple):
@@ -137,6 +139,11 @@ class TreeDrawing(NamedTuple):
     size: tuple[float, float]
     news: EdgeNews | None = None
     linking: frozenset[Node] = frozenset()
+
+
+def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
+    """Return the edges that a choice takes into account."""
+    return hierarchy.sure_edges(choice.threshold) if choice.sure else hierarchy.edges(choice.threshold)
 
 
 def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
@@ -155,11 +162,11 @@ def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict
         return part, more
     barred = (choice.closed | choice.without | (frozenset() if choice.light else hierarchy.light)) - set(part.roots)
     barred |= choice.closed
-    return add_linking_topics(part, hierarchy.edges(choice.threshold), choice.direction, barred=barred), more
+    return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), more
 
 
 def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
-    graph = hierarchy.edges(choice.threshold)
+    graph = list_edges(hierarchy, choice)
     roots = [root for root in choice.roots if hierarchy.has(root)]
     layers = sorted({*range(1, hierarchy.n_layers + 1)}, reverse=choice.direction == "down")
     without, more = set(choice.without), {}
@@ -239,7 +246,7 @@ def draw_tree(
     contents = make_boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
     layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=more)
-    edges = hierarchy.edges(choice.threshold)
+    edges = list_edges(hierarchy, choice)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
     news = find_edge_news(before, hierarchy, part, choice.threshold)
@@ -252,6 +259,7 @@ def draw_tree(
         strokes=style_new_edges(news),
         beneath=draw_gone_edges(news, contents, layout),
         opinion=opinion,
+        threshold=choice.threshold,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
     return TreeDrawing(svg, part, layout, more, measure_picture(layout, look), news, linking)
@@ -266,6 +274,7 @@ def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
     about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
+    about += " · only edges that are sure (90 %)" if choice.sure else ""
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
         f"edges: weight > {choice.threshold:g} / topics of the layer below{about} · seed {hierarchy.seed} · Topiary"

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import EdgeCertainty, Hierarchy, identity
 from app.views.palette import LIVE, LOWERED, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
@@ -171,6 +171,7 @@ def _draw_line(line: str, marking: WordMarking) -> str:
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
+FAINT, SOLID = 0.1, 0.52  # opacity of an edge that is not there, and of one that certainly is
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _SMALL = 11  # size of the caption
 HEM = 5.0  # the mark of a negative weight is so much wider than the line above it
@@ -209,6 +210,8 @@ class TreeLook(NamedTuple):
         Words of topics that stand out.
     opinion : ClassOverlay or None
         The class whose weights are shown on the topics.
+    threshold : float or None
+        The tau that edges are above; None leaves out how sure they are.
     """
 
     theme: PictureTheme = LIVE
@@ -221,6 +224,7 @@ class TreeLook(NamedTuple):
     beneath: str = ""
     marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
+    threshold: float | None = None
 
     @property
     def live(self) -> bool:
@@ -320,14 +324,25 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
         path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
     elif curve.edge.weight < 0:
         path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{LOWERED}"'
+    edge = curve.edge
+    tau = look.threshold
+    certainty = None if tau is None else hierarchy.find_certainty(edge.above, edge.below, tau)
+    if certainty is not None and stroke is None and edge.weight >= 0:
+        path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * certainty.inclusion:.2f}"'
     if not look.live:
         return f"{lowered}{path}/>"
-    edge = curve.edge
     tip = describe_edge(hierarchy, edge)
+    tip += "" if certainty is None else f"\n{describe_certainty(certainty)}"
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
+
+
+def describe_certainty(certainty: EdgeCertainty) -> str:
+    """Return how sure an edge is, in one line."""
+    interval = f"between {format_weight(certainty.low)} and {format_weight(certainty.high)} (90 %)"
+    return f"{interval}; above the threshold with {100 * certainty.inclusion:.0f} %"
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:

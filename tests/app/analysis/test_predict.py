@@ -178,7 +178,7 @@ def test_the_command_says_nothing_of_a_class_without_test_documents(found, capsy
     facts = documents.list_class_facts(few, None)
     assert [row["f1"] for row in facts["classes"]] == [1.0, 1.0, None, None]
     assert facts["macro_f1_classes"] == 2
-    quality._print(facts, few)
+    quality._print_predictions(facts, few)
     said = capsys.readouterr().out
     assert "(of 2 of 4 classes; the others have no test documents)" in said
     assert said.count("-       -       -  no test documents") == 2

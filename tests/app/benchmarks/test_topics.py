@@ -11,7 +11,7 @@ from process_samples import small_corpus
 from app.benchmarks import peers, topics
 from app.cli.main import METHODS, main
 from app.jobs.load_corpus import load_corpus
-from engine.contract import Topics
+from engine.contract import TEST, VALIDATION, Topics
 from store import corpora
 from store.database import open_database
 
@@ -51,7 +51,7 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
     }
     for name in topics.METHODS:
         assert sum(line.startswith(name) for line in out.splitlines()) == 2
-    assert "small: 96 training documents" in out
+    assert "small: 91 training documents, 5 validation," in out
     assert "0.05 s: NPMI of layer 1 at least the best LDA's on" in out
 
 
@@ -66,6 +66,14 @@ def test_every_method_finds_the_planted_subjects(corpus, method):
     assert last.diversity > 0.7
     assert math.isnan(last.perplexity) == (method == "nmf")
     assert math.isnan(last.perplexity) or 10 < last.perplexity < 40
+
+
+def test_validation_documents_come_from_training_where_a_corpus_has_none_and_never_from_the_test(corpus):
+    made = topics.add_validation(corpus)
+    assert np.array_equal(made.documents(TEST), corpus.documents(TEST))
+    assert len(made.documents(VALIDATION)) == 5
+    assert topics.add_validation(made) is made
+    assert np.array_equal(topics.add_validation(corpus).part, made.part)
 
 
 def test_ours_ends_by_itself_and_is_the_same_for_every_later_budget(corpus):

@@ -57,7 +57,7 @@ def test_an_import_says_the_same_in_five_lines_and_the_corpus_keeps_it(capsys, s
     status, out, _ = call(capsys, "import", tmp_path / "notes.csv", "--min-df", "3", "--store", store)
     first, *lines = out.splitlines()
     assert status == 0
-    assert first == "corpus 1, notes: 40 documents (36 to train on), 8 words, 120 tokens"
+    assert first == "corpus 1, notes: 40 documents (30 training, 10 test), 8 words, 120 tokens"
     assert len([line for line in lines if not line.startswith("  warning")]) == 5
     assert lines[0].startswith("  read as csv (table of texts; ")
     said = json.loads(call(capsys, "inspect", tmp_path / "notes.csv", "--min-df", "3", "--json")[1])
@@ -98,8 +98,8 @@ def test_documents_are_appended_and_the_corpus_says_so(capsys, store, tmp_path):
     status, out, _ = call(capsys, "append", "notes", tmp_path / "more.csv", "--store", store)
     assert status == 0
     assert out.splitlines() == [
-        "10 documents appended (9 to train on), 10 of 40 words (25.0 %) are outside its vocabulary: boat",
-        "corpus 1, notes: 50 documents (45 to train on), 8 words, 150 tokens",
+        "10 documents appended (7 training, 3 test), 10 of 40 words (25.0 %) are outside its vocabulary: boat",
+        "corpus 1, notes: 50 documents (37 training, 13 test), 8 words, 150 tokens",
     ]
     shown = call(capsys, "corpora", "notes", "--store", store)[1].splitlines()
     assert shown[-1] == "appended   10 documents of more.csv, after the first 40; 10 of 40 words outside the vocabulary"
@@ -175,7 +175,7 @@ def test_a_corpus_without_a_record_says_why(capsys, store, tmp_path):
         pass
     db.close()
     status, out, err = call(capsys, "corpora", "old", "--store", store)
-    assert (status, out) == (0, "corpus 1, old: 0 documents (0 to train on), 1 words, 0 tokens\n")
+    assert (status, out) == (0, "corpus 1, old: 0 documents (0 training, 0 test), 1 words, 0 tokens\n")
     assert "it keeps no record of how its files were read" in err
 
 

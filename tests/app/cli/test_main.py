@@ -444,10 +444,10 @@ def test_the_averaged_protocol_is_as_long_as_it_was_asked_to_be(capsys, filled, 
 def test_a_preset_is_ordered_by_its_name_and_widths_that_nobody_says_are_proposed(capsys, filled, no_workers):
     status, out, err = call(capsys, "train", "food", "--preset", "paper", "--set", "collect=4", "--store", filled)
     assert status == 0
-    assert err.splitlines()[0] == "16-8-4: proposed for 3 documents"
+    assert err.splitlines()[0] == "16-8: proposed for 3 documents"
     facts = read(capsys, "show", out.strip(), "--store", filled)
     assert (facts["settings"]["simplex"], facts["settings"]["collect"], facts["minibatches"]) == ("clamp", 4, 3500)
-    assert facts["layers"] == [16, 8, 4]
+    assert facts["layers"] == [16, 8]
     for words in ("--layers 4-2", "--set layers=4-2", "--set grow=yes"):
         status, _, err = call(capsys, "train", "food", *words.split(), "--store", filled)
         assert (status, "proposed" in err) == (0, False)
@@ -701,7 +701,7 @@ def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
     db = open_database(filled)
     row = runs.get_run(db, 1)
     runs.finish_run(db, 1, row.attempt, "failed", "ValueError: no")
-    assert run_commands.wait(db, 1) == 1
+    assert run_commands.wait_for_run(db, 1) == 1
     assert "run 1 failed: ValueError: no" in capsys.readouterr().err
     db.close()
 

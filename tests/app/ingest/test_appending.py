@@ -44,7 +44,7 @@ def test_documents_of_known_words_and_classes_come_as_an_import_would_have_count
     tmp_path: Path, db: Database, corpus: CorpusRow
 ) -> None:
     found = appended(db, tmp_path / "more.csv", rows(20, ("fruit", "cars"), 40))
-    assert (found.documents, found.train, found.outside, found.notes[1:]) == (20, 18, 0, ())
+    assert (found.documents, found.train, found.outside, found.notes[1:]) == (20, 15, 0, ())
     together = tmp_path / "whole.csv"
     together.write_text(rows(60, ("fruit", "cars")))
     options = ImportOptions(text_column="body", title_column="headline", label_column="kind", max_df=1.0)
@@ -77,7 +77,7 @@ def test_a_split_in_the_file_is_kept_and_else_the_share_of_the_corpus_is_drawn(
     tmp_path: Path, db: Database, corpus: CorpusRow
 ) -> None:
     drawn = appended(db, tmp_path / "more.csv", rows(30, ("fruit", "cars")))
-    assert (drawn.documents, drawn.train) == (30, 27)
+    assert (drawn.documents, drawn.train) == (30, 22), "each comes into the part of its duplicates"
     lines = [f"{line};{part}" for line, part in zip(rows(4, ("fruit", "cars")).split("\n"), ("split", *["test"] * 4),
                                                     strict=True)]  # fmt: skip
     told = appended(db, tmp_path / "told.csv", "\n".join(lines))

@@ -1,5 +1,6 @@
 """The real corpora come out with the sizes that their descriptions give."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,13 @@ import numpy as np
 import pytest
 
 from app.ingest.appending import append_path
-from app.ingest.importing import draw_part, draw_test, import_path, inspect_path
+from app.ingest.dividing import draw_part, seed_parts
+from app.ingest.importing import import_path, inspect_path
 from app.ingest.options import ImportOptions
 from app.ingest.report.report import Report, load_report
 from engine import contract
-from engine.contract import TEST
+from engine.contract import TRAIN
+from engine.parts import PartSizes, divide_share, draw_parts
 from store import blocks, corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -20,7 +23,8 @@ pytestmark = pytest.mark.data
 
 
 def imported(db: Database, path: Path, **options: Any) -> CorpusRow:
-    return import_path(db, path, ImportOptions(**options))
+    """A corpus with the parts that its files have."""
+    return import_path(db, path, ImportOptions(**{"validation_share": 0, **options}))
 
 
 def test_the_corpus_of_the_paper_has_its_observed_and_scored_tokens(shared_data: Path, db: Database) -> None:
@@ -141,24 +145,25 @@ def test_film_reviews_keep_their_ratings(shared_data: Path, db: Database) -> Non
 
 
 def test_engine_and_store_mean_the_same_by_parts_and_counts() -> None:
-    assert (blocks.TRAIN, blocks.TEST) == (contract.TRAIN, contract.TEST)
+    assert (blocks.TRAIN, blocks.TEST, blocks.VALIDATION) == (contract.TRAIN, contract.TEST, contract.VALIDATION)
     assert blocks.StoredCounts._fields == contract.Counts._fields
 
 
 def test_documents_that_are_left_out_have_no_influence_on_the_draw() -> None:
     stays = np.ones(100, bool)
-    whole = draw_part(stays, 0.2, 3, [])
-    assert np.array_equal(whole, draw_test(100, 0.2, 3))
+    sizes = partial(divide_share, share=0.2, validation=True)
+    whole = draw_part(stays, np.arange(100), sizes, 3, [])
+    assert np.array_equal(whole, draw_parts(seed_parts(3), np.arange(100), PartSizes(10, 10)))
     more = np.zeros(250, bool)
     more[np.random.default_rng(0).choice(250, 100, replace=False)] = True
-    part = draw_part(more, 0.2, 3, [])
+    part = draw_part(more, np.arange(250), sizes, 3, [])
     assert np.array_equal(part[more], whole)
-    assert not np.any(part[~more] == TEST)
+    assert np.all(part[~more] == TRAIN)
 
 
 @pytest.mark.parametrize("empty", [0, 60])
 def test_empty_answers_are_left_out_before_test_documents_are_drawn(tmp_path: Path, db: Database, empty: int) -> None:
-    answers = [f"apple pear {'fig' * (n % 2)}" for n in range(40)]
+    answers = [f"apple{' pear' * (n % 8)}{' fig' * (n // 8)}" for n in range(40)]
     rows = [*answers[:20], *['""'] * empty, *answers[20:]]
     path = tmp_path / "answers.csv"
     path.write_text("\n".join(["text", *rows]))
@@ -166,7 +171,7 @@ def test_empty_answers_are_left_out_before_test_documents_are_drawn(tmp_path: Pa
     assert (row.documents, row.train_documents) == (40, 30)
     assert ("60 documents are without words and left out" in row.meta["notes"]) == bool(empty)
     part = corpora.load_corpus(db, row.number).part
-    assert np.array_equal(part, draw_test(40, 0.25, 0))
+    assert np.array_equal(part, draw_parts(seed_parts(0), np.arange(40), PartSizes(5, 5)))
     added = append_path(db, row.number, path)
     assert (added.documents, added.train) == (40, 30)
 

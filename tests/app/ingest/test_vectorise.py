@@ -12,7 +12,7 @@ from ingest_samples import text_folder, text_zip, write, zipped_as
 
 from app.ingest import vectorise
 from app.ingest.errors import IngestError
-from app.ingest.importing import draw_test, import_path
+from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.text import cleaning
 from app.ingest.vectorise import CountFile, measure_counts
@@ -56,14 +56,14 @@ def test_a_column_of_the_split_gives_the_parts_and_unused_documents_stay_out(tmp
     rows = [f"apple {'pear' * (n % 2)},{part}" for n, part in enumerate(["train", "test", "unused", "Train", "valid"])]
     path = write(tmp_path / "parts.csv", "\n".join(["text,split", *rows]))
     row = import_path(db, path, ImportOptions(**ALL))
-    assert corpora.load_corpus(db, row.number).part.tolist() == [0, 1, 0, 0]
+    assert corpora.load_corpus(db, row.number).part.tolist() == [0, 1, 0, 2]
     assert "1 document is in neither" in row.meta["notes"][1]
 
 
 def test_a_file_of_one_part_only_is_split_by_seed(tmp_path: Path, db: Database) -> None:
-    path = write(tmp_path / "one.csv", "text,split\n" + "apple pear,train\n" * 40)
+    path = write(tmp_path / "one.csv", "text,split\n" + "".join(f"apple{' pear' * n},train\n" for n in range(40)))
     row = import_path(db, path, ImportOptions(test_share=0.25, **ALL))
-    assert row.train_documents == 30
+    assert (row.train_documents, row.validation_documents) == (30, 5)
     assert "drawn by seed" in row.meta["notes"][1]
 
 
@@ -370,19 +370,6 @@ def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.csv", "text\npêche\npêche\n".encode("cp1252"))
     row = import_path(db, path, ImportOptions(encoding="cp1252", test_share=0, **ALL))
     assert corpora.read_vocabulary(db, row.number) == ("pêche",)
-
-
-@pytest.mark.parametrize(
-    ("n", "share", "expected"), [(100, 0.1, 10), (5, 0.1, 1), (2, 0.9, 1), (7, 0.0, 0), (1, 0.5, 0)]
-)
-def test_the_test_part_is_a_share_of_at_least_one_and_never_all(n: int, share: float, expected: int) -> None:
-    part = draw_test(n, share, seed=3)
-    assert int(part.sum()) == expected
-    assert np.array_equal(part, draw_test(n, share, seed=3))
-
-
-def test_another_seed_draws_other_test_documents() -> None:
-    assert not np.array_equal(draw_test(100, 0.2, seed=0), draw_test(100, 0.2, seed=1))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from store_samples import append_points, claimed_run
 
 from app.jobs.estimates import (
     GAIN,
+    KINDS,
     LEAST_POINTS,
     SMOOTH,
     WINDOW,
@@ -60,8 +61,29 @@ def test_every_estimate_has_a_name_of_its_own_and_says_what_it_is_of():
     found = list_estimates(row, {"mean_perplexity": 2.0})
     assert [each.name for each in found] == ["averaged perplexity", "perplexity of the mean topics", "point perplexity"]
     assert "86 samples, those of mini-batches 115 to 200" in found[0].protocol  # 4/7 of 200 are the burn-in
-    assert "mean over the last 20 samples" in found[1].protocol
+    assert "mean over the last samples" in found[1].protocol
     assert "those of the last step alone. 20 + 20 sweeps, 312 test documents, 80 % of each" in found[2].protocol
+
+
+def test_the_estimates_of_a_run_with_validation_documents_say_which_part_they_are_of():
+    options = {"minibatches": 200, "protocol": PROTOCOL | {"part": "validation"}, "test_protocol": PROTOCOL}
+    latest = {"mean_perplexity": 2.0, "test_mean_perplexity": 2.5}
+    row = run(point_perplexity=3.0, options=options, state="finished")
+    found = list_estimates(row, latest)
+    assert [each.name for each in found] == [
+        *("test perplexity of the mean topics", "validation perplexity of the mean topics"),
+        "validation point perplexity",
+    ]
+    assert [each.protocol.split(", ")[-2] for each in found] == [
+        "312 test documents",
+        *["312 validation documents"] * 2,
+    ]
+    assert summarize_estimate(row, found[0], "still falling").endswith("); validation point perplexity still falling")
+    assert all(KINDS[each.name] == each.kind for each in found)
+    for state in ("queued", "running"):
+        assert choose_headline(run(options=options, state=state), latest).kind == "mean_perplexity"
+    averaged = run(options=options, state="finished", averaged_perplexity=1.0)
+    assert choose_headline(averaged, latest).name == "averaged perplexity"
 
 
 def test_a_run_of_cells_that_are_no_counts_is_judged_by_its_log_likelihood():

@@ -1,6 +1,7 @@
 """The plan of a run is a pure function of counts, and keeps watching cheap."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -24,9 +25,13 @@ efforts = st.builds(
 )
 
 
-def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, **order):
+def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, validation=None, **order):
     return plan.make_plan(
-        RunOptions(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test
+        RunOptions(minibatches=minibatches, **order),
+        effort,
+        train_documents=train,
+        test_documents=test,
+        validation_documents=validation,
     )
 
 
@@ -43,6 +48,31 @@ def cost(made, effort):
     written += len(made.checkpoints) * plan.CHECKPOINT_DRAWS * effort.checkpoint_numbers
     predicted = len(made.predictions) * made.predicted_documents * plan.PREDICTION_DRAWS * effort.asking
     return documents * effort.tokens_per_document + written + predicted
+
+
+def test_with_validation_documents_the_curve_is_of_these_and_test_documents_are_judged_once():
+    made = make(validation=375, paper_point=True)
+    assert (made.curve_documents, made.test_documents, made.paper_documents) == (375, 978, 7_502)
+    assert (make().curve_documents, make().test_documents) == (978, 0)
+    assert not make(validation=0).evaluations, "they have nothing to hold out, and the test is not looked at instead"
+    assert make(validation=0).test_documents == 978
+
+
+def test_protocols_say_which_part_they_are_of_and_those_of_earlier_runs_are_of_test_documents():
+    order = RunOptions(
+        minibatches=9, protocol=choose_protocol(50.0, 9, part="validation"), test_protocol=choose_protocol(50.0, 8)
+    )
+    assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
+    row = SimpleNamespace(options=order.to_json())
+    assert plan.find_part(row) == "validation"
+    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 validation documents, 80 % of each observed"
+    assert plan.describe_protocol(row, at_end=True) == "20 + 20 sweeps, 8 test documents, 80 % of each observed"
+    del row.options["protocol"]["part"], row.options["test_protocol"]
+    assert plan.find_part(row) == "test"
+    assert plan.describe_protocol(row) == "20 + 20 sweeps, 9 test documents, 80 % of each observed"
+    assert plan.find_part(SimpleNamespace(options={})) == "test"
+    scored = [choose_protocol(50.0, 9, part=part, has_scored=True).observed for part in ("validation", "test")]
+    assert scored == [0.8, None], "what a corpus holds out is of its test documents"
 
 
 @given(st.integers(1, 10**5), efforts, st.integers(1, 10**6), st.integers(0, 10**5), st.booleans())

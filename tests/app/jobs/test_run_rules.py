@@ -1,5 +1,6 @@
 """Presets: settings that every model can read, over which what is given beside them wins."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +9,7 @@ from process_samples import small_corpus
 from app.jobs import new_run, run_rules
 from app.jobs.run_rules import NewRunError, choose_length, describe_widths, propose_widths
 from engine import models, settings
-from store import runs, snapshots
+from store import corpora, runs, snapshots
 from store.database import open_database
 
 
@@ -95,13 +96,12 @@ def test_a_model_with_an_encoder_has_the_length_of_the_paper(model):
 @pytest.mark.parametrize(
     ("documents", "widths"),
     [
-        (0, (16, 8, 4)),
-        (479, (16, 8, 4)),
-        (480, (32, 16, 8)),
-        (959, (32, 16, 8)),
-        (960, (64, 32, 16)),
-        (1_919, (64, 32, 16)),
-        (1_920, (128, 64, 32)),
+        (0, (16, 8)),
+        (959, (16, 8)),
+        (960, (32, 16, 8)),
+        (1_920, (64, 32, 16)),
+        (3_839, (64, 32, 16)),
+        (3_840, (128, 64, 32)),
         (10**7, (128, 64, 32)),
     ],
 )
@@ -110,9 +110,22 @@ def test_larger_corpora_get_more_topics(documents, widths):
 
 
 def test_a_topic_has_enough_tokens_of_its_own_where_documents_are_short():
-    assert propose_widths(2_000, 8_000 * 32 - 1) == (16, 8, 4)
-    assert propose_widths(2_000, 8_000 * 32) == propose_widths(500, 10**9) == (32, 16, 8)
-    assert describe_widths((32, 16, 8), 2_000) == "32-16-8: proposed for 2,000 documents"
+    assert propose_widths(2_000, 2_300 * 32 - 1) == (16, 8)
+    assert propose_widths(2_000, 2_300 * 32) == propose_widths(1_000, 10**9) == (32, 16, 8)
+
+
+def test_no_layer_has_fewer_than_eight_topics():
+    assert propose_widths(10**6, 10**9, n_layers=6) == (128, 64, 32, 16, 8)
+
+
+def test_a_proposal_says_what_a_topic_has_with_it_and_with_its_neighbours(empty_file):
+    small_corpus(empty_file)
+    corpus = replace(corpora.find_corpus(empty_file, "small"), documents=2_000, train_documents=2_000, tokens=360_000)
+    assert describe_widths((64, 32, 16), corpus) == (
+        "64-32-16: proposed for 2,000 documents, so that each of the 64 topics next to the words has about 31 "
+        "documents and 5,600 words (128 would have 15 documents and 2,800 words, finer topics; 32 would have 62 "
+        "documents and 11,000 words, broader ones)"
+    )
 
 
 @pytest.fixture
@@ -130,7 +143,7 @@ def test_a_run_whose_widths_nobody_says_has_those_of_its_corpus(empty_file, monk
     monkeypatch.setattr("app.jobs.run_rules.TOPIC_TOKENS", 500)
     small_corpus(empty_file)
     small_corpus(empty_file, documents=1_500, name="many")
-    for corpus, widths in (("small", [16, 8, 4]), ("many", [32, 16, 8])):  # 20 words a document
+    for corpus, widths in (("small", [16, 8]), ("many", [32, 16, 8])):  # 20 words a document
         assert layers(new_run.create_run(empty_file, corpus, model="dlda", texts={})) == widths
         assert layers(new_run.create_run(empty_file, corpus, model="datm", texts={}, preset="paper")) == widths
     assert layers(new_run.create_run(empty_file, "small", model="dlda", texts={"layers": "5-3"})) == [5, 3]

@@ -9,7 +9,7 @@ import pytest
 from app.jobs import training as mathematics
 from app.jobs.plan import RunOptions, make_plan
 from app.jobs.training import EXAMPLES, Training, find_best_documents, measure_effort
-from engine.contract import TEST, TRAIN, Counts, Facts
+from engine.contract import TEST, TRAIN, VALIDATION, Counts, Facts
 from engine.hierarchy import evaluate
 from engine.kernels import dlda, sdatm
 from tests.benchmarks.synthetic import small_corpus
@@ -73,6 +73,30 @@ def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_al
     second.label_error(position, made)
     assert sorted(asked[0].documents.tolist()) == test
     np.testing.assert_array_equal(asked[0].documents, asked[1].documents)
+
+
+def test_the_curve_and_the_label_error_read_validation_documents_where_there_are_some():
+    corpus = small_corpus(100)
+    part = corpus.part.copy()
+    part[np.flatnonzero(part == TEST)[::2]] = VALIDATION
+    corpus = replace(corpus, part=part, labels=(np.arange(100) % 2).astype(np.int32), label_names=("even", "odd"))
+    kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80))
+    training = Training(corpus, kernel, dlda.State, 1)
+    state = training.first_state()
+    about = measure_effort(training, state, 4.0, 20.0)
+    made = mathematics.plan_run(training, RunOptions(minibatches=4), about)
+    assert (made.curve_documents, made.test_documents) == (10, 10)
+    assert sorted(training.labelled) == sorted(training.watched) == corpus.documents(VALIDATION).tolist()
+    for value, documents in (
+        (training.curve_point(state, made), training.watched),
+        (training.test_point(state, made), training.test),
+    ):
+        point = evaluate.evaluate_point(kernel, 1, state, *corpus.split_tokens(documents), evaluate.SHORT)
+        assert value == pytest.approx(point, rel=1e-12)
+    assert set(training.watched).isdisjoint(training.test)
+    paper = mathematics.plan_run(training, RunOptions(minibatches=4, paper_point=True, averaged=True), about)
+    assert paper.paper_documents == len(training.test) == 10
+    assert len(training.start(state, paper).rates.totals) == 10
 
 
 def test_a_model_that_learns_no_labels_has_no_label_error():

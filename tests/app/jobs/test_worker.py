@@ -153,8 +153,77 @@ def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
     assert written(file, broken) == written(file, whole)
 
 
+def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_documents_at_the_end(file, monkeypatch):
+    monkeypatch.setattr(estimates, "LEAST_SWEEPS", 30)
+    found = {}
+    for name, strange in (("usual", False), ("strange", True)):
+        small_corpus(file, name=name, validation=True, strange=strange)
+        made = new_run.create_run(file, name, model="dlda", texts=SMALL | {"inference": "auto"})
+        trainer.train_run(file, made.number)
+        row = runs.get_run(file, made.number)
+        assert row.state == "finished"
+        found[name] = row
+    usual, strange = found["usual"], found["strange"]
+    for curve in ("point_perplexity", "mean_perplexity"):
+        assert points.read_curve(file, usual.number, curve) == points.read_curve(file, strange.number, curve)
+    assert usual.minibatch == strange.minibatch < 300, "what is in test documents ends no run"
+    for row in (usual, strange):
+        ((at, value),) = points.read_curve(file, row.number, "test_mean_perplexity")
+        best = estimates.choose_headline(row, read_latest(file, row.number))
+        assert (at, best.kind, best.value) == (row.minibatch, "test_mean_perplexity", value)
+        about = "20 + 20 sweeps, 15 test documents, 80 % of each observed"
+        said = f"finished: test perplexity of the mean topics {value:,.1f} ({about})"
+        assert row.message.startswith(f"{said}; validation point perplexity no longer improving")
+        assert best.protocol.endswith(about)
+        running = dataclasses.replace(row, state="running")
+        before = estimates.choose_headline(running, read_latest(file, row.number))
+        assert before.name == "validation perplexity of the mean topics"
+        assert before.protocol.endswith("15 validation documents, 80 % of each observed")
+    usual_value, strange_value = (read_latest(file, row.number)["test_mean_perplexity"] for row in found.values())
+    assert strange_value < 0.5 * usual_value, "those of the usual corpus are of a subject that training lacks"
+
+
+def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_by_one_that_goes_on(file, monkeypatch):
+    small_corpus(file, name="three", validation=True)
+    whole, run = order(file, corpus="three").number, order(file, corpus="three").number
+    trainer.train_run(file, whole)
+    worked = claim.Claim.record_minibatch
+
+    def ask(claim, minibatch, *rest):
+        worked(claim, minibatch, *rest)
+        if minibatch == 30:
+            runs.send_request(file, run, "pause")
+
+    monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    trainer.train_run(file, run)
+    monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
+    paused = runs.get_run(file, run)
+    assert paused.state == "paused"
+    ((at, value),) = points.read_curve(file, run, "test_mean_perplexity")
+    assert at == paused.minibatch < 60
+    assert estimates.choose_headline(paused, read_latest(file, run)).value == value
+    runs.requeue_run(file, run)
+    trainer.train_run(file, run)
+    assert written(file, run) == written(file, whole)
+    assert [at for at, _ in points.read_curve(file, run, "test_mean_perplexity")] == [60]
+
+
+def test_a_corpus_without_validation_documents_is_watched_on_test_documents_as_ever(file):
+    run = order(file, minibatches=6).number
+    trainer.train_run(file, run)
+    assert "test_mean_perplexity" not in names(file, run)
+    assert runs.get_run(file, run).options["test_protocol"] is None
+    assert "30 test documents" in runs.get_run(file, run).message
+
+
 @pytest.mark.parametrize(
-    ("kind", "why"), [({"test": False}, "no test documents"), ({"lone": True}, "no test document has two words")]
+    ("kind", "why"),
+    [
+        ({"test": False}, "no test documents"),
+        ({"lone": True}, "no test document has two words"),
+        ({"lone": True, "validation": True}, "no validation document has two words"),
+    ],
 )
 def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(file, kind, why):
     small_corpus(file, name="other", **kind)
@@ -350,7 +419,7 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
 
         def ask(claim, minibatch, *rest, at=stop_at, flag=interrupt, real=worked):
             real(claim, minibatch, *rest)
-            flag.asked = minibatch >= at
+            flag.requested = minibatch >= at
 
         monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
         trainer.train_run(file, run, interrupt=interrupt)

@@ -65,7 +65,7 @@ def test_texts_in_memory_become_a_corpus_with_labels(store, corpus):
     report = corpus.texts()
     assert report.loc[5, ["title", "text", "label"]].tolist() == ["document 6", made_texts()[5], "garden"]
     assert pd.isna(report.loc[3, "label"])
-    assert set(report["part"]) == {"training", "test"}
+    assert set(report["part"]) == {"training", "validation", "test"}
     assert (
         corpus.search("rose hedge", n=3).index.tolist()
         == [number for number, text in enumerate(report["text"]) if "rose" in text and "hedge" in text][:3]
@@ -191,7 +191,7 @@ def test_the_quality_of_every_layer_is_a_table(run, corpus):
     assert found.index.tolist() == [1, 2]
     assert found["topics"].tolist() == [4, 2]
     assert found["training_documents"].tolist() == [108, 108]
-    assert found["test_documents"].tolist() == [12, 12]
+    assert found["test_documents"].tolist() == [6, 6]
     assert found["labelled_documents"].tolist() == [12, 12]  # those of the test
     assert found["npmi"].between(-1, 1).all()
     assert found["label_purity"].between(0.5, 1).all()

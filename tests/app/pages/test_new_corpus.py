@@ -29,8 +29,8 @@ REPORT = Report(
     warnings=("the text has only numbers",), notes=("1 .doc left out; see --format",), options={},
 )  # fmt: skip
 LETTERS = SimpleNamespace(
-    number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
-    meta={"notes": ["<b>"]}, damage="",
+    number=4, name="letters", documents=1200, train_documents=1000, validation_documents=150, words=300,
+    label_names=("a", "b"), meta={"notes": ["<b>"]}, damage="",
 )  # fmt: skip
 
 
@@ -311,7 +311,7 @@ def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> N
     page.send()
     page.handle("make", form=page.fields())
     assert any("Storing documents: 500" in html and 'aria-valuenow="50"' in html for html in page.seen)
-    assert "letters: 1,200 documents (1,000 to train on), 300 words" in page.html
+    assert "letters: 1,200 documents (1,000 training, 150 validation, 50 test), 300 words" in page.html
     assert "1 .pdf was &lt;left&gt; out." in page.html
     page.handle("new")
     assert page.view.tab == "new"
@@ -516,7 +516,7 @@ def test_a_corpus_shows_how_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
-    page = Page(ImportStatus(corpus=4, appended="9 documents appended (8 to train on)"))
+    page = Page(ImportStatus(corpus=4, appended="9 documents appended (8 training, 1 test)"))
     page.send(name="letters.csv")
     assert not page.ready  # a corpus is called so already
     page.handle("typed", form=page.fields() | {"into": "4", "name": "letters", "max_words": "few"})
@@ -526,7 +526,7 @@ def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
     page.handle("make", form=page.fields() | {"into": "4", "label_column": "kind"})
     assert page.into == [4]
     assert page.made[0][1] == ImportOptions(label_column="kind")
-    assert "9 documents appended (8 to train on)." in page.html
+    assert "9 documents appended (8 training, 1 test)." in page.html
 
 
 def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeypatch: pytest.MonkeyPatch) -> None:

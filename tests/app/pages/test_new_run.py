@@ -154,12 +154,12 @@ def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page
         corpora.list_corpora(page.db)[0],
         replace(corpora.list_corpora(page.db)[0], number=99, tokens=2 * 10**6),
     )
-    large = replace(large, documents=2_500, train_documents=2_100)
+    large = replace(large, documents=4_500, train_documents=4_100)
     page.form._offer = page.form._offer._replace(corpora=[large, small])  # type: ignore[union-attr]
-    assert page.choose()["layers"] == "16-8-4"
-    assert f"16-8-4: proposed for {small.train_documents} documents" in field(page, "layers")
+    assert page.choose()["layers"] == "16-8"
+    assert f"16-8: proposed for {small.train_documents} documents" in field(page, "layers")
     assert page.choose(corpus="99")["layers"] == "128-64-32"
-    assert "128-64-32: proposed for 2,100 documents" in field(page, "layers")
+    assert "128-64-32: proposed for 4,100 documents" in field(page, "layers")
     assert page.choose(grow="true")["layers"] == "128-64-32"
     assert "proposed" not in field(page, "layers")
     page.choose(grow="false", layers="9-3")
@@ -242,7 +242,7 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
         ({"seed": "1,1"}, "Seeds must be at most 100 seeds, each once; got &#x27;1,1&#x27;"),
         ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
         ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
-        ({"layers": " "}, "Topics per layer must not be empty; usually 16-8-4"),
+        ({"layers": " "}, "Topics per layer must not be empty; usually 16-8"),
         ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
         ({"seed": ""}, "Seeds must not be empty; usually 1"),
         ({"eta": ""}, "must not be empty; usually 0.03"),

@@ -51,6 +51,30 @@ def test_older_samples_are_forgotten():
     assert kept < 0.05
 
 
+def test_the_variance_is_that_of_draws_under_changing_counts():
+    rng = np.random.default_rng(7)
+    phi = topics(rng)
+    samples = [near(phi, rng, tokens=300) for _ in range(15)]
+    draws = np.stack(
+        [np.stack([rng.dirichlet(0.05 + each[:, k], 400) for k in range(K)], axis=2) for each in samples]
+    ).reshape(-1, V, K)
+    found = followed(samples).variance
+    np.testing.assert_allclose(found.sum(axis=0), draws.var(axis=0).sum(axis=0), rtol=0.05)
+    heavy = draws.mean(axis=0) > 0.02
+    np.testing.assert_allclose(found[heavy], draws.var(axis=0)[heavy], rtol=0.3)
+
+
+def test_topics_that_move_by_steps_vary_as_their_samples_do():
+    rng = np.random.default_rng(8)
+    samples = [rng.dirichlet(np.full(V, 20.0), K).T.copy() for _ in range(18)]
+    np.testing.assert_allclose(followed(samples, eta=0.0).variance, np.var(samples, axis=0), rtol=1e-3, atol=1e-9)
+
+
+def test_a_longer_chain_remembers_more_samples():
+    assert averages.count_memory(10) == MEMORY
+    assert averages.count_memory(2_000) == 500
+
+
 def test_a_mean_is_nearer_to_the_truth_than_a_draw():
     rng = np.random.default_rng(3)
     phi = topics(rng)

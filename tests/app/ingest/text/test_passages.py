@@ -22,7 +22,7 @@ from app.ingest.text.passages import (
     has_chapters,
     strip_licence,
 )
-from engine.contract import TEST, TRAIN
+from engine.contract import TEST, TRAIN, VALIDATION
 from store import corpora
 from store.database import Database
 
@@ -242,17 +242,29 @@ def test_passages_keep_title_label_columns_and_place_of_their_document(novels: P
 
 
 def test_the_test_part_is_drawn_by_document_and_the_report_says_so(novels: Path, db: Database) -> None:
+    for number, path in enumerate(sorted(novels.rglob("*.txt"))):  # no two have a passage in common
+        text = path.read_text()
+        for word in ("Ship", "Judge", "Field"):
+            text = text.replace(word, word + "abcdefghij"[number])
+        path.write_text(text)
     options = ImportOptions(split="60 words", test_share=0.2, **ALL)
     report = inspect_path(novels, options)
     row = import_path(db, novels, options)
     assert load_report(row.meta) == report
     assert report.understood["split"] == "60 words: 10 documents in 120 passages"
     found = parts(db, row.number, row.documents)
-    assert sorted(map(sorted, found.values())) == [[TRAIN]] * 8 + [[TEST]] * 2
-    assert "2 of 10 documents, with all their passages, are drawn for the test" in " ".join(report.notes)
+    assert sorted(map(sorted, found.values())) == [[TRAIN]] * 8 + [[TEST], [VALIDATION]]
+    said = "2 of 10 documents, with all their passages, are drawn for validation (1) and the test (1)"
+    assert said in " ".join(report.notes)
     (novels / "empty.txt").write_text("")  # one that is left out changes nothing
     again = import_path(db, novels, ImportOptions(name="again", split="60 words", test_share=0.2, **ALL))
     assert (again.documents, again.train_documents) == (row.documents, row.train_documents)
+
+
+def test_passages_that_other_parts_have_too_are_for_training(novels: Path, db: Database) -> None:
+    row = import_path(db, novels, ImportOptions(split="60 words", test_share=0.2, **ALL))
+    assert row.train_documents == row.documents, "all novels have the same chapters"
+    assert any("24 passages that other parts have too are for training" in note for note in row.meta["notes"])
 
 
 def test_documents_that_are_appended_are_divided_as_those_of_the_corpus_and_placed_ones_are_not(
