@@ -203,8 +203,11 @@ def _add_training(parser: Parser, made: str) -> None:
     parser.add_argument("--preset", default="", metavar="NAME", help=preset)
     setting = "a setting of the model; may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
-    level = "plateau: end when the point perplexity no longer falls; --minibatches is then the most"
-    parser.add_argument("--until", choices=("plateau",), default="", help=level)
+    level = (
+        "good: end when the point perplexity no longer falls; settled: when the tree no longer changes either; "
+        "--minibatches is then the most"
+    )
+    parser.add_argument("--until", choices=("good", "settled"), default="", help=level)
     stay = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
     parser.add_argument("--keep", type=read_whole(2), metavar="N", help=stay)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")

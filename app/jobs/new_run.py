@@ -10,6 +10,8 @@ from app.jobs.forks import ForkOrigin
 from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from app.jobs.run_rules import (
     RECOMMENDED,
+    SETTLING,
+    SWEEPS,
     NewRunError,
     RunRequest,
     check_plateau,
@@ -18,6 +20,7 @@ from app.jobs.run_rules import (
     ends_by_itself,
     find_plateau_start,
     find_sweep_start,
+    settles_by_itself,
 )
 from engine import models, settings
 from store import corpora, runs
@@ -71,8 +74,9 @@ def prepare_run(
     fork : ForkOrigin, optional
         The snapshot of another run to begin with; settings that both models know are taken over from it where
         ``texts`` says nothing.
-    until : {"", "plateau"}
-        End when the curve no longer falls; ``minibatches`` is then the most.
+    until : {"", "good", "settled"}
+        End when the curve no longer falls ("good"), or when the tree no longer changes either ("settled");
+        ``minibatches`` is then the most.
     keep : int, optional
         At most so many snapshots stay as the run grows.
 
@@ -102,8 +106,12 @@ def prepare_run(
         config, steps = check_run(row, request, _list_classes(db, row) if learned else ())
         if until:
             check_plateau(row, averaged=averaged)
-            longer = minibatches is None and find_sweep_start(config, row) is None
-            steps = steps * LONGER if longer else steps
+        sweeps, unset = find_sweep_start(config, row) is not None, minibatches is None
+        settles = until == "settled" or (not until and unset and settles_by_itself(config, row))
+        if unset and settles and sweeps:
+            steps += SETTLING - SWEEPS
+        elif unset and until and not sweeps:
+            steps *= LONGER
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
@@ -112,7 +120,8 @@ def prepare_run(
             burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
-            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, row)),
+            until_plateau=bool(until) or (unset and ends_by_itself(config, row)),
+            until_settled=settles,
             plateau_from=find_plateau_start(config, row) if until else 0,
             keep=keep,
             protocol=protocol,

@@ -123,6 +123,8 @@ class RunOptions:
     until_plateau : bool
         End earlier, once the curve no longer falls (:mod:`app.jobs.estimates`); where all documents are swept in the
         end, no earlier than in the sweeps.
+    until_settled : bool
+        With it, the run goes on until its tree no longer changes either (:class:`app.jobs.training.TreeReference`).
     plateau_from : int
         Of a run that never sweeps: no plateau counts before this mini-batch.
     keep : int or None
@@ -145,6 +147,7 @@ class RunOptions:
     samples: int | None = None
     paper_point: bool = False
     until_plateau: bool = False
+    until_settled: bool = False
     plateau_from: int = 0
     keep: int | None = None
     protocol: ScoreProtocol | None = None

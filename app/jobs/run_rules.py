@@ -20,6 +20,7 @@ from store.corpus_rows import CorpusRow
 EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
 LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'
 SWEEPS = 300  # of a batch sampler
+SETTLING = 3_000  # of one whose tree is to settle: upper layers take ten times as long as the curve
 PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batches is believed
 
 
@@ -66,6 +67,11 @@ def _count_training_tokens(corpus: CorpusRow) -> int:
 def ends_by_itself(config: Any, corpus: CorpusRow) -> bool:
     """Return whether a run may end at a plateau: if the model allows it and all documents are swept."""
     return getattr(config, "until_plateau", False) and find_sweep_start(config, corpus) is not None
+
+
+def settles_by_itself(config: Any, corpus: CorpusRow) -> bool:
+    """Return whether a run goes on until its tree has settled: one that ends by itself and draws several layers."""
+    return ends_by_itself(config, corpus) and getattr(config, "until_settled", False)
 
 
 def find_plateau_start(config: Any, corpus: CorpusRow) -> int:

@@ -21,7 +21,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_WORDS, Effort, Plan, read_options
+from app.jobs.plan import PAPER_WORDS, Effort, Plan, RunOptions, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -115,7 +115,7 @@ class Trainer:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
+        self.claim.show(_describe_training(training, plan, self.options))
         while not self._is_done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -264,7 +264,8 @@ class Trainer:
             return (
                 position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
             )
-        return has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        level = has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        return level and (not self.options.until_settled or position.tree.is_settled)
 
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; return the position with the examples placed meanwhile."""
@@ -275,6 +276,7 @@ class Trainer:
             check_topics(training.kernel.topics(position.state), t)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
+            position = self._compare_trees(training, position)
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
@@ -329,6 +331,18 @@ class Trainer:
                 training.curve_point(training.kernel.find_shown_state(position.state), plan),
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
+
+    def _compare_trees(self, training: "Training", position: "Position") -> "Position":
+        """Compare the tree of a run that is to settle with an earlier one, and write how much has stayed."""
+        if not self.options.until_settled:
+            return position
+        compared = training.compare_trees(position)
+        if compared is not position:
+            t, claim = position.minibatch, self.claim
+            percent = (100.0 * compared.tree.persistence).tolist()
+            layers = [(0, min(percent)), *enumerate(percent, start=2)] if percent else []  # layer 0: of the whole tree
+            claim.add([Point(t, position.documents, claim.seconds, "tree_persistence", *layer) for layer in layers])
+        return compared
 
     def _judge_test(self, training: "Training", plan: Plan, position: "Position") -> None:
         """Evaluate the topics that pages show once on test documents, which no choice depends on."""
@@ -401,13 +415,14 @@ def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
         ) from error
 
 
-def _describe_training(training: "Training", plan: Plan, *, until_plateau: bool) -> str:
+def _describe_training(training: "Training", plan: Plan, options: RunOptions) -> str:
     """Describe the training, and the reason where the run chose its end or its sweeps itself."""
     doing = "training"
-    if until_plateau and training.kernel.sweeps_after is None:
-        doing = "training until the curve is level"
-    elif until_plateau:
-        doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
+    end = "until the curve is level" + (" and the tree has settled" if options.until_settled else "")
+    if options.until_plateau and training.kernel.sweeps_after is None:
+        doing = f"training {end}"
+    elif options.until_plateau:
+        doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, {end}"
     if not plan.evaluations:
         return f"{doing}; {_explain_unjudged(training)}"
     watched = f"{len(training.watched):,} {_name_part(training)} documents"

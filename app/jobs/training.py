@@ -29,10 +29,40 @@ from engine.contract import (
     unflatten,
 )
 from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import class_scores, evaluate
+from engine.hierarchy import class_scores, evaluate, settling
 
 EXAMPLES = 20  # documents shown for a topic
 BLOCK = 2000  # documents evaluated or placed at a time, so that memory stays small
+
+
+SETTLED = 0.85  # of the weight of the edges above every layer stays where it was two thirds of the steps before
+LATER = 1.5  # times the steps after which trees are compared
+
+
+class TreeReference(NamedTuple):
+    """The tree of an earlier step, and how much of it stayed from one such step to the next.
+
+    Attributes
+    ----------
+    minibatch : int
+        The step; 0 before the first.
+    edges : tuple of (K_l, K_{l+1}) float64
+        As in :func:`engine.hierarchy.settling.weigh_edges`.
+    persistence : (L - 1,) float64
+        What had stayed of the one before; empty without one.
+    """
+
+    minibatch: Array
+    edges: tuple[Array, ...]
+    persistence: Array
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the tree no longer changes; a tree of one layer has no edges."""
+        return not self.edges or (len(self.persistence) > 0 and float(self.persistence.min()) >= SETTLED)
+
+
+NO_TREE = TreeReference(np.array(0), (), np.zeros(0))
 
 
 class Position(NamedTuple):
@@ -52,6 +82,8 @@ class Position(NamedTuple):
         Its rates so far.
     places : tuple of (n, K_l) float32
         Share of every topic in the placed training documents; -1 where not placed yet.
+    tree : TreeReference
+        The tree that the present one is compared with.
     """
 
     minibatch: int
@@ -60,6 +92,7 @@ class Position(NamedTuple):
     chain: Any
     rates: Rates | None
     places: tuple[Array, ...]
+    tree: TreeReference = NO_TREE
 
 
 class Training:
@@ -334,6 +367,15 @@ class Training:
         """Return the arrays of a checkpoint, by their layouts, that this process does not read."""
         return set()
 
+    def compare_trees(self, position: Position) -> Position:
+        """Compare the tree with that of two thirds of the steps before, where that is due, and keep it."""
+        before = position.tree
+        if position.minibatch < LATER * int(before.minibatch):
+            return position
+        edges = settling.weigh_edges(self.kernel.topics(self.kernel.find_shown_state(position.state)))
+        persistence = settling.measure_persistence(before.edges, edges) if int(before.minibatch) else ()
+        return position._replace(tree=TreeReference(np.array(position.minibatch), edges, np.array(persistence)))
+
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays, for a checkpoint."""
         arrays: dict[str, Any] = {f"state.{name}": array for name, array in flatten(position.state).items()}
@@ -342,6 +384,7 @@ class Training:
             arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
         if position.rates is not None:
             arrays |= {"rates.cells": position.rates.cells, "rates.totals": position.rates.totals}
+        arrays |= {f"tree.{name}": array for name, array in flatten(position.tree).items()}
         return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
@@ -355,7 +398,10 @@ class Training:
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _select_arrays("places", arrays)
         documents = int(arrays["documents"]) if "documents" in arrays else self._estimate_documents(minibatches, state)
-        return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
+        places = tuple(tables[str(i)] for i in range(len(tables)))
+        known = _select_arrays("tree", arrays)  # not of checkpoints written before trees were compared
+        tree = unflatten(TreeReference, known) if known else NO_TREE
+        return Position(minibatches, documents, state, chain, rates, places, tree)
 
     def _estimate_documents(self, minibatches: int, state: Any) -> int:
         """Return the documents read so far, for checkpoints of versions that did not count them."""

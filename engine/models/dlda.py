@@ -153,6 +153,11 @@ class Config:
         """True if a run of unset length ends where its curve no longer falls."""
         return self.inference == "auto"
 
+    @property
+    def until_settled(self) -> bool:
+        """True if a run of unset length ends where its tree no longer changes either."""
+        return self.until_plateau and len(self.layers) > 1 and not self.grow
+
     def sweeps_after(self, facts: Facts) -> int | None:
         """Return the number of steps before sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
         if self.inference == "gibbs":
