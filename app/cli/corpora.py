@@ -32,8 +32,8 @@ def inspect(arguments: argparse.Namespace) -> int:
     from app.ingest.options import ImportOptions
 
     given = list_given_options(arguments)
-    with _follow_reading() as progress, spool_input(arguments.path, given.get("format")) as paths:
-        options, show = ImportOptions(**given), watch_import(progress, notes=False)
+    with _show_reading_progress() as progress, spool_input(arguments.path, given.get("format")) as paths:
+        options, show = ImportOptions(**given), make_import_callback(progress, notes=False)
         report = inspect_path(paths, options, show, called=name_input(arguments.path))
     if arguments.json:
         print_json(report.to_json())
@@ -53,11 +53,11 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     given = list_given_options(arguments)
     db = open_database(arguments.store)
     with (
-        _follow_reading() as progress,
+        _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
         open_map(arguments.on) as mapped,
     ):
-        options, show = ImportOptions(**given), watch_import(progress)
+        options, show = ImportOptions(**given), make_import_callback(progress)
         row = import_path(db, paths, options, show, called=name_input(arguments.path), mapped=mapped)
     if arguments.json:
         print_json(list_corpus_facts(row))
@@ -78,11 +78,11 @@ def append(arguments: argparse.Namespace) -> int:
     given = list_given_options(arguments)
     db = open_existing(arguments.store)
     with (
-        _follow_reading() as progress,
+        _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
         open_map(arguments.on) as mapped,
     ):
-        options, show, name = ImportOptions(**given), watch_import(progress), name_input(arguments.path)
+        options, show, name = ImportOptions(**given), make_import_callback(progress), name_input(arguments.path)
         added = append_path(db, arguments.corpus, paths, options, show, called=name, mapped=mapped)
     if arguments.json:
         facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
@@ -143,7 +143,7 @@ def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _follow_reading() -> Iterator[Progress]:
+def _show_reading_progress() -> Iterator[Progress]:
     """Yield the progress of a command that reads files; refusals become mistakes of the user."""
     from app.ingest.options import HELP
 
@@ -155,7 +155,7 @@ def _follow_reading() -> Iterator[Progress]:
         progress.end()
 
 
-def watch_import(progress: Progress, *, notes: bool = True) -> Any:
+def make_import_callback(progress: Progress, *, notes: bool = True) -> Any:
     """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
 
     def show(words: str, share: float | None = None) -> None:
@@ -216,14 +216,14 @@ def describe_corpus(row: CorpusRow) -> str:
     )
 
 
-def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
+def _print_rows(label: str, rows: Sequence[tuple[str, ...]]) -> None:
     """Print rows of texts in columns, with a name before the first row."""
     if not rows:
         return
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for number, row in enumerate(rows):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        say(f"{head if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
+        say(f"{label if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
 
 
 def _quote_paths(paths: Sequence[str]) -> str:

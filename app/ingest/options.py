@@ -16,8 +16,8 @@ from app.ingest.text import languages
 from app.ingest.text.encodings import WIDE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
-FEWEST = 10  # words of a passage that can be asked for
-_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
+FEWEST_WORDS = 10  # words of a passage that can be asked for
+_PASSAGE_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
 LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
 
 
@@ -140,7 +140,7 @@ class ImportOptions:
     split: str | None = None
 
     def __post_init__(self) -> None:
-        for name, fits, demand in _DEMANDS:
+        for name, fits, demand in _RULES:
             value = getattr(self, name)
             if value is not None and not fits(value):
                 raise OptionError(f"{name} must be {demand}; got {value!r}")
@@ -150,8 +150,8 @@ class ImportOptions:
         object.__setattr__(self, "encoding", _check_encoding(self.encoding))
         object.__setattr__(self, "separator", _check_separator(self.separator))
         object.__setattr__(self, "quote", _check_quote(self.quote))
-        _check_words(self)
-        _check_files(self)
+        _check_word_options(self)
+        _check_file_options(self)
 
     @property
     def divides(self) -> bool:
@@ -167,7 +167,7 @@ class ImportOptions:
         }
 
 
-_DEMANDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # what values of options must be, and how it is said
+_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # what values of options must be, and how it is said
     ("header", lambda value: value in ("auto", "yes", "no"), "auto, yes or no"),
     ("skip_lines", lambda value: value >= 0, "a number of lines, 0 or more"),
     ("test_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
@@ -224,7 +224,7 @@ KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
-SEVERAL = ("text_column",)  # options that may be given several times
+REPEATABLE_OPTIONS = ("text_column",)  # options that may be given several times
 
 # How files are read that are appended to a corpus; what became words there is settled.
 APPENDED = (
@@ -232,7 +232,7 @@ APPENDED = (
     "separator", "quote", "encoding", "vocabulary", "metadata", "name_fields", "split",
 )  # fmt: skip
 
-PLACED = (  # those of new documents
+NEW_DOCUMENT_OPTIONS = (  # those of new documents
     "format", "text_column", "title_column", "header", "skip_lines", "records", "separator", "quote", "encoding",
 )  # fmt: skip
 
@@ -319,7 +319,7 @@ def _check_quote(text: str | None) -> str | None:
     return name
 
 
-def _check_words(options: ImportOptions) -> None:
+def _check_word_options(options: ImportOptions) -> None:
     """Refuse what cannot be how words are found; ``"auto"`` becomes the None that it is."""
     if options.token_pattern is not None:
         _check_pattern(options.token_pattern)
@@ -343,7 +343,7 @@ def _check_pattern(pattern: str) -> None:
         raise OptionError(f"token_pattern must have one group at most, which is the word; {cause}")
 
 
-def _check_files(options: ImportOptions) -> None:
+def _check_file_options(options: ImportOptions) -> None:
     """Refuse what cannot be in the names of files, and no way to divide documents; the way is written in one way."""
     if options.name_fields not in (None, NONE):
         try:
@@ -351,11 +351,11 @@ def _check_files(options: ImportOptions) -> None:
         except PatternError as error:
             raise OptionError(f"name_fields {error}") from None
     if options.split is not None:
-        how = read_split(options.split)
-        if how is None:
-            known = f"paragraphs, chapters, none, or a number of words from {FEWEST}, as in '500 words'"
+        split = read_split(options.split)
+        if split is None:
+            known = f"paragraphs, chapters, none, or a number of words from {FEWEST_WORDS}, as in '500 words'"
             raise OptionError(f"split must be {known}; got {options.split!r}")
-        object.__setattr__(options, "split", how)
+        object.__setattr__(options, "split", split)
 
 
 def read_split(text: str) -> str | None:
@@ -367,8 +367,8 @@ def read_split(text: str) -> str | None:
     how = text.strip().lower()
     if how in (NONE, PARAGRAPHS, CHAPTERS):
         return how
-    size = _SIZE.fullmatch(how)
-    return f"{int(size[1])} words" if size and int(size[1]) >= FEWEST else None
+    size = _PASSAGE_SIZE.fullmatch(how)
+    return f"{int(size[1])} words" if size and int(size[1]) >= FEWEST_WORDS else None
 
 
 def is_file(name: str | Path) -> bool:
@@ -379,23 +379,23 @@ def is_file(name: str | Path) -> bool:
         return False
 
 
-LARGEST_READ = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
+LARGEST_COUNT = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
 def parse_count(text: str) -> int | None:
     """Return the number that digits write; None for other texts, and for numbers beyond what can be counted."""
     try:
-        value = int(text) if text.isdecimal() else LARGEST_READ + 1
+        value = int(text) if text.isdecimal() else LARGEST_COUNT + 1
     except ValueError:  # Python reads no more than some thousand digits
         return None
-    return value if value <= LARGEST_READ else None
+    return value if value <= LARGEST_COUNT else None
 
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 QUOTES = {"double": '"', "single": "'", "none": ""}
 USUAL = (",", ";", "\t", "|")  # those that are looked for where none is chosen
-_TYPED = {r"\t": "tab", "bar": "pipe"}
-_NEVER = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they are quotation marks
+_SEPARATOR_ALIASES = {r"\t": "tab", "bar": "pipe"}
+_NEVER_SEPARATORS = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they are quotation marks
 
 
 def name_separator(text: str) -> str | None:
@@ -404,10 +404,10 @@ def name_separator(text: str) -> str | None:
     >>> [name_separator(text) for text in (";", "Tab", "~", "::")]
     ['semicolon', 'tab', '~', None]
     """
-    name = _TYPED.get(text.lower(), text.lower())
+    name = _SEPARATOR_ALIASES.get(text.lower(), text.lower())
     if name in SEPARATORS:
         return name
-    if len(text) != 1 or text in _NEVER or unicodedata.category(text) == "Cs":  # half a character
+    if len(text) != 1 or text in _NEVER_SEPARATORS or unicodedata.category(text) == "Cs":  # half a character
         return None
     return _look_up_name(text)
 

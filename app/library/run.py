@@ -22,7 +22,7 @@ from store.points import Point
 
 from .run_topics import RunTopics, find_nodes
 
-OPTIONS = {  # the options of a run in addition to the model and its settings, by the names of `Store.train`
+OPTION_DEFAULTS = {  # the options of a run in addition to the model and its settings, by the names of `Store.train`
     "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
     "averaged_samples": None, "paper_point": False, "on": "", "name": "",
 }  # fmt: skip
@@ -30,7 +30,7 @@ OPTIONS = {  # the options of a run in addition to the model and its settings, b
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as they would be typed, without those that are None."""
-    return {name: format_default(_convert_numbers(value)) for name, value in settings.items() if value is not None}
+    return {name: format_default(_convert_numpy_values(value)) for name, value in settings.items() if value is not None}
 
 
 def collect_options(**given: Any) -> dict[str, Any]:
@@ -41,11 +41,11 @@ def collect_options(**given: Any) -> dict[str, Any]:
     NewRunError
         When a length of the averaged protocol is given without ``averaged``.
     """
-    alone = [name for name in ("burn_in", "samples") if given[name] is not None]
-    if alone and not given["averaged"]:
-        named = " and ".join(f"averaged_{name}" for name in alone)
+    lengths = [name for name in ("burn_in", "samples") if given[name] is not None]
+    if lengths and not given["averaged"]:
+        named = " and ".join(f"averaged_{name}" for name in lengths)
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
-    plain = {name: _convert_numbers(value) for name, value in given.items()}
+    plain = {name: _convert_numpy_values(value) for name, value in given.items()}
     return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
 
 
@@ -57,15 +57,15 @@ def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
     NewRunError
         As :func:`collect_options`.
     """
-    texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
-    options = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in OPTIONS.items()}
+    texts = write_settings({name: value for name, value in given.items() if name not in OPTION_DEFAULTS})
+    options = {name.removeprefix("averaged_"): given.get(name, default) for name, default in OPTION_DEFAULTS.items()}
     return texts, collect_options(**options)
 
 
-def _convert_numbers(value: Any) -> Any:
+def _convert_numpy_values(value: Any) -> Any:
     """Return numbers and arrays of NumPy as those of Python, and lists as tuples."""
-    found = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(_convert_numbers, found)) if isinstance(found, list | tuple) else found
+    converted = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(map(_convert_numpy_values, converted)) if isinstance(converted, list | tuple) else converted
 
 
 Layers: TypeAlias = Sequence[int] | int | str
@@ -141,24 +141,24 @@ class Run(RunTopics):
 
     def __repr__(self) -> str:
         try:
-            return f"<Run {self.number}: {self._sentence()}>"
+            return f"<Run {self.number}: {self._describe()}>"
         except NotFound:
             return f"<Run {self.number}: deleted>"
 
     def _repr_html_(self) -> str:
         try:
-            return f"<p><b>Run {self.number}</b><br>{escape(self._sentence())}</p>"
+            return f"<p><b>Run {self.number}</b><br>{escape(self._describe())}</p>"
         except NotFound:
             return f"<p><b>Run {self.number}</b><br>deleted</p>"
 
-    def _sentence(self) -> str:
+    def _describe(self) -> str:
         row = self._row
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
         best = choose_headline(row, read_latest(self._opened.db, self.number))
-        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
-        how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
-        return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
+        result = "" if best is None else f", {best.name} {format_estimate(best)}"
+        progress = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{result}"
+        return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {progress}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:
         """Wait until it has ended, is paused or is stopped; Ctrl-C leaves it training.
@@ -291,6 +291,6 @@ class Run(RunTopics):
         annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
 
-    def _record(self, done: str, more: str = "") -> None:
+    def _record(self, action: str, detail: str = "") -> None:
         """Write an action on the run into the audit log."""
-        logs.record_action(self._opened.db.place, f"{done} run {self.number}{more}")
+        logs.record_action(self._opened.db.place, f"{action} run {self.number}{detail}")

@@ -29,7 +29,8 @@ FREE_ATTEMPTS = 5  # wrong passwords from one place before it has to wait
 LONGEST_WAIT = 900.0  # seconds between two attempts at most
 FORGOTTEN_AFTER = 3600.0  # seconds after its last wrong password in which a place is remembered
 MOST_PLACES = 10_000  # that are remembered
-MOST_A_MINUTE = 300  # wrong passwords a minute from all places together; then those wait that never gave the right one
+# Wrong passwords from all places in a minute; at the limit, places that never sent the right one have to wait.
+MOST_FAILURES_A_MINUTE = 300
 
 
 class Attempts:
@@ -44,20 +45,22 @@ class Attempts:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._places: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._recent: deque[float] = deque(maxlen=MOST_FAILURES_A_MINUTE)
         self._proven: OrderedDict[str, None] = OrderedDict()  # places from which the right password came
 
     def wait(self, address: str) -> float:
         """Return the seconds until a password from an address is checked again; 0 = now."""
-        now, place = self._clock(), _find_place(address)
+        now, place = self._clock(), _make_place_key(address)
         count, last = self._places.get(place, (0, 0.0))
-        own = last + _compute_pause(count) - now if count else 0.0
-        many = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
-        return max(0.0, own, self._recent[0] + 60 - now if many else 0.0)
+        own_wait = last + _compute_pause(count) - now if count else 0.0
+        too_many = (
+            len(self._recent) == MOST_FAILURES_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
+        )
+        return max(0.0, own_wait, self._recent[0] + 60 - now if too_many else 0.0)
 
     def count_failure(self, address: str) -> None:
         """Count a wrong password."""
-        now, place = self._clock(), _find_place(address)
+        now, place = self._clock(), _make_place_key(address)
         count, last = self._places.pop(place, (0, now))
         self._places[place] = (count + 1 if now - last < FORGOTTEN_AFTER else 1, now)
         if len(self._places) > MOST_PLACES:
@@ -66,7 +69,7 @@ class Attempts:
 
     def clear_failures(self, address: str) -> None:
         """Forget the wrong passwords of a place from which the right one came."""
-        place = _find_place(address)
+        place = _make_place_key(address)
         self._places.pop(place, None)
         self._proven[place] = None
         self._proven.move_to_end(place)
@@ -78,7 +81,7 @@ def _compute_pause(count: int) -> float:
     return 0.0 if count < FREE_ATTEMPTS else min(LONGEST_WAIT, 2.0 ** min(count - FREE_ATTEMPTS, 20))
 
 
-def _find_place(address: str) -> str:
+def _make_place_key(address: str) -> str:
     """Return the key of an address: itself for IPv4, for IPv6 the network that one customer has."""
     known = read_address(address)
     if known is None:
@@ -95,12 +98,12 @@ class Logins:
 
     Parameters
     ----------
-    everybody : {"analyst", "viewer"} or None
+    default_role : {"analyst", "viewer"} or None
         The role of those who gave no password; None where one is asked for.
     """
 
-    def __init__(self, everybody: Role | None = None) -> None:
-        self._open: dict[str, Role] = {} if everybody is None else {SHARED_LOGIN: everybody}
+    def __init__(self, default_role: Role | None = None) -> None:
+        self._open: dict[str, Role] = {} if default_role is None else {SHARED_LOGIN: default_role}
         self._logged_out: set[str] = set()  # until forgotten: their browsers show it
         self._sessions: dict[str, list[Callable[[], None]]] = {}
 
@@ -130,7 +133,7 @@ class Logins:
         """Return whether a login was ended by its visitor."""
         return name in self._logged_out
 
-    def attend(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
+    def add_session(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
         """Call ``end()`` at the end of a login, at once if it is over; return a function that cancels this."""
         if name not in self._open:
             end()
@@ -162,12 +165,12 @@ class Logins:
             self._sessions.pop(name, None)
 
 
-LEAST_LETTERS = 8
-MOST_LETTERS = 1000
+SHORTEST_PASSWORD = 8
+LONGEST_PASSWORD = 1000
 DAYS = 7.0  # after which a login ends
-VARIABLE = "TOPIARY_PASSWORD"
+ENVIRONMENT_VARIABLE = "TOPIARY_PASSWORD"
 MOST_SESSIONS = 60  # open views of one login
-MOST_OF_ALL = 500  # open views of all visitors
+MOST_IN_TOTAL = 500  # open views of all visitors
 _LOGGED_OUT = "You have logged out"
 _ENDED = "Your login has ended"
 
@@ -191,7 +194,7 @@ class Passwords:
     def role_of(self, typed: str) -> Role | None:
         """Return the role of a password, in the same time for every text; None where it is not one."""
         known: dict[Role, str] = {"analyst": self.analyst, "viewer": self.viewer}
-        same = {role: _are_same(typed, password) and bool(password) for role, password in known.items()}
+        same = {role: _is_same_secret(typed, password) and bool(password) for role, password in known.items()}
         return next((role for role, is_same in same.items() if is_same), None)
 
 
@@ -217,15 +220,15 @@ def read_passwords(
     ServeError
         When a password cannot be read, is too short, or is the same for both.
     """
-    first = _read_password(analyst, warn) if analyst is not None else environment.get(VARIABLE, "")
+    first = _read_password(analyst, warn) if analyst is not None else environment.get(ENVIRONMENT_VARIABLE, "")
     second = _read_password(viewer, warn) if viewer is not None else ""
-    for password, where in ((first, analyst or f"the environment variable {VARIABLE}"), (second, viewer)):
-        if password and not LEAST_LETTERS <= len(password) <= MOST_LETTERS:
-            raise ServeError(f"the password in {where} must have {LEAST_LETTERS} to {MOST_LETTERS} characters")
+    for password, where in ((first, analyst or f"the environment variable {ENVIRONMENT_VARIABLE}"), (second, viewer)):
+        if password and not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+            raise ServeError(f"the password in {where} must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
     if second and not first:
         raise ServeError(
             "viewers have a password but analysts have none; give theirs with --password-file FILE or in "
-            f"the environment variable {VARIABLE}"
+            f"the environment variable {ENVIRONMENT_VARIABLE}"
         )
     if first and first == second:
         raise ServeError("the passwords of analysts and viewers are the same; give viewers another one")
@@ -243,7 +246,7 @@ def check_open_address(address: str, passwords: Passwords, *, insecure: bool) ->
     if not (passwords or insecure or is_loopback(address)):
         raise ServeError(
             f"anyone who reaches {address} can change and delete everything; give a password with --password-file FILE "
-            f"or in the environment variable {VARIABLE}, or allow it to everybody with --insecure"
+            f"or in the environment variable {ENVIRONMENT_VARIABLE}, or allow it to everybody with --insecure"
         )
 
 
@@ -317,8 +320,8 @@ class Authentication:
         """Return a sentence when a login may not open another session, else an empty text."""
         if self.guarded and self.logins.count_sessions(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
-        if self.logins.count_all_sessions() >= MOST_OF_ALL:
-            return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
+        if self.logins.count_all_sessions() >= MOST_IN_TOTAL:
+            return f"This server has {MOST_IN_TOTAL} views open, and there can be no more; try again in a few minutes."
         return ""
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
@@ -356,7 +359,7 @@ def _read_password(path: str, warn: Callable[[str], None]) -> str:
     file = Path(path).expanduser()
     try:
         with file.open(encoding="utf-8") as opened:
-            password = opened.readline(MOST_LETTERS + 2).strip()
+            password = opened.readline(LONGEST_PASSWORD + 2).strip()
             mode = os.fstat(opened.fileno()).st_mode
     except (OSError, UnicodeDecodeError, ValueError) as error:
         cause = getattr(error, "strerror", None) or "it is no text"
@@ -368,7 +371,7 @@ def _read_password(path: str, warn: Callable[[str], None]) -> str:
     return password
 
 
-def _are_same(typed: str, password: str) -> bool:
+def _is_same_secret(typed: str, password: str) -> bool:
     """Return whether two texts are the same; hashes have one length, so the time taken reveals nothing."""
     one, other = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (typed, password))
     return hmac.compare_digest(one, other)

@@ -56,7 +56,7 @@ LIGHT = PictureTheme(
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
 )
-LOWERED = "7 5"  # dashes of an edge to a topic that its parent makes rarer
+RARER_DASHES = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 
 _BORDERS = (
     Border(1.3, "", double=False),

@@ -27,7 +27,7 @@ LEAST_LOG = -690.0  # draws are at least 1e-300
 LEAST_MEAN = 1e-6  # added to the mean of a unit, which the units above could make 0
 LEAST_RATE = 1e-10  # added to the rate of a word
 _HALF_LOG_TAU = 0.9189385332046727
-_CUBE = 10.0  # shapes above this: their quantiles are those of a cube, to 1 % in the far tails
+_LARGE_SHAPE = 10.0  # shapes above this: their quantiles are those of a cube, to 1 % in the far tails
 
 Numbers: TypeAlias = Any  # a tuple of floats: numba infers it, the checker cannot
 
@@ -60,12 +60,12 @@ def inverse_softplus(y: float) -> float:
 @inlined
 def compute_gamma_functions(x: float) -> Numbers:
     """Return ln Gamma(x), digamma and trigamma of x > 0, to about 1e-9, by Stirling's series from 4 on."""
-    product, one, two = 1.0, 0.0, 0.0
+    product, inverses, inverse_squares = 1.0, 0.0, 0.0
     while x < 4.0:
         y = 1.0 / x
         product *= x
-        one += y
-        two += y * y
+        inverses += y
+        inverse_squares += y * y
         x += 1.0
     y = 1.0 / x
     z = y * y
@@ -74,9 +74,9 @@ def compute_gamma_functions(x: float) -> Numbers:
     log_gamma += y * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0))))
     if product != 1.0:
         log_gamma -= log(product)
-    digamma = log_x - 0.5 * y - one
+    digamma = log_x - 0.5 * y - inverses
     digamma -= z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))))
-    trigamma = y + 0.5 * z + two
+    trigamma = y + 0.5 * z + inverse_squares
     trigamma += y * z * (1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * 5.0 / 66.0))))
     return log_gamma, digamma, trigamma
 
@@ -126,12 +126,12 @@ def chain_gamma(
 def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
     """Draw the logarithm of a Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
     boosted = shape < 1.0
-    above = shape + 1.0 if boosted else shape
+    boosted_shape = shape + 1.0 if boosted else shape
     value = 0.0
     while True:
         x, rng = draw_normal(rng)
         u, rng = draw_positive(rng)
-        value, accepted = judge_large_gamma(above, x, u)
+        value, accepted = judge_large_gamma(boosted_shape, x, u)
         if accepted:
             break
     log_x = log(value)
@@ -156,7 +156,7 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
     digamma : float
         Of the shape.
     """
-    if shape > _CUBE:
+    if shape > _LARGE_SHAPE:
         c = exp((log_x - log(shape)) / 3.0)
         return max(1.5 - 0.5 * c + 1.0 / (6.0 * shape), 0.0) / (shape * c)
     x = exp(log_x)
@@ -165,12 +165,12 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
         tail = 1.0 + (one + (two + three / x) / x) / x
         slope = (1.0 + (2.0 * shape - 3.0 + (3.0 * shape * shape - 12.0 * shape + 11.0) / x) / x) / x
         return max((log_x - digamma) * tail + slope, 0.0) / x
-    term, total, slope, harmonic, above = 1.0, 1.0, 0.0, 0.0, shape
+    term, total, slope, harmonic, denominator = 1.0, 1.0, 0.0, 0.0, shape
     for _ in range(500):
-        above += 1.0
-        share = 1.0 / above
-        term *= x * share
-        harmonic += share
+        denominator += 1.0
+        inverse = 1.0 / denominator
+        term *= x * inverse
+        harmonic += inverse
         total += term
         slope += term * harmonic
         if term * harmonic < 1e-12 * total:
@@ -240,7 +240,7 @@ def differentiate_bound(
 
 
 @inlined
-def estimate_coefficient(products: float, squares: float, values: float) -> float:
+def estimate_control_coefficient(products: float, squares: float, values: float) -> float:
     """Return the control variate's coefficient, E[g s] / E[s^2] if the squared correlation is at least 1/2, else 0.
 
     Parameters
@@ -267,11 +267,11 @@ class Stride(NamedTuple):
 
 
 @inlined
-def scale_step(pace: Stride, gradient: float, root: float) -> tuple[float, float]:
+def scale_step(stride: Stride, gradient: float, root: float) -> tuple[float, float]:
     """Return one parameter's uphill step and the root of its running mean of squares, where 0 means none yet."""
     size = abs(gradient)
     if not size < 1e30:  # nan or too large: this sample is ignored
         return 0.0, root
-    squared = (1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window
+    squared = (1.0 - 1.0 / stride.window) * root * root + gradient * gradient / stride.window
     root = sqrt(squared) if root > 0.0 else size
-    return (pace.rate * gradient / root if root > 0.0 else 0.0), root
+    return (stride.rate * gradient / root if root > 0.0 else 0.0), root

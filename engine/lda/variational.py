@@ -107,8 +107,8 @@ def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks
                 total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
 
 
-MEASURED = 10  # mini-batches from one measurement of the topics' divergence to the next
-STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
+DIVERGENCE_INTERVAL = 10  # mini-batches from one measurement of the topics' divergence to the next
+CONVERGED_CHANGE = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
 class State(NamedTuple):
@@ -146,7 +146,7 @@ class VariationalStatistics(NamedTuple):
     bound: float
     documents: int
     tokens: int
-    weighed: int
+    token_rounds: int
 
 
 class GammaChain(NamedTuple):
@@ -174,7 +174,7 @@ class _Setup(NamedTuple):
         """Number of first steps in which gamma of every document starts again; None: always, and it is not kept."""
         return None if isinstance(self.config, lda_svi.Config) else self.config.fresh_steps
 
-    def find_step(self, t: int) -> float:
+    def compute_step_size(self, t: int) -> float:
         """Return rho of step t = 1, 2, ..."""
         config = self.config
         return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
@@ -189,9 +189,9 @@ class _Setup(NamedTuple):
         """Return the state of these topics."""
         lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
         divergence = compute_divergence(lam, totals, self.beta, self.pool)
-        none = np.zeros((0, lam.shape[1]), dtype=np.float32)
-        unknown = np.array(np.inf), np.array(np.nan)
-        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown, none)
+        no_gamma = np.zeros((0, lam.shape[1]), dtype=np.float32)
+        unknown_bounds = np.array(np.inf), np.array(np.nan)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown_bounds, no_gamma)
 
 
 def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -254,34 +254,34 @@ def _gather_statistics(
     alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
+    continues = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
-    bound, weighed = 0.0, 0
+    bound, token_rounds = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
         block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
-        part = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
+        rows = slice(begin, begin + documents.BLOCK)
+        start = local.gamma[rows].astype(np.float64) if continues and local else documents.begin_gamma(block, alpha)
         fit = documents.place_documents(table, block, alpha, start, pool)
         documents.add_counts(table, block, fit, counts, pool)
         bound += float(fit.bound.sum())
-        weighed += int(fit.rounds @ documents.count_tokens(block))
-        gamma[part] = fit.gamma if local is not None else gamma[part]
-    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
+        token_rounds += int(fit.rounds @ documents.count_tokens(block))
+        gamma[rows] = fit.gamma if local is not None else gamma[rows]
+    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), token_rounds)
     return statistics, None if local is None else Gammas(gamma)
 
 
-def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
+def _move_state(setup: _Setup, _seed: int, state: State, statistics: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
     t, batch_size = int(state.t) + 1, setup.batch_size
-    step = setup.find_step(t)
-    scale = setup.facts.n_documents / max(got.documents, 1) if batch_size else 1.0
-    lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
-    every = setup.facts.n_documents if batch_size else got.documents
-    elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
+    step_size = setup.compute_step_size(t)
+    scale = setup.facts.n_documents / max(statistics.documents, 1) if batch_size else 1.0
+    lam, totals = blend_lambda(state.lam, statistics.counts, setup.beta, step_size, scale, setup.pool)
+    n_documents = setup.facts.n_documents if batch_size else statistics.documents
+    elbo = statistics.bound / max(statistics.documents, 1) - float(state.divergence) / max(n_documents, 1)
     divergence = state.divergence
-    if t % (MEASURED if batch_size else 1) == 0:
+    if t % (DIVERGENCE_INTERVAL if batch_size else 1) == 0:
         divergence = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
-    sizes = (np.full(len(totals), step),) if batch_size else ()
+    step_sizes = (np.full(len(totals), step_size),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -291,12 +291,12 @@ def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatist
         change=np.array(change),
         bound=np.array(elbo),
     )
-    return moved, Info(sizes, elbo, got.tokens, got.weighed)
+    return moved, Info(step_sizes, elbo, statistics.tokens, statistics.token_rounds)
 
 
 def _has_converged(fresh_steps: int, state: State) -> bool:
     """Return True if the bound no longer rises, once gamma continues from step to step."""
-    return int(state.t) > fresh_steps + 1 and float(state.change) < STILL
+    return int(state.t) > fresh_steps + 1 and float(state.change) < CONVERGED_CHANGE
 
 
 def _present_topics(setup: _Setup, state: State) -> Topics:
@@ -306,7 +306,7 @@ def _present_topics(setup: _Setup, state: State) -> Topics:
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
-def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+def _fit_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
     """Return gamma of documents after convergence."""
     table, alpha = setup.compute_table(state, docs), setup.config.expand_alpha(state.lam.shape[1])
     return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
@@ -314,7 +314,7 @@ def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) ->
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """Return E[theta] of documents: their shares of topics."""
-    return Local((normalise_shares(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
+    return Local((normalise_shares(_fit_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
@@ -325,7 +325,7 @@ def _advance_chain(
     setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
 ) -> tuple[GammaChain, Rates]:
     """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
-    gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
+    gamma = _fit_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
     rates = documents.compute_rates(phi, normalise_shares(gamma), scored, setup.pool)
     return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))

@@ -19,7 +19,7 @@ from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
 from engine.contract import Counts
 
 LARGEST = 2**31 - 1
-_INT64 = 2.0**62  # well within what arrays of whole numbers hold
+_LARGEST_WHOLE = 2.0**62  # well within what arrays of whole numbers hold
 MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
@@ -56,7 +56,7 @@ def parse_size(text: str) -> int | None:
     return found if found is not None and found <= LARGEST else None
 
 
-def check_promise(documents: int, cells: int, path: Path, line: int | None) -> None:
+def check_declared_sizes(documents: int, cells: int, path: Path, line: int | None) -> None:
     """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
     if documents > cells + MOST_WORDLESS:
         cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
@@ -72,7 +72,7 @@ def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: boo
         Naming the first line that is something else.
     """
     found = parse_numbers(chunk, whole=whole)
-    if found is not None and len(found) == columns * chunk.count(b"\n") and _has_separators(chunk, columns - 1):
+    if found is not None and len(found) == columns * chunk.count(b"\n") and _has_blanks(chunk, columns - 1):
         return found.reshape(-1, columns)
     rows = []
     for number, text in enumerate(chunk.decode("latin-1").split("\n"), line):
@@ -88,7 +88,7 @@ def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: boo
 def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
     """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
     for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
-        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _find_broken(rows[:, place])
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _find_fractions(rows[:, place])
         if wrong.any():
             bad = int(np.argmax(wrong))
             raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
@@ -96,7 +96,7 @@ def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> 
         check_values(rows[:, 2], path, lambda bad: line + bad)
 
 
-def _find_broken(values: Array) -> Array:
+def _find_fractions(values: Array) -> Array:
     """Return a mask of values that are no whole numbers; infinities, too."""
     whole: Array = np.isfinite(values) & (np.floor(values) == values)
     return ~whole
@@ -137,12 +137,12 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
 
 
 def _unravel_pairs(flat: Array, lengths: Array) -> PairCells:
-    places = np.zeros(len(lengths), np.int64)
-    np.cumsum(1 + 2 * lengths[:-1], out=places[1:])
+    head_places = np.zeros(len(lengths), np.int64)
+    np.cumsum(1 + 2 * lengths[:-1], out=head_places[1:])
     cells = np.ones(len(flat), bool)
-    cells[places] = False
+    cells[head_places] = False
     body = flat[cells].reshape(-1, 2)
-    return PairCells(flat[places], lengths, body[:, 0], body[:, 1])
+    return PairCells(flat[head_places], lengths, body[:, 0], body[:, 1])
 
 
 def _parse_pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, headless: bool) -> PairCells:
@@ -153,9 +153,9 @@ def _parse_pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, hea
             continue  # a comment
         if not fields:
             raise IngestError(path, "the line is empty; a document without words is written 0", number)
-        lacking = headless and ":" in fields[0]
-        body = [field for field in fields[not lacking :] if not field.startswith("qid:")]
-        heads.append(math.nan if lacking else _parse_number(fields[0], path, number, whole=whole))
+        lacks_head = headless and ":" in fields[0]
+        body = [field for field in fields[not lacks_head :] if not field.startswith("qid:")]
+        heads.append(math.nan if lacks_head else _parse_number(fields[0], path, number, whole=whole))
         lengths.append(len(body))
         for field in body:
             index, colon, value = field.partition(":")
@@ -181,16 +181,16 @@ def _parse_number(text: str, path: Path, line: int, *, whole: bool) -> float:
         raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
     if whole and not value.is_integer():
         raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
-    if whole and abs(value) > _INT64:
+    if whole and abs(value) > _LARGEST_WHOLE:
         raise IngestError(path, f"{text[:40]!r} is larger than any count or number of a word", line)
     return value
 
 
-def _has_separators(chunk: bytes, request: int) -> bool:
+def _has_blanks(chunk: bytes, expected: int) -> bool:
     """Return whether every line has exactly that number of blanks: then numbers and lines cannot be out of step."""
     raw = np.frombuffer(chunk, np.uint8)
     blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
-    return bool(np.all(np.diff(blanks, prepend=0) == request))
+    return bool(np.all(np.diff(blanks, prepend=0) == expected))
 
 
 def _count_colons(chunk: bytes) -> Array:
@@ -207,7 +207,7 @@ def check_cells(cells: PairCells, limits: tuple[int, int], path: Path, line: int
         return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
 
     low, high = limits
-    wrong = (cells.indices < low) | (cells.indices > high) | _find_broken(cells.indices)
+    wrong = (cells.indices < low) | (cells.indices > high) | _find_fractions(cells.indices)
     if wrong.any():
         bad = int(np.argmax(wrong))
         cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"
@@ -215,8 +215,8 @@ def check_cells(cells: PairCells, limits: tuple[int, int], path: Path, line: int
     check_values(cells.values, path, line_of)
 
 
-Encoded: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
-TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
+EncodedLabels: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
+COUNT_TOO_LARGE = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
 
 
 def tidy_counts(counts: Counts, n_words: int, where: str | Path, *, whole: bool = True) -> Counts:
@@ -252,7 +252,7 @@ def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = T
     return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
 
 
-def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
+def is_valid_compressed(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
     """Return whether compressed rows lie within their matrix: SciPy checks less, and may write beyond its memory.
 
     Parameters
@@ -273,7 +273,7 @@ def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int])
 def check_counts(values: Array, where: str | Path) -> None:
     """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
     if len(values) and float(values.max()) > LARGEST:
-        raise IngestError(where, TOO_MANY)
+        raise IngestError(where, COUNT_TOO_LARGE)
 
 
 def _is_tidy(counts: Counts) -> bool:
@@ -313,7 +313,7 @@ def make_count_source(
     words: Iterable[str],
     counts: Counts,
     titles: Sequence[str],
-    encoded: Encoded | None = None,
+    encoded: EncodedLabels | None = None,
     *,
     texts: Sequence[str] | None = None,
     columns: Sequence[dict[str, str]] | None = None,
@@ -350,7 +350,7 @@ def make_count_source(
                 None if scored is None else scored.rows(here.start, here.stop),
             )
 
-    usual: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
+    defaults: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
     return CountSource(
         where=str(path),
         vocabulary=tuple(words),
@@ -358,5 +358,5 @@ def make_count_source(
         n_documents=counts.n_documents,
         label_names=names,
         has_scored=scored is not None,
-        **usual | more,
+        **defaults | more,
     )
