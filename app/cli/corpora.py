@@ -1,4 +1,4 @@
-"""``topiary inspect``, ``import``, ``append`` and ``corpora``."""
+"""The commands ``topiary inspect``, ``import``, ``append`` and ``corpora``."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from store.database import Database, open_database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
-    """Print what an import would make of files, and store nothing."""
+    """Print how an import would read files, and store nothing."""
     from app.ingest.archives import name_input, spool_input
     from app.ingest.importing import inspect_path
     from app.ingest.options import ImportOptions
@@ -136,7 +136,7 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 
 def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of an import that were typed."""
+    """Return the import options that were given on the command line."""
     from app.ingest.options import HELP
 
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
@@ -144,7 +144,7 @@ def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _show_reading_progress() -> Iterator[Progress]:
-    """Yield the progress of a command that reads files; refusals become mistakes of the user."""
+    """Yield a progress line for a command that reads files; refused input is reported as a mistake of the user."""
     from app.ingest.options import HELP
 
     progress = Progress()
@@ -156,7 +156,7 @@ def _show_reading_progress() -> Iterator[Progress]:
 
 
 def make_import_callback(progress: Progress, *, notes: bool = True) -> Any:
-    """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
+    """Return a callback that shows the progress of an import; notes are kept on lines of their own, or dropped."""
 
     def show(words: str, share: float | None = None) -> None:
         if not words.startswith("Note: "):
@@ -168,7 +168,7 @@ def make_import_callback(progress: Progress, *, notes: bool = True) -> Any:
 
 
 def print_report(report: Report) -> None:
-    """Print a report: what was understood, columns and cuts as tables, notes and warnings."""
+    """Print a report: how the files were read, tables of columns and of what was left out, notes and warnings."""
     for name, line in list_lines(report):
         say(f"{name:<10} {line}")
     _print_rows("columns", list_columns(report))
@@ -188,7 +188,7 @@ def print_summary(report: Report) -> None:
 
 
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
-    """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
+    """Print the sizes of a corpus, and the record of how its files were read and with which options."""
     row = corpora_of.find_corpus(db, name)
     record = load_report(row.meta)
     if as_json:
@@ -209,7 +209,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
 
 
 def describe_corpus(row: CorpusRow) -> str:
-    """Describe a corpus in a line."""
+    """Describe a corpus in one line."""
     return (
         f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
         f"{row.words:,} words, {row.tokens:,} tokens"
@@ -217,7 +217,7 @@ def describe_corpus(row: CorpusRow) -> str:
 
 
 def _print_rows(label: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print rows of texts in columns, with a name before the first row."""
+    """Print rows of cells in aligned columns, with a label before the first row."""
     if not rows:
         return
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]

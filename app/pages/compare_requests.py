@@ -1,4 +1,4 @@
-"""The requests of the compare page: reading in other threads, and the effects of messages."""
+"""The requests of the compare page: what it reads in other threads, and what messages of the browser do."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -32,7 +32,7 @@ from store.run_rows import RunRow
 
 
 class ComparisonRequest(NamedTuple):
-    """Two snapshots: of the reference run (``a``) and of the run on screen (``b``); snapshot 0 is the newest."""
+    """Which snapshots to compare: of the reference run ``a`` and of the run on screen ``b``; 0 = the newest."""
 
     run_a: int
     snapshot_a: int
@@ -41,7 +41,7 @@ class ComparisonRequest(NamedTuple):
 
 
 class FetchedComparison(NamedTuple):
-    """A comparison, or None with a sentence why, and the snapshots that can be chosen on either side."""
+    """A comparison, or None and a sentence that says why, and the snapshots to choose from on either side."""
 
     request: ComparisonRequest
     comparison: Comparison | None
@@ -62,7 +62,7 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """Return the request of the view; run 0 where there is nothing to compare with."""
+    """Return what the view asks to compare; ``run_a`` is 0 if there is no run to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
@@ -73,7 +73,7 @@ def read_request(context: Context) -> ComparisonRequest:
 
 
 def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedComparison:
-    """Fetch both hierarchies and match them; waits for the store, and for the matching."""
+    """Fetch both hierarchies and match them; blocks while the store is read and topics are matched."""
     a = context.feed.hierarchy(request.run_a, request.snapshot_a or None)
     b = context.feed.hierarchy(request.run_b, request.snapshot_b or None)
     options = list_moments(context, request.run_a), list_moments(context, request.run_b)
@@ -92,7 +92,7 @@ def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Compari
 
 
 def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
-    """Compare seeds of either run with each other; waits for the store and for the matching."""
+    """Compare runs that have the settings of either run and differ only in seed; blocks until they are matched."""
     rows = {row.number: row for row in context.feed.runs()}
     row_a, row_b = rows.get(shown.a.run), rows.get(shown.b.run)
     if row_a is None or row_b is None:
@@ -116,7 +116,7 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    """Return the hierarchy of the snapshot nearest to a mini-batch; None if none is near enough."""
     rows = snapshots.list_snapshots(context.db, run.number)
     row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not are_equally_trained(row.minibatch, minibatch):
@@ -144,6 +144,7 @@ def explain_waiting(context: Context, request: ComparisonRequest) -> str:
     return f"Reading two snapshots and matching {sizes} …"
 
 
+# In the fields of the view, "run" is the run on screen and "partner" the reference run.
 SIDE_BY_NAME: dict[str, Side] = {"run": "b", "partner": "a"}
 SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
@@ -154,19 +155,19 @@ class CompareCallbacks(NamedTuple):
     Attributes
     ----------
     comparison : () -> Comparison or None
-        The one on screen.
+        Return the comparison on screen.
     refetch : () -> None
-        Match again, after a decision.
+        Fetch the comparison again after a decision about a match.
     resize : (message) -> None
-        The window of a tree has another size.
+        Respond to a new size of the window of a tree.
     cut : (comparison) -> CompareCut
-        The part of it that the trees show.
+        Return the part of a comparison that the trees show.
     picture : () -> ComparePicture or None
-        Both trees as they are on screen, in the colours of paper.
+        Return both trees as they are on screen, in the colours for print.
     window : TreeView
-        Hands files to the visitor.
+        The component that offers files for download.
     seeds : () -> SeedBaseline or None
-        The differences between two seeds, if they are known for the comparison on screen.
+        Return the differences between seeds, if they are known for the comparison on screen.
     """
 
     comparison: Callable[[], Comparison | None]
@@ -203,7 +204,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         }
 
     def handle(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser; its contents are checked, as they could be anything."""
         action = message["do"]
         if action not in self._topic_actions:
             super().handle(message)
@@ -232,15 +233,18 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        """Name a topic of either run; the comparison is read again with it."""
+        """Name a topic of either run, and fetch the comparison again."""
         self._rename_topic(comparison.hierarchy(side).run, node, value)
 
     def _set_root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # at which the roots are visible
+        threshold = choose_threshold(
+            self._view.threshold, comparison.a, comparison.b
+        )  # one at which the roots are visible
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _reveal(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        """Add roots on one side so that its tree shows a topic, at the threshold on screen."""
         cut = self._callbacks.cut(comparison)
         before = pair_roots(comparison, cut)[side]
         choice = reveal_topic(
@@ -256,7 +260,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             return
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
-        else:  # the reference run stays, even if it was the default one
+        else:  # keep the reference run, even if it was not chosen by the user
             request = read_request(self._context)
             partner_run = request.run_a if request.run_a != int(value) else 0
             self._put(run=int(value), partner=partner_run, **ANOTHER_RUN)

@@ -1,4 +1,4 @@
-"""A topic tree or subnetwork for print, from left to right: words in boxes, heavier edges wider."""
+"""A topic tree or subnetwork for print, drawn from left to right: words in boxes, heavier edges wider."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,15 +18,16 @@ from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
+# In points: distance of lines, padding in a box, gap between boxes, margin of the sheet, height of a layer's heading.
 _LEADING, _PADDING, _BOX_GAP, _MARGIN, _HEADING = 8.2, 3.0, 5.0, 2.0, 13.0
-_LAYER_GAP = 0.09  # of the width, for the edges between two layers
-_NARROWEST_BOX = 30.0  # points; no word fits in less
-_MOST_WORDS, _MOST_LINES, _USUAL_TOPICS = 12, 3, 8
-_WIDEST_EDGE = 3.5  # points, of the heaviest edge
+_LAYER_GAP = 0.09  # share of the sheet's width between two layers, where the edges run
+_NARROWEST_BOX = 30.0  # points; a narrower box holds no word
+_MOST_WORDS, _MOST_LINES, _USUAL_TOPICS = 12, 3, 8  # words and lines of a box; topics of a layer by default
+_WIDEST_EDGE = 3.5  # points, the width of the heaviest edge
 
 
 class FigureBox(NamedTuple):
-    """A topic: rank in its layer, and words, the name of a person first."""
+    """The contents of a topic's box: its rank in the layer, and its words, preceded by the name a user gave it."""
 
     rank: int
     words: tuple[str, ...]
@@ -92,7 +93,7 @@ def draw_tree(
 
 
 def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw the tree below topics: those of the wanted ranks, or the most popular one with children."""
+    """Draw the tree below the requested topics, or below the most popular topic that has children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     threshold = choose_threshold(request.threshold, hierarchy)
     layer = request.layer or hierarchy.n_layers
@@ -105,6 +106,7 @@ def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
 
 
 def _choose_root(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
+    """Return the most popular topic of a layer that has children, in a list; the most popular one if none has."""
     if layer == hierarchy.n_layers:
         return list_joined_topics(hierarchy, threshold)[:1]
     parents = {edge.above for edge in hierarchy.edges(threshold)}
@@ -118,13 +120,14 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> FigureBox:
 
 
 def _wrap_words(box: FigureBox, box_width: float) -> list[str]:
+    """Return the lines of a box: the rank, then as many words as fit."""
     return wrap([str(box.rank), *box.words], box_width - 2 * _PADDING)[:_MOST_LINES]
 
 
 def _place_boxes(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
-    """Order every layer so that few edges cross, and find the heights of its boxes."""
+    """Order each layer so that few edges cross; return the ordered layers and the vertical centre of each box."""
     links = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
     order = order_layers(links, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]

@@ -1,20 +1,20 @@
-"""Alignment of the topics of two hierarchies: of two seeds, snapshots, widths or models.
+"""Alignment of the topics of two hierarchies, which may differ in seed, snapshot, widths or model.
 
 The cost of a pair of topics of one layer is
 
     (1 - parent_weight) * H(words) + parent_weight * H(parents),        0 <= cost <= 1,
 
-with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``, first of the two topics projected to the words
-(``Phi^(1) ... Phi^(l)``), second of the origins of their popularity (the weights of the edges to their parents times
-the parents' popularity), where the parents of one are mapped to those of the other by the pairs of the layer above.
-The top layer has words only.  Hellinger rather than Jensen-Shannon because it is also a metric between 0 and 1, needs
-no logarithm of zero, and is one matrix product for all pairs of a layer.
+with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``.  ``H(words)`` compares the two topics projected to
+the words (``Phi^(1) ... Phi^(l)``).  ``H(parents)`` compares where their popularity comes from (the weights of the
+edges to their parents times the parents' popularity); the pairs of the layer above say which parents correspond.  The
+top layer is compared by words only.  The Hellinger distance is used rather than the Jensen-Shannon distance because it
+is also a metric between 0 and 1, needs no logarithm of zero, and is one matrix product for all pairs of a layer.
 
 A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are known when
 their children are matched.  Leaving two topics without a partner costs ``threshold``, or the median cost of all pairs
 of the layer where that is lower: two topics no more alike than a random pair are not matched.  But it never costs less
-than `NEARLY_EQUAL`: high up in a narrow model all topics are alike, so the median is tiny, and half of all topics would
-be called missing although they have a partner that looks the same.
+than `NEARLY_EQUAL`: in the top layers of a narrow model all topics are alike, so the median is tiny, and half of them
+would be called missing although they have a partner that looks the same.
 
 Pairs that are ``known`` to have been the same topic once, those of a run and its fork, cost `KNOWN_BONUS` less when a
 layer is solved: among topics that are nearly equal, each keeps its own partner.  A pair that costs more than leaving
@@ -34,16 +34,16 @@ from engine.hierarchy import effects
 PARENT_WEIGHT = 0.25
 THRESHOLD = 0.7
 NEARLY_EQUAL = 0.2  # topics this close have 96 % in common (1 - 0.2**2), and are never reported as missing
-KNOWN_BONUS = 0.05  # bonus for pairs that were the same topic once
+KNOWN_BONUS = 0.05  # taken off the cost of pairs that were the same topic once
 NONE = -1
-_ENOUGH_TOPICS = 8  # topics on either side from which the median cost tells how alike random pairs are
-_ROUNDING = 1e-6  # a squared distance this small is the rounding of single precision
+_ENOUGH_TOPICS = 8  # with fewer on either side, the median cost does not tell how alike random pairs are
+_ROUNDING = 1e-6  # squared distances up to this are rounding errors of single precision
 
 Costs: TypeAlias = NDArray[np.float32]
 
 
 class TopicPair(NamedTuple):
-    """A user's decision: a pair, or with `NONE` on one side that a topic has no partner."""
+    """A pair decided by a user; `NONE` on one side means that the topic on the other has no partner."""
 
     layer: int
     first: int
@@ -116,12 +116,12 @@ def align_hierarchies(
     Parameters
     ----------
     first, second : Topics
-        Any depths and widths.  Layers are counted from the words; what is deeper in one only is unmatched.
+        Of any depths and widths.  Layers are counted from the words; topics of layers that only one has are unmatched.
     projected : pair of sequences of (V, K_l) arrays, optional
-        The projections of both when the caller has them; their columns need not sum to 1, as when only the
-        words that two corpora share are kept.
+        The topics of both projected to the words, if the caller has them already; their columns need not sum to 1,
+        for example when only the words that two corpora share are kept.
     fixed : collection of TopicPair
-        Decisions to keep; those about topics that do not exist are ignored.
+        Decisions of users to keep; those about topics that do not exist are ignored.
     known : collection of TopicPair
         Pairs that were one topic once, preferred unless others are better by more than `KNOWN_BONUS`.
     parent_weight : float
@@ -132,7 +132,7 @@ def align_hierarchies(
     Raises
     ------
     ValueError
-        When the two have different numbers of words.
+        If the two have different numbers of words.
     """
     words = projected or (effects.list_topic_words(first), effects.list_topic_words(second))
     sizes = len(words[0][0]), len(words[1][0])
@@ -166,7 +166,7 @@ def align_hierarchies(
 
 
 class _CostTerm(NamedTuple):
-    """A part of the cost: square roots of distributions of both sides, one topic per column."""
+    """A term of the cost: its weight, and the square roots of the distributions of both sides, one topic per column."""
 
     weight: float
     first: Array
@@ -174,7 +174,7 @@ class _CostTerm(NamedTuple):
 
 
 def _select_decisions(layer: int, decisions: Collection[TopicPair], shape: tuple[int, ...]) -> list[TopicPair]:
-    """Return the decisions about topics of a layer that exist."""
+    """Return the decisions about a layer whose topics exist."""
     return [
         each
         for each in decisions
@@ -187,21 +187,21 @@ def _count_topics(side: Topics, layer: int) -> int:
 
 
 def _take_roots(weights: Array) -> NDArray[np.float32]:
-    """Return square roots of the columns (n, K), first scaled to sum 1; single precision, for a large vocabulary."""
+    """Scale the columns (n, K) to sum 1 and return their square roots, in single precision to save memory."""
     mass = weights.sum(axis=0, dtype=np.float64)
     scaled = np.asarray(weights, dtype=np.float32) / np.where(mass > 0, mass, 1.0).astype(np.float32)
     return np.sqrt(scaled, out=scaled)
 
 
 def _trace_origins(phi: Array, popularity: FloatArray) -> FloatArray:
-    """Return the roots of the parts (K_{l+1}, K_l) of each topic's popularity that come from each parent."""
+    """Return the square roots (K_{l+1}, K_l) of the share of each topic's popularity that comes from each parent."""
     flow = np.abs(np.asarray(phi, dtype=np.float64) * popularity).T
     mass = flow.sum(axis=0)
     return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
 
 
 def _match_parents(origins: tuple[FloatArray, FloatArray], above: Sequence[TopicMatch], weight: float) -> _CostTerm:
-    """Bring the parents of both sides into one order; parts that come from unmatched parents agree with nothing."""
+    """Return the cost term of the parents, put into the same order on both sides; unmatched parents are left out."""
     pairs = [match for match in above if match.paired]
     first = origins[0][[match.first for match in pairs]]
     return _CostTerm(weight, first, origins[1][[match.second for match in pairs]])
@@ -213,7 +213,7 @@ def _measure_all_pairs(term: _CostTerm) -> Array:
 
 
 def _measure_pairs(term: _CostTerm, rows: Array, columns: Array) -> FloatArray:
-    """Return the Hellinger distances of some pairs, exact also where the topics are equal."""
+    """Return the Hellinger distances of some pairs in double precision, exactly 0 for equal topics."""
     first = term.first[:, rows].astype(np.float64)
     second = term.second[:, columns].astype(np.float64)
     missing = 1.0 - ((first**2).sum(axis=0) + (second**2).sum(axis=0)) / 2  # mass of unmatched parents

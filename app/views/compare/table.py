@@ -24,15 +24,15 @@ SORT_WORDS: Mapping[str, str] = {
 }
 ROWS_STEP = 40  # rows shown at first, and added by each click on "more"
 _COUNTS_TIP = "Topics with a partner, and without one, of the layers listed"
-_LEAST_MARGIN = 0.02
-_FURTHER_WORDS = 2  # heaviest words after a title
-_WORDS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
+_LEAST_MARGIN = 0.02  # matches with a smaller margin are marked as uncertain
+_FURTHER_WORDS = 2  # heavy words listed after a title
+_WORDS_LISTED = 4  # of the words that entered or left; "+3" stands for three more
 
 
 class PairListing(NamedTuple):
     """The choices of the table: order, layer (0 = all), the chosen pair, and the number of rows.
 
-    ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
+    ``floors`` has a score for each layer: 95 % of the pairs of two seeds of one model reach it, 5 % stay below.
     """
 
     sort: str
@@ -71,7 +71,7 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
 
 
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
-    """Return the table with its choices."""
+    """Return the table as HTML, with the controls of its order and layer above it."""
     pairs = sort_pairs(comparison, listing.sort, listing.layer)
     visible = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in visible and listing.chosen is not None:
@@ -121,6 +121,7 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
 
 
 def _describe_unmatched(comparison: Comparison, pair: Pair) -> str:
+    """Return why a topic has no partner, in a word or two."""
     only = f"only in {'A' if pair.b is None else 'B'}"
     return {"": only, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
 
@@ -192,7 +193,7 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 
 
 def format_margin(pair: Pair) -> str:
-    """Return the margin of a pair with its sign; none for one that rounds to zero."""
+    """Return the margin of a pair with its sign; without a sign if it rounds to zero."""
     return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
 
 
@@ -212,6 +213,7 @@ def format_share_change(share: float) -> str:
 
 
 def _draw_words(words: tuple[str, ...]) -> str:
+    """Return the first words of a list, and a count of the others with all words as its tooltip."""
     first = escape(_shorten_words(words[:_WORDS_LISTED]))
     return (
         f'{first} <span title="{escape(" ".join(words))}">+{len(words) - _WORDS_LISTED}</span>'
@@ -250,9 +252,9 @@ def draw_edge_legend(
     words: bool = True,
     chosen: bool = False,
 ) -> str:
-    """Return colour, line style and number of every kind of edge: how many are drawn, how many there are.
+    """Return the legend of the trees: for each kind of edge its line, how many are drawn and how many there are.
 
-    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
+    ``chooser`` is the HTML of the choice of a class, empty if no topic has class weights; ``words`` says whether
     words are marked in the trees, ``chosen`` whether the roots were chosen by hand and can be reset.
     """
     back = _RESET_BUTTON if chosen else ""
@@ -280,7 +282,7 @@ def list_edge_changes(comparison: Comparison, every: Sequence[EdgeChange]) -> st
 
 
 def compute_edge_change_key(change: EdgeChange) -> float:
-    """Return the sort key of an edge: how much it changed, the most first."""
+    """Return the sort key of an edge change: lower for a larger change."""
     if change.kind in ("stronger", "weaker"):
         return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
     edge = change.b if change.kind == "gained" else change.a
