@@ -14,7 +14,7 @@ from app.cli.console import Mistake, find_run, notify, print_json, say, translat
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
-from app.ingest.options import PLACED, ImportOptions, parse_count
+from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
@@ -29,8 +29,10 @@ def infer(arguments: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
     db = open_existing(arguments.store)
     inference, hierarchy = _open_inference(db, arguments)
-    with translate_refusals(PLACED):
-        options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
+    with translate_refusals(NEW_DOCUMENT_OPTIONS):
+        options = ImportOptions(
+            **{name: value for name in NEW_DOCUMENT_OPTIONS if (value := getattr(arguments, name)) is not None}
+        )
         documents = read_new_documents(arguments.file, inference.rules, options)
     placed = inference.place_texts([document.counted for document in documents])
     has_words = any(not document.counted.blank for document in documents)

@@ -149,7 +149,7 @@ def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
             shown = option.split("_")[-1].upper()
-            action = "append" if option in options.SEVERAL else "store"
+            action = "append" if option in options.REPEATABLE_OPTIONS else "store"
             parser.add_argument(flag, action=action, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
 
 
@@ -318,9 +318,9 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument(
         "--nearest", type=read_whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
-    for name in options.PLACED:
+    for name in options.NEW_DOCUMENT_OPTIONS:
         shown, kind = name.split("_")[-1].upper(), options.KINDS.get(name, str)
-        action = "append" if name in options.SEVERAL else "store"
+        action = "append" if name in options.REPEATABLE_OPTIONS else "store"
         flag = f"--{name.replace('_', '-')}"
         infer.add_argument(flag, action=action, type=kind, metavar=shown, help=options.HELP[name])
     judge = _add_command(

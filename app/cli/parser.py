@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from app.cli.console import write_output
-from app.ingest.options import LARGEST_READ
+from app.ingest.options import LARGEST_COUNT
 from app.jobs.new_run import read_seeds
 
 MISTAKE = 2  # exit status of everything the user can put right
@@ -54,7 +54,7 @@ def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
-def read_whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
+def read_whole(low: int, high: int = LARGEST_COUNT) -> Callable[[str], int]:
     """Return a reader of whole numbers from ``low`` to ``high``; it refuses every other text."""
 
     def read(text: str) -> int:

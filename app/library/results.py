@@ -22,7 +22,7 @@ from app.export.comparison import list_edges, list_pairs, summarize_comparison
 from app.facts.comparisons import ComparisonView, write_comparison, write_summary
 from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
-from app.ingest.options import PLACED, ImportOptions, OptionError
+from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Node
 from store import annotations, corpora
@@ -187,7 +187,7 @@ def _read_given(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
-    unknown = next((name for name in options if not is_file or name not in PLACED), None)
+    unknown = next((name for name in options if not is_file or name not in NEW_DOCUMENT_OPTIONS), None)
     if unknown is not None:
         raise OptionError(f"{unknown} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):

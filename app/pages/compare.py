@@ -12,7 +12,7 @@ from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
-from app.pages.compare_requests import SIDE_OF, CompareCallbacks, CompareRequests
+from app.pages.compare_requests import SIDE_BY_NAME, CompareCallbacks, CompareRequests
 from app.pages.components import Board, Message, TreeView
 from app.pages.curves import CompareCurves
 from app.pages.requests import LatestRequest, TreePage
@@ -196,7 +196,7 @@ class ComparePage(TreePage):
     def _find_selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
-        return comparison.pair(SIDE_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
+        return comparison.pair(SIDE_BY_NAME[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
     def _choose_cut(self, comparison: Comparison) -> CompareCut:
         view, threshold = self._view, self._choose_threshold(comparison)
@@ -251,8 +251,8 @@ class ComparePage(TreePage):
         ends = [
             ComparedRun(feed.run(run), moments, pinned, newest.minibatch if newest else None)
             for run, pinned, moments, newest in (
-                (request.run_a, request.snapshot_a, here.moments_a if here else (), latest[0]),
-                (request.run_b, request.snapshot_b, here.moments_b if here else (), latest[1]),
+                (request.run_a, request.snapshot_a, here.snapshots_a if here else (), latest[0]),
+                (request.run_b, request.snapshot_b, here.snapshots_b if here else (), latest[1]),
             )
         ]
         self._head.html = draw_head(

@@ -406,7 +406,7 @@ def open_session(site: Site) -> Viewable:
     login = str(context.token_payload.get("login", "")) if context is not None else ""
     visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
     shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
-    leave = site.authentication.logins.attend(login, shell.end)
+    leave = site.authentication.logins.add_session(login, shell.end)
 
     def over(_: object) -> None:
         leave()

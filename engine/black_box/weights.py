@@ -335,7 +335,9 @@ def _climb_scores(
 @compiled
 def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
     """Return the gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
-    a = families.estimate_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
+    a = families.estimate_control_coefficient(
+        sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place]
+    )
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 

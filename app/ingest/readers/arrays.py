@@ -64,10 +64,10 @@ def _load_mtx(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scip
     if header.rows == len(words) != header.columns:
         shape, places = shape[::-1], places[::-1]
     joining.check_size(vocabulary_path, words, path, shape[1])
-    matrices.check_promise(shape[0], header.cells, path, header.line)
+    matrices.check_declared_sizes(shape[0], header.cells, path, header.line)
     matrix = scipy_sparse.csr_matrix((values, places), shape=shape)  # repeats are added up, in as few bits as they have
     if header.whole and matrix.data.sum(dtype=np.int64) != values.sum(dtype=np.int64):
-        raise IngestError(path, matrices.TOO_MANY)
+        raise IngestError(path, matrices.COUNT_TOO_LARGE)
     return matrix
 
 
@@ -162,7 +162,7 @@ def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy
     if found.shape[0] == len(words) != found.shape[1]:
         found = found.T.tocsr()
     joining.check_size(vocabulary_path, words, path, found.shape[1])
-    matrices.check_promise(found.shape[0], found.nnz, path, None)
+    matrices.check_declared_sizes(found.shape[0], found.nnz, path, None)
     return found
 
 
@@ -209,7 +209,7 @@ def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
         raise IngestError(path, f"is a sparse matrix in the form {kind[:20]!r}; save it as csr, csc or coo")
     made = scipy_sparse.csr_matrix if kind == "csr" else scipy_sparse.csc_matrix
     indptr, indices = arrays["indptr"], arrays["indices"]
-    if not matrices.is_sound(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
+    if not matrices.is_valid_compressed(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
         raise IngestError(path, _OUTSIDE)
     return made((data, indices, indptr), shape=shape).tocsr()
 
@@ -228,7 +228,11 @@ def _make_blocks(
     """Return a matrix whose cells are saved in boxes of equal size."""
     sound = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
     rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if sound else (0, 0)
-    if not sound or not matrices.is_sound(indptr, indices, indices, (rows, columns)) or len(data) != len(indices):
+    if (
+        not sound
+        or not matrices.is_valid_compressed(indptr, indices, indices, (rows, columns))
+        or len(data) != len(indices)
+    ):
         raise IngestError(path, _OUTSIDE)
     return scipy_sparse.bsr_matrix((data, indices, indptr), shape=shape).tocsr()
 

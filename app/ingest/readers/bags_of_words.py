@@ -98,7 +98,7 @@ def read_uci(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
     (file, _), *_ = files.find_parts(path, _is_uci, "UCI bag-of-words")
     header = _read_uci_header(file)
-    matrices.check_promise(header.documents, header.cells, file, 1)
+    matrices.check_declared_sizes(header.documents, header.cells, file, 1)
     base = files.strip_endings(file)
     own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
     vocabulary = joining.find_vocabulary(file, options, own)

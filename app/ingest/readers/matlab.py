@@ -24,7 +24,7 @@ from app.ingest.errors import IngestError
 from app.ingest.files import open_seekable, read_start
 from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
-from app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_sound
+from app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_valid_compressed
 from app.ingest.source import Array, CountSource, Reader
 from app.ingest.tables import joining
 from engine.contract import TEST, TRAIN
@@ -202,7 +202,7 @@ def _turn_matrix(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
     if scipy_sparse.issparse(matrix):
         matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
         shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-        if not is_sound(matrix.indptr, matrix.indices, matrix.data, shape):
+        if not is_valid_compressed(matrix.indptr, matrix.indices, matrix.data, shape):
             raise IngestError(path, f"{name} is a sparse matrix with a place outside of it; save the file again")
     return scipy_sparse.csr_matrix(matrix.T)
 

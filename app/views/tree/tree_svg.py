@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import EdgeCertainty, Hierarchy, identity
-from app.views.palette import LIVE, LOWERED, PictureTheme, find_layer_border, find_layer_colour
+from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
 from app.views.tree.class_overlay import ClassOverlay, format_signed
@@ -318,12 +318,12 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
         if curve.edge.weight < 0:  # its colour and dashes have another meaning, so a hem below it shows the sign
             lowered = (
                 f'<path d="{curve.path}" stroke-width="{curve.width + HEM:.2f}" stroke="{look.theme.lowers}" '
-                f'stroke-opacity=".6" stroke-dasharray="{LOWERED}" stroke-linecap="butt" class="tp-line tp-hem"/>'
+                f'stroke-opacity=".6" stroke-dasharray="{RARER_DASHES}" stroke-linecap="butt" class="tp-line tp-hem"/>'
             )
         path += f' stroke="{stroke.colour}" stroke-opacity=".75"'
         path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
     elif curve.edge.weight < 0:
-        path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{LOWERED}"'
+        path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{RARER_DASHES}"'
     edge = curve.edge
     tau = look.threshold
     certainty = None if tau is None else hierarchy.find_certainty(edge.above, edge.below, tau)
