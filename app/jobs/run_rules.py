@@ -136,7 +136,9 @@ def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
 
 
 def _round_short(value: float) -> str:
-    """Round to two digits: 31, 5,600."""
+    """Round to two digits: 0.2, 31, 5,600."""
+    if value < 10:
+        return f"{value:.1f}"
     digits = max(0, len(str(int(value))) - 2)
     return f"{round(value / 10**digits) * 10**digits:,}"
 
