@@ -51,7 +51,7 @@ class StoredCorpus(Corpus):
     has_scored: bool = False
     _cache: "OrderedDict[bytes, Batch]" = field(default_factory=OrderedDict, repr=False)
 
-    def lengths(self) -> Array:
+    def list_lengths(self) -> Array:
         """Return the tokens of every document."""
         return self.tokens_of
 

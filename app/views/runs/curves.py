@@ -113,7 +113,7 @@ class RareMeasure(NamedTuple):
 RARE = {
     "averaged_perplexity": RareMeasure("Averaged perplexity", "averaged perplexity", "averaged", 3),
     "label_error": RareMeasure("Label error", "wrong labels, %", "wrong", 1),
-    "tree_persistence": RareMeasure("Settling of the tree", "weight of lines that stayed, %", "stayed", 2),
+    "tree_persistence": RareMeasure("Settling of the tree", "stayed, %", "stayed", 2),
     "elbo": RareMeasure("Evidence lower bound", "nats per document", "bound", 4),
 }
 
