@@ -58,7 +58,7 @@ class CorpusWriter:
         Raises
         ------
         StoreError
-            When it does not follow the blocks before it, or contradicts itself.
+            If it does not follow the blocks before it, or contradicts itself.
         """
         labels, kind, scored = len(self._header["label_names"]), self._header["kind"], bool(self._header["has_scored"])
         blocks.check_block(
@@ -170,9 +170,9 @@ def write_corpus(
     Raises
     ------
     Conflict
-        When the name is taken.
+        If the name is taken.
     StoreError
-        When the description is wrong.
+        If the description is wrong.
     """
     check_name(db, name)
     _check_description(name, vocabulary, kind, image_shape)
@@ -227,9 +227,9 @@ def check_name(db: Database, name: str) -> None:
     Raises
     ------
     Conflict
-        When it is taken.
+        If it is taken.
     StoreError
-        When it is empty, or would break a list of names.
+        If it is empty, or would break a list of names.
     """
     if sentence := describe_bad_name(name):
         raise StoreError(sentence)
@@ -321,7 +321,7 @@ class CorpusAppender(CorpusWriter):
         Raises
         ------
         Conflict
-            When the corpus was changed or deleted meanwhile.
+            If the corpus was changed or deleted meanwhile.
         """
         sizes = self._totals | {"content_hash": self._hash.hexdigest()}
         self._db.transact(lambda connection: self._change_over(connection, name, sizes))
@@ -354,11 +354,11 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
     Raises
     ------
     NotFound
-        When there is no such corpus.
+        If there is no such corpus.
     Conflict
-        When another program changed it meanwhile.
+        If another program changed it meanwhile.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     """
     sweep_corpora(db)
     with db.read() as connection:

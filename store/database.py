@@ -129,7 +129,7 @@ class Database:
         Raises
         ------
         StoreError
-            When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
+            If the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
         """
         self._refuse_if_readonly()
         with translate_errors(self.place), self._transaction(writes=True) as connection:
@@ -265,11 +265,11 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     Raises
     ------
     NotFound
-        When it is to be read only and there is no store.
+        If it is to be read only and there is no store.
     SchemaMismatch
-        When the database has another version of the tables, or those of another program.
+        If the database has another version of the tables, or those of another program.
     StoreError
-        When the address cannot be understood or reached.
+        If the address cannot be understood or reached.
     """
     address = os.fspath(url_or_path) if url_or_path is not None else os.environ.get("TOPIARY_STORE") or None
     if address is None:
@@ -295,7 +295,7 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     SchemaMismatch, StoreError
         As :func:`open_database`.
     """

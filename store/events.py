@@ -68,7 +68,7 @@ def append_event(
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
 
     def work(connection: Connection) -> None:
@@ -84,7 +84,7 @@ def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) ->
     Raises
     ------
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
 
     def work(connection: Connection) -> None:

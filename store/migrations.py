@@ -330,9 +330,9 @@ def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, r
     Raises
     ------
     NotFound
-        When it is to be read only and has no tables yet.
+        If it is to be read only and has no tables yet.
     SchemaMismatch
-        When the version is not supported.
+        If the version is not supported.
     """
     with database.read() as connection:
         version = read_version(connection, place)
@@ -351,7 +351,7 @@ def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, r
 
 
 def read_version(connection: Connection, place: str) -> int | None:
-    """Return the version of the tables; ``None`` where there are none."""
+    """Return the version of the tables; ``None`` if there are none."""
     present = set(inspect(connection).get_table_names())
     if tables.schema_version.name not in present:
         # A file is one program's own; a server's database may have other tables too.

@@ -140,7 +140,7 @@ class StoreIdentity:
         Raises
         ------
         ReplacedStore
-            When they are those of another store, or there are none.
+            If they are those of another store, or there are none.
         """
         if self.drawn is None or time.monotonic() - self._looked < LOOK_SECONDS:
             return
@@ -167,7 +167,7 @@ class StoreIdentity:
 
 
 def _identify_file(path: Path) -> tuple[int, int] | None:
-    """Return device and number of the file at a path; None where there is none."""
+    """Return device and number of the file at a path; None if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -48,9 +48,9 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     Raises
     ------
     Conflict
-        When one of the two is not queued.
+        If one of the two is not queued.
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
 
     def work(connection: Connection) -> list[RunRow]:

@@ -211,7 +211,7 @@ def select_runs() -> Select[Any]:
 
 
 def read_run(connection: Connection, n: int) -> RunRow:
-    """Return the run with this number; ``NotFound`` when there is none."""
+    """Return the run with this number; raise ``NotFound`` if there is none."""
     row = connection.execute(select_runs().where(runs.c.number == n)).first()
     if row is None:
         raise make_missing_error(n)
@@ -295,7 +295,7 @@ def hold_run(connection: Connection, run: int) -> None:
     Raises
     ------
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
     query = select(runs.c.number).where(runs.c.number == run, runs.c.state != "deleted").with_for_update()
     if connection.execute(query).first() is None:

@@ -43,13 +43,13 @@ def create_run(
     Raises
     ------
     NotFound
-        When there is no such corpus or snapshot.
+        If there is no such corpus or snapshot.
     Conflict
-        When the snapshot is of a run on another corpus.
+        If the snapshot is of a run on another corpus.
     DamagedRow
-        When the row of the corpus is damaged.
+        If the row of the corpus is damaged.
     StoreError
-        When the seed is not between 0 and 2^63 - 1.
+        If the seed is not between 0 and 2^63 - 1.
     """
     if not 0 <= int(seed) < 2**63:
         raise StoreError(f"the seed must be a whole number from 0 to {2**63 - 1}, not {seed}")
@@ -87,7 +87,7 @@ def get_run(db: Database, n: int) -> RunRow:
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     """
     with db.read() as connection:
         return run_rows.read_run(connection, n)
@@ -108,7 +108,7 @@ def delete_run(db: Database, n: int) -> None:
     Conflict
         While its worker lives.
     NotFound
-        When there is none.
+        If there is none.
     """
     run_rows.sweep_runs(db)
 
@@ -141,11 +141,11 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
     Raises
     ------
     Conflict
-        When another worker is training it, or it is finished.
+        If another worker is training it, or it is finished.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     NotFound
-        When there is none.
+        If there is none.
     """
 
     def work(connection: Connection) -> RunRow:
@@ -209,7 +209,7 @@ def record_progress(
     Raises
     ------
     LostClaim
-        When another attempt has taken over; nothing is written then.
+        If another attempt has taken over; nothing is written then.
     """
     rows = list(points)
     given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
@@ -238,7 +238,7 @@ def record_layers(
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
 
     def work(connection: Connection) -> None:
@@ -257,7 +257,7 @@ def send_request(db: Database, n: int, request: str) -> RunRow:
     Raises
     ------
     Conflict
-        When the run is neither queued nor training.
+        If the run is neither queued nor training.
     """
     if request not in REQUESTS:
         raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {request!r}")
@@ -282,9 +282,9 @@ def requeue_run(db: Database, n: int) -> RunRow:
     Raises
     ------
     Conflict
-        When it is finished, or its worker lives.
+        If it is finished, or its worker lives.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     """
 
     def work(connection: Connection) -> RunRow:
@@ -316,7 +316,7 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
     Raises
     ------
     LostClaim
-        When another attempt has taken over, or this one has ended already.
+        If another attempt has taken over, or this one has ended already.
     """
     if state not in ENDED:
         raise StoreError(f"an attempt ends as {', '.join(ENDED)}, not as {state!r}")
@@ -347,7 +347,7 @@ def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool =
     Raises
     ------
     Conflict
-        When a worker is training it, or it has ended already.
+        If a worker is training it, or it has ended already.
     """
     if state not in ENDED:
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
@@ -390,9 +390,9 @@ def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str
     Raises
     ------
     NotFound
-        When there is no such snapshot (any more).
+        If there is no such snapshot (any more).
     Conflict
-        When it belongs to a run on another corpus.
+        If it belongs to a run on another corpus.
     """
     query = (
         select(runs.c.number, runs.c.corpus, runs.c.family, snapshots.c.minibatch)

@@ -55,7 +55,7 @@ def append_snapshot(
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
     blob = pack_arrays(arrays, single=True)
 
@@ -81,7 +81,7 @@ def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
 
 @retry_reads
 def find_latest(db: Database, run: int) -> SnapshotRow | None:
-    """Return the newest snapshot of a run; ``None`` when there is none yet."""
+    """Return the newest snapshot of a run; ``None`` if there is none yet."""
     with db.read() as connection:
         row = connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
     return None if row is None else _make_row(row)
@@ -104,7 +104,7 @@ def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
 
 @retry_reads
 def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
-    """Return the newest snapshot at or before a mini-batch; ``None`` when there is none."""
+    """Return the newest snapshot at or before a mini-batch; ``None`` if there is none."""
     query = (
         _select_snapshots(run, db)
         .where(snapshots.c.minibatch <= minibatch)
@@ -122,9 +122,9 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
     Raises
     ------
     NotFound
-        When it does not exist, or was deleted as the run grew.
+        If it does not exist, or was deleted as the run grew.
     DamagedSnapshot
-        When its bytes are not those that were written; the functions above return an earlier one from then on.
+        If its bytes are not those that were written; the functions above return an earlier one from then on.
     """
     blob = _read_blob(db, number)
     try:
@@ -184,7 +184,7 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     Raises
     ------
     NotFound
-        When it does not exist, or was deleted as the run grew.
+        If it does not exist, or was deleted as the run grew.
     """
     head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
     with db.read() as connection:
@@ -278,9 +278,9 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     Raises
     ------
     NotFound
-        When the snapshot, or its run, is gone.
+        If the snapshot, or its run, is gone.
     StoreError
-        When they are larger than `LARGEST`.
+        If they are larger than `LARGEST`.
     """
     blob = pack_arrays(arrays)
     if len(blob) > LARGEST:
@@ -304,7 +304,7 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
     Returns
     -------
     dict of str to array, or None
-        None where there are none, where something else made them, and where their bytes are damaged.
+        None if there are none, where something else made them, and where their bytes are damaged.
     """
     query = (
         select(predictions.c.checksum, predictions.c.arrays)

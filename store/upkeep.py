@@ -58,7 +58,7 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
     Raises
     ------
     StoreError
-        When the file exists already or cannot be written; no part of it is left then.
+        If the file exists already or cannot be written; no part of it is left then.
     """
     if target.exists():
         raise StoreError(f"{target} is there already; give the backup another name")
@@ -198,7 +198,7 @@ def vacuum_store(db: Database) -> None:
     Raises
     ------
     StoreError
-        When others use the store, or there is no room for a copy of the file; the rows are deleted all the same, and
+        If others use the store, or there is no room for a copy of the file; the rows are deleted all the same, and
         their space is used again.
     """
     again = "its space is used again for what comes next; prune again when nothing trains"
