@@ -42,7 +42,7 @@ class ArrayLayout(NamedTuple):
 
 
 class StreamedArray(NamedTuple):
-    """An array that is never in memory as a whole: ``runs`` are runs of its rows, in order."""
+    """An array that is never in memory as a whole: ``runs`` yields its rows, some at a time, in order."""
 
     layout: ArrayLayout
     runs: Iterable[Array]
@@ -159,7 +159,7 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
 
 
 def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]:
-    """Return an empty array for the requested rows, and the offset of its first byte in the whole array."""
+    """Return an uninitialised array for the requested rows, and the offset of its first byte in the whole array."""
     dtype = np.dtype(layout.dtype)
     if part is None:
         return np.empty(0, dtype=dtype), 0

@@ -80,7 +80,7 @@ class CountsBuilder:
 
 @dataclass(frozen=True)
 class DocumentBlock:
-    """A run of consecutive documents of a corpus.
+    """Consecutive documents of a corpus.
 
     Attributes
     ----------
