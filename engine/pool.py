@@ -83,6 +83,7 @@ class BlockSums:
 
     @staticmethod
     def _are_siblings(left: BlockSum, right: BlockSum) -> bool:
+        """Return whether two neighbouring sums are the halves of a branch of the tree."""
         return left.size == right.size and left.first % (2 * left.size) == 0
 
 

@@ -120,6 +120,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
 
 
 def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
+    """Return the kind of a setting (``Setting.kind``) from its type and choices."""
     if choices:
         return "choice"
     if isinstance(hint, types.GenericAlias):
@@ -128,6 +129,7 @@ def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
 
 
 def _check_number(spec: Setting, value: Any) -> None:
+    """Raise SettingError if a number has the wrong type or is out of bounds."""
     is_whole = spec.kind in ("integer", "widths")
     if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)):
         raise SettingError(f"{spec.name} must be {'a whole number' if is_whole else 'a number'}; got {value!r}")
@@ -140,6 +142,7 @@ def _check_number(spec: Setting, value: Any) -> None:
 
 
 def _read_value(spec: Setting, text: str) -> Any:
+    """Return the value of a setting read from text; bounds and choices are not checked."""
     text = str(text).strip()
     try:
         match spec.kind:

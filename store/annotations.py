@@ -120,10 +120,12 @@ def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
 
 
 def _order_runs(run_a: int, run_b: int, decision: MatchDecision) -> tuple[int, int, MatchDecision]:
+    """Return two runs, the lower number first, with the decision turned accordingly."""
     return (run_a, run_b, decision) if run_a <= run_b else (run_b, run_a, decision.mirrored)
 
 
 def _delete_matches(connection: Connection, low: int, high: int, decision: MatchDecision) -> None:
+    """Delete the decisions about either topic of a decision."""
     is_same_layer = (matches.c.run_a == low) & (matches.c.run_b == high) & (matches.c.layer == decision.layer)
     for column, topic in ((matches.c.topic_a, decision.a), (matches.c.topic_b, decision.b)):
         if topic:

@@ -171,6 +171,7 @@ def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]
 
 
 def _make_error(error: Exception) -> DamagedArrays:
+    """Return the error about a damaged message."""
     return DamagedArrays(f"stored arrays are damaged ({error}); topiary check says what else is")
 
 
@@ -238,6 +239,7 @@ class _MessageReader:
         self._frame = 0
 
     def read_header(self) -> list[list[Any]]:
+        """Return the header: a list of name, type and shape for every array."""
         head = self._take(_HEADER.size)
         magic, length = _HEADER.unpack(head)
         if magic != MAGIC:
@@ -265,6 +267,7 @@ class _MessageReader:
             self._next_frame(keep=True)
 
     def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
+        """Return the coding and the payload of the next frame."""
         self._frame += 1
         head = self._take(_FRAME.size)
         coding, length = _FRAME.unpack(head)
@@ -278,6 +281,7 @@ class _MessageReader:
         return payload
 
     def _take(self, size: int) -> memoryview:
+        """Return the next bytes of the message."""
         if self._place == len(self._part):
             self._part = memoryview(next(self._parts, b""))
             self._place = 0

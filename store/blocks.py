@@ -191,6 +191,7 @@ def narrow_array(array: Array) -> Array:
 
 
 def _check_cells(block: DocumentBlock, counts: StoredCounts, n_words: int, kind: str) -> None:
+    """Raise StoreError if the counts of a block are inconsistent or not of their kind."""
     starts, words, values = counts
     lengths = np.diff(starts)
     is_consistent = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
@@ -210,6 +211,7 @@ def _check_cells(block: DocumentBlock, counts: StoredCounts, n_words: int, kind:
 
 
 def _has_repeats(lengths: Array, words: Array) -> bool:
+    """Return whether a document has the same word twice."""
     documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys = (documents << 32) | words.astype(np.int64)
     steps = np.diff(keys)
@@ -219,11 +221,13 @@ def _has_repeats(lengths: Array, words: Array) -> bool:
 
 
 def _require(holds: object, block: DocumentBlock, problem: str) -> None:
+    """Raise StoreError about a block unless a condition holds."""
     if not holds:
         raise StoreError(f"documents from {block.first} on cannot be stored: {problem}")
 
 
 def _slice_block(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
+    """Return the documents ``begin:end`` of a block as a block."""
     rows = slice(begin, end)
     return DocumentBlock(
         block.first + begin,
@@ -258,4 +262,5 @@ class ContentHash:
 
 
 def _pack_values(array: Array, dtype: np.dtype[Any]) -> bytes:
+    """Return an array as bytes of a type."""
     return np.asarray(array).astype(dtype).tobytes()

@@ -107,6 +107,7 @@ class CellReader:
         return None if self._values[name] is None else kind(name)
 
     def _note(self, name: str, reason: str) -> None:
+        """Record what is wrong with a cell; the first reason stays."""
         self.damage.setdefault(name, reason)
 
 
@@ -172,6 +173,7 @@ def match_object(known: Mapping[str, Shape], others: Shape = lambda _: True, req
 
 
 def _describe_cell(value: Any, wanted: str) -> str:
+    """Return what is wrong with a cell that should hold ``wanted``."""
     if value is None:
         return "empty"
     if isinstance(value, GarbledText):

@@ -67,6 +67,7 @@ class _Findings:
         self.unproved = 0
 
     def count(self, kind: str, n: int = 1) -> None:
+        """Count things of a kind that were read."""
         self.read[kind] = self.read.get(kind, 0) + n
 
 
@@ -171,6 +172,7 @@ def _find_foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
 
 
 def _has_type(column: Column[Any], *kinds: type[Any]) -> bool:
+    """Return whether a column is of one of some types."""
     kind = column.type
     return isinstance(kind.impl_instance if isinstance(kind, TypeDecorator) else kind, kinds)
 
@@ -183,6 +185,7 @@ def _list_kinds(column: Column[Any]) -> list[str]:
 
 
 def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progress) -> None:
+    """Check the row, blocks, texts and content hash of a corpus."""
     findings.count("corpora")
     lost = "runs on it cannot go on, and its documents cannot be read; restore the store from a backup"
     again = "import it again, or restore a backup"
@@ -193,11 +196,11 @@ def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progr
     content = ContentHash(words, row.kind)
     sizes = {"words": len(words), "documents": 0, "cells": 0}
     firsts = _read_numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
-    whole = True
+    is_intact = True
     highest = -1
     for place, first in enumerate(firsts):
         tell(f"corpus {row.name}", place / len(firsts))
-        block_name = f"corpus {row.name!r}, documents from {_write_number(first)} on"
+        block_name = f"corpus {row.name!r}, documents from {_format_number(first)} on"
         findings.count("blocks of documents")
         try:
             if not isinstance(first, int):
@@ -211,9 +214,9 @@ def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progr
             content.update_counts(StoredCounts(*(arrays[name] for name in StoredCounts._fields)))
             unpack_texts(texts)
         except (StoreError, KeyError) as error:
-            whole = False
+            is_intact = False
             findings.damages.append(Damage(f"{block_name}: {error}", lost))
-    if not whole or row.unusable:
+    if not is_intact or row.unusable:
         return
     findings.unproved += not row.content_hash
     if row.content_hash and content.hexdigest() != row.content_hash:
@@ -229,6 +232,7 @@ def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progr
 
 
 def _check_snapshots(db: Database, run: RunRow, findings: _Findings) -> None:
+    """Check the checksums of all snapshots of a run."""
     query = select(snapshot_table.c.number, snapshot_table.c.minibatch).where(snapshot_table.c.run == run.number)
     with db.read() as connection:
         rows = connection.execute(query.order_by(snapshot_table.c.minibatch)).all()
@@ -242,12 +246,13 @@ def _check_snapshots(db: Database, run: RunRow, findings: _Findings) -> None:
             if run.parent is not None and minibatch == 0 and run.state != "finished":
                 means = "the run begins with it and cannot; delete the run and fork its parent again"
             findings.damages.append(
-                Damage(f"run {run.number}, snapshot at mini-batch {_write_number(minibatch)}: {error}", means)
+                Damage(f"run {run.number}, snapshot at mini-batch {_format_number(minibatch)}: {error}", means)
             )
 
 
 def _check_checkpoints(db: Database, run: RunRow, findings: _Findings) -> None:
-    whole: list[int] = []
+    """Check the rows and checksums of both checkpoints of a run."""
+    intact: list[int] = []
     broken: list[tuple[int, str]] = []
     for table in (earlier_checkpoints, checkpoints):
         with db.read() as connection:
@@ -259,17 +264,18 @@ def _check_checkpoints(db: Database, run: RunRow, findings: _Findings) -> None:
             check_checkpoint_row(row)
             with db.read() as connection:
                 verify_arrays(read_parts(connection, run.number, row.generation))
-            whole.append(row.minibatch)
+            intact.append(row.minibatch)
         except StoreError as error:
             broken.append((row.minibatch, str(error)))
-    onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins from the start"
+    onwards = f"goes on from that of mini-batch {_format_number(intact[-1])}" if intact else "begins from the start"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
     for minibatch, cause in broken:
-        where = f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}"
+        where = f"run {run.number}, checkpoint at mini-batch {_format_number(minibatch)}"
         findings.damages.append(Damage(f"{where}: {cause}", means))
 
 
 def _check_predictions(db: Database, findings: _Findings) -> None:
+    """Check the checksums of all predictions."""
     for snapshot in _read_numbers(db, select(kept_predictions.c.snapshot)):
         findings.count("predictions")
         if not snapshots.check_predictions(db, snapshot):
@@ -277,7 +283,7 @@ def _check_predictions(db: Database, findings: _Findings) -> None:
             findings.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
 
 
-def _write_number(number: Any) -> str:
+def _format_number(number: Any) -> str:
     """Return a number of a row as text; it may be damaged."""
     return f"{number:,}" if isinstance(number, int) else repr(number)
 
@@ -287,6 +293,7 @@ def _select_block(table: Table, column: str, corpus: int, first: int) -> Select[
 
 
 def _read_blob(db: Database, query: Select[Any]) -> bytes:
+    """Return the bytes that a query finds; raise DamagedArrays if there are none."""
     with db.read() as connection:
         blob: bytes | None = connection.execute(query).scalar()
     if blob is None:
@@ -295,5 +302,6 @@ def _read_blob(db: Database, query: Select[Any]) -> bytes:
 
 
 def _read_numbers(db: Database, query: Select[Any]) -> list[int]:
+    """Return the values of a column in ascending order; values that are not numbers come last."""
     with db.read() as connection:
         return sorted(connection.execute(query).scalars(), key=lambda each: (not isinstance(each, int), each))

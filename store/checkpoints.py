@@ -196,17 +196,19 @@ def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
     """Return the generation of the next checkpoint, after removing the parts of unfinished ones."""
     own_run(connection, run, attempt)
-    kept = list_generations(connection, run)
-    remove_parts(connection, run, kept)
-    return max(kept, default=0) + 1
+    in_use = list_generations(connection, run)
+    remove_parts(connection, run, in_use)
+    return max(in_use, default=0) + 1
 
 
 def _add_part(connection: Connection, *, attempt: int, key: dict[str, int], blob: bytes) -> None:
+    """Add a part of a checkpoint, in a transaction that owns the run."""
     own_run(connection, key["run"], attempt)
     connection.execute(insert(checkpoint_parts).values(**key, arrays=blob))
 
 
 def _replace_checkpoint(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
+    """Make the parts written last the checkpoint, and the last checkpoint the earlier one."""
     run = values["run"]
     own_run(connection, run, attempt)
     connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))

@@ -108,10 +108,10 @@ def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
     for row in rows:
         if str(row.number) == str(name_or_number):
             return row
-    known = ", ".join(f"{row.name} ({row.number})" for row in rows)
+    names = ", ".join(f"{row.name} ({row.number})" for row in rows)
     raise NotFound(
         f"there is no corpus {name_or_number!r}; "
-        + (f"the store has {known}" if known else "the store has none yet: import one first")
+        + (f"the store has {names}" if names else "the store has none yet: import one first")
     )
 
 
@@ -125,14 +125,14 @@ def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
     NotFound
         If there is none.
     """
-    named = find_corpus(db, name_or_number)
+    corpus = find_corpus(db, name_or_number)
     for row in list_corpora(db):
-        if str(row.number) == name_or_number and row.number != named.number:
+        if str(row.number) == name_or_number and row.number != corpus.number:
             raise Conflict(
-                f"{name_or_number!r} is the name of corpus {named.number} and the number of corpus {row.name!r}; "
-                f"say {named.number} for the one, {row.name} for the other"
+                f"{name_or_number!r} is the name of corpus {corpus.number} and the number of corpus {row.name!r}; "
+                f"say {corpus.number} for the one, {row.name} for the other"
             )
-    return named
+    return corpus
 
 
 @retry_reads
@@ -175,8 +175,8 @@ def count_labels(db: Database, number: int) -> Array:
         totals = np.zeros(len(row.label_names), dtype=np.int64)
         for _, blob in _read_blobs(connection, row):
             marks = unpack_arrays(blob, only=("part", "labels"))
-            known = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
-            totals += np.bincount(known, minlength=len(totals))
+            labels = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
+            totals += np.bincount(labels, minlength=len(totals))
     return totals
 
 
@@ -243,11 +243,11 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         documents, block_of = _find_blocks(connection, row, numbers)
-        found: dict[int, Document] = {}
+        by_number: dict[int, Document] = {}
         for first in np.unique(block_of).tolist():
             inside = np.unique(documents[block_of == first] - first).tolist()
-            found |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
-    return [found[int(n)] for n in documents]
+            by_number |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
+    return [by_number[int(n)] for n in documents]
 
 
 def search_documents(
@@ -309,8 +309,8 @@ def delete_corpus(db: Database, number: int) -> None:
             .all()
         )
         if users:
-            named = ", ".join(map(str, users))
-            raise Conflict(f"corpus {row.name!r} is used by run{'s' * (len(users) > 1)} {named}; delete them first")
+            numbers = ", ".join(map(str, users))
+            raise Conflict(f"corpus {row.name!r} is used by run{'s' * (len(users) > 1)} {numbers}; delete them first")
         deleted = {"name": None, "state": "incomplete", "touched": now()}
         connection.execute(update(corpora).where(corpora.c.number == number).values(deleted))
 
@@ -329,6 +329,7 @@ def _report_damage(number: int) -> Iterator[None]:
 
 
 def _choose_value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
+    """Return the type of the values of a corpus."""
     return np.float32 if row.kind == "real" else np.int32
 
 
@@ -371,6 +372,7 @@ def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
 
 
 def _read_firsts(connection: Connection, number: int) -> list[int]:
+    """Return the numbers of the first documents of all blocks, ascending."""
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
     firsts = list(connection.execute(query).scalars())
     if not all(type(first) is int for first in firsts):

@@ -86,6 +86,7 @@ class CorpusWriter:
             self.row = corpus_rows.read_corpus(connection, self.number)
 
     def _store(self, piece: DocumentBlock) -> None:
+        """Store a piece of a block in one transaction."""
         key = {"corpus": self.number, "first": piece.first, "documents": piece.documents}
         counts, texts = blocks.pack_counts(piece), blocks.pack_texts(piece)
 
@@ -117,6 +118,7 @@ class CorpusWriter:
             )
 
     def _count(self, block: DocumentBlock) -> None:
+        """Add the sizes of a block to the totals."""
         real = self._header["kind"] == "real"
         self._totals["documents"] += block.documents
         part = np.asarray(block.part)
@@ -200,9 +202,9 @@ def write_corpus(
 
 def sweep_corpora(db: Database) -> None:
     """Remove the rows left by imports and deletions that were killed."""
-    old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
+    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
     with db.read() as connection:
-        numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
+        numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
     for number in numbers:
         discard_corpus(db, number)
 
@@ -252,6 +254,8 @@ def describe_taken_name(name: str) -> str:
 
 
 def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
+    """Insert the row of an invisible corpus, if its name is free, and return its number."""
+
     def work(connection: Connection) -> int:
         _refuse_taken_name(connection, name)
         return _insert_staged(connection, header)
@@ -266,11 +270,13 @@ def _insert_staged(connection: Connection, header: dict[str, Any]) -> int:
 
 
 def _refuse_taken_name(connection: Connection, name: str) -> None:
+    """Raise Conflict if a corpus has this name."""
     if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
         raise Conflict(describe_taken_name(name))
 
 
 def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
+    """Raise StoreError if the kind, vocabulary or image size of a corpus is wrong."""
     if kind not in blocks.KINDS:
         raise StoreError(f"a corpus holds {', '.join(blocks.KINDS)}, not {kind!r}")
     if len(vocabulary) == 0:
@@ -324,11 +330,12 @@ class CorpusAppender(CorpusWriter):
             If the corpus was changed or deleted meanwhile.
         """
         sizes = self._totals | {"content_hash": self._hash.hexdigest()}
-        self._db.transact(lambda connection: self._change_over(connection, name, sizes))
+        self._db.transact(lambda connection: self._publish_documents(connection, name, sizes))
         with self._db.read() as connection:
             self.row = corpus_rows.read_corpus(connection, self.before.number)
 
-    def _change_over(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
+    def _publish_documents(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
+        """Move the new blocks to the corpus, and update its row and the events of its runs."""
         self._touch(connection, {})
         row = corpus_rows.read_corpus(connection, self.before.number, lock=True)
         row.check_usable()
@@ -393,6 +400,7 @@ def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None
 
 
 def _read_words(db: Database, row: CorpusRow) -> list[str]:
+    """Return the words of a corpus, in the order of their numbers."""
     with db.read() as connection:
         query = select(corpus_words.c.text).where(corpus_words.c.corpus == row.number).order_by(corpus_words.c.word)
         return list(connection.execute(query).scalars())

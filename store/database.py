@@ -171,6 +171,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+        """Open a connection inside a transaction, which is committed at the end."""
         connection, transaction = self._begin(writes=writes)
         with connection, transaction:
             yield connection
@@ -197,6 +198,7 @@ class Database:
         raise AssertionError  # the pauses never end
 
     def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
+        """Open a connection and begin a transaction, without retrying."""
         options: dict[str, Any] = {"writes": writes}
         if self._engine.dialect.name == "postgresql":
             options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
@@ -311,6 +313,7 @@ def lock_schema(connection: Connection) -> None:
 
 
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
+    """Open or make the file of a store."""
     path = find_path(address)
     try:
         is_folder, exists = path.is_dir(), path.is_file()
@@ -348,6 +351,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _connect_sqlite(uri: str) -> sqlite3.Connection:
+    """Return a new connection to an SQLite file, with the settings of a store."""
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = decode_text
     try:
@@ -379,6 +383,7 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
 
 
 def _open_postgresql(address: str, *, readonly: bool) -> Database:
+    """Return a store on a PostgreSQL server, without connecting to it yet."""
     url = parse_address(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")

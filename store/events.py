@@ -121,6 +121,7 @@ def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 100
 
 
 def _select_events(run: int) -> Select[Any]:
+    """Return the query of the events of a run, oldest first."""
     columns = [events.c[name] for name in RunEvent._fields]
     return select(*columns).where(events.c.run == run).order_by(events.c.number)
 

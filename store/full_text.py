@@ -72,11 +72,11 @@ def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - an IndexRe
 
 def list_unindexed(db: Database) -> list[int]:
     """Return the numbers of the corpora with documents that are not indexed yet, oldest first."""
-    known = func.coalesce(search_indexes.c.documents, 0)
+    n_indexed = func.coalesce(search_indexes.c.documents, 0)
     query = (
         select(corpora.c.number)
         .outerjoin(search_indexes, search_indexes.c.corpus == corpora.c.number)
-        .where(corpora.c.state == "ready", known < corpora.c.documents)
+        .where(corpora.c.state == "ready", n_indexed < corpora.c.documents)
         .order_by(corpora.c.number)
     )
     with db.read() as connection:
@@ -109,11 +109,11 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
             return False
     while True:
         with db.read() as connection:
-            total, known = _count_documents(connection, corpus), _count_indexed(connection, corpus)
+            total, n_indexed = _count_documents(connection, corpus), _count_indexed(connection, corpus)
         if total is None:
             return False
         has_pieces = False
-        for rows in mapped(make_rows, _read_pieces(db, corpus, known, total)):
+        for rows in mapped(make_rows, _read_pieces(db, corpus, n_indexed, total)):
             has_pieces = True
             is_added = db.transact(partial(_add_rows, corpus=corpus, rows=rows))
             if not report(min(rows.begin + len(rows.words), total), total):
@@ -128,8 +128,8 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
 def query_index(connection: Connection, corpus: int, query: str, offset: int, limit: int) -> IndexMatches | None:
     """Return the documents with words that begin with all words of ``query``; None if there is no index."""
     words = split_query(query)
-    known = _count_indexed(connection, corpus)
-    if not words or not known:
+    n_indexed = _count_indexed(connection, corpus)
+    if not words or not n_indexed:
         return None
     table = _name_table(corpus)
     if connection.dialect.name == "sqlite":
@@ -149,7 +149,7 @@ def query_index(connection: Connection, corpus: int, query: str, offset: int, li
     total = len(numbers)
     if total == most:
         total = connection.execute(text(f"SELECT count(*) {matching}"), {"words": pattern}).scalar_one()
-    return IndexMatches(total, numbers[offset : offset + limit], known)
+    return IndexMatches(total, numbers[offset : offset + limit], n_indexed)
 
 
 def drop_index(connection: Connection, corpus: int) -> None:
@@ -170,31 +170,35 @@ def _can_index(connection: Connection) -> bool:
 
 
 def _count_documents(connection: Connection, corpus: int) -> int | None:
+    """Return the number of documents of a corpus; None if it is gone."""
     query = select(corpora.c.documents).where(corpora.c.number == corpus, corpora.c.state == "ready")
     return connection.execute(query).scalar()
 
 
 def _count_indexed(connection: Connection, corpus: int) -> int:
+    """Return the number of indexed documents of a corpus."""
     query = select(search_indexes.c.documents).where(search_indexes.c.corpus == corpus)
     return connection.execute(query).scalar() or 0
 
 
-def _read_pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[TextPiece]:
-    """Yield the stored texts from document ``known`` on, some blocks at a time."""
+def _read_pieces(db: Database, corpus: int, n_indexed: int, total: int) -> Iterator[TextPiece]:
+    """Yield the stored texts from document ``n_indexed`` on, some blocks at a time."""
     query = select(corpus_texts).where(corpus_texts.c.corpus == corpus)
-    while known < total:
-        begin = first = known
+    while n_indexed < total:
+        begin = first = n_indexed
         blobs: list[bytes] = []
         with db.read() as connection:
             lite = connection.dialect.name == "sqlite"
-            while known < min(begin + _AT_ONCE, total):
-                containing = query.where(corpus_texts.c.first <= known).order_by(corpus_texts.c.first.desc()).limit(1)
+            while n_indexed < min(begin + _AT_ONCE, total):
+                containing = (
+                    query.where(corpus_texts.c.first <= n_indexed).order_by(corpus_texts.c.first.desc()).limit(1)
+                )
                 block = connection.execute(containing).first()
-                if block is None or known >= block.first + block.documents:
+                if block is None or n_indexed >= block.first + block.documents:
                     break
                 first = first if blobs else block.first
                 blobs.append(block.texts)
-                known = block.first + block.documents
+                n_indexed = block.first + block.documents
         if not blobs:
             return
         yield TextPiece(first, begin, tuple(blobs), lite)
@@ -236,6 +240,7 @@ def _write_create_statement(table: str, *, lite: bool) -> str:
 
 
 def _join_words(words: Sequence[str], *, lite: bool) -> str:
+    """Return words as the text that the index of the database takes."""
     plain = (word.encode("utf-8", "replace").decode() for word in words)
     return " ".join(plain if lite else (f"'{word}'" for word in plain))
 
@@ -321,4 +326,5 @@ def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _is_mark(letter: str) -> bool:
+    """Return whether a character is a combining mark."""
     return unicodedata.category(letter) in ("Mn", "Mc")

@@ -179,8 +179,9 @@ def _rename_columns(connection: Connection) -> None:
 
 
 def _rewrite_cell(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
+    """Update a cell if its value has changed."""
     if value != row[column]:
-        change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - names of ours
+        change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - our own names
         connection.execute(change, {"value": value, "number": row["number"]})
 
 
@@ -234,7 +235,7 @@ def _add_checksums(connection: Connection) -> None:
     connection.execute(text("DELETE FROM predictions WHERE substr(arrays, 1, 8) = :mark"), old)  # computed again
     keys = {"corpus_blocks": "corpus, first", "snapshots": "number", "checkpoint_parts": "run, generation, part"}
     for table, columns in keys.items():
-        unsealed = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - names of ours
+        unsealed = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - our own names
         for key in connection.execute(unsealed, old).mappings().all():
             _seal_message(connection, table, dict(key))
 
@@ -243,7 +244,7 @@ def _seal_message(connection: Connection, table: str, key: dict[str, Any]) -> No
     """Add checksums to the arrays that begin in a row; those of a checkpoint continue in the next parts."""
     where = " AND ".join(f"{name} = :{name}" for name in key)
     size = ", size = :size" if table == "snapshots" else ""
-    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - names of ours
+    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - our own names
     write = text(f"UPDATE {table} SET arrays = :arrays{size} WHERE {where}")  # noqa: S608
     place = 0
     while isinstance(blob := connection.execute(read, key).scalar(), bytes):
@@ -369,6 +370,7 @@ def read_version(connection: Connection, place: str) -> int | None:
 
 
 def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
+    """Raise SchemaMismatch if a store of this version cannot be used or migrated."""
     if version is None:
         return
     if version > tables.VERSION:
@@ -389,6 +391,7 @@ def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
 
 
 def _upgrade_tables(connection: Connection, place: str) -> None:
+    """Make the tables of a new store, or run all migrations that are due."""
     version = read_version(connection, place)  # another program may have been faster
     if version is None:
         tables.metadata.create_all(connection)

@@ -42,6 +42,7 @@ def find_path(address: str) -> Path:
 
 
 def _resolve_path(name: str) -> Path:
+    """Return the absolute path of a file name."""
     try:
         return Path(name).expanduser().resolve()
     except RuntimeError as error:  # no such user, or links that form a loop
@@ -160,6 +161,7 @@ class StoreIdentity:
             raise self._make_error()
 
     def _make_error(self) -> ReplacedStore:
+        """Return the error about a store that was replaced."""
         return ReplacedStore(
             f"another store has taken the place of {self._place} since it was opened; end this program and start it "
             "again to use that one"

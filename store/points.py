@@ -175,6 +175,7 @@ def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
 
 @retry_reads
 def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+    """Return all points (minibatch, value) of one curve, by run."""
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
@@ -205,11 +206,12 @@ def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
     step = -(-(total - 1) // (most - 1))
     place = func.row_number().over(order_by=in_order)
     placed = select(points.c.number, place.label("place")).where(condition).subquery()
-    kept = select(placed.c.number).where(or_((placed.c.place - 1) % step == 0, placed.c.place == total))
-    return columns.where(points.c.number.in_(kept)).order_by(*in_order)
+    chosen = select(placed.c.number).where(or_((placed.c.place - 1) % step == 0, placed.c.place == total))
+    return columns.where(points.c.number.in_(chosen)).order_by(*in_order)
 
 
 def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
+    """Return rows as points with their numbers, without damaged ones."""
     return [(number, point) for number, *cells in rows if (point := _make_point(*cells)) is not None]
 
 
@@ -221,4 +223,5 @@ def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: 
 
 
 def _read_number(cell: Any) -> float:
+    """Return a cell that should be a number; NaN if it is not."""
     return cell if isinstance(cell, int | float) else np.nan

@@ -22,7 +22,7 @@ _APART = 1e-6  # smallest distance between two places in the queue
 def list_waiting(db: Database) -> list[RunRow]:
     """Return the queued runs in the order in which they start."""
     with db.read() as connection:
-        return _read_waiting(connection)
+        return _read_queued(connection)
 
 
 def move_run(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
@@ -55,7 +55,7 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
 
     def work(connection: Connection) -> list[RunRow]:
         _check_queued(connection, run)
-        rows = _read_waiting(connection)
+        rows = _read_queued(connection)
         others = [row.number for row in rows if row.number != run]
         place = len(others) if last else 0
         if before is not None and not last:
@@ -65,7 +65,7 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
             place = others.index(before)
         others.insert(place, run)
         _write_places(connection, others, [row.order[0] for row in rows])
-        return _read_waiting(connection)
+        return _read_queued(connection)
 
     return db.transact(work)
 
@@ -118,12 +118,14 @@ def release_lease(db: Database, run: int) -> None:
 
 
 def _check_queued(connection: Connection, run: int) -> None:
+    """Lock a run, and raise Conflict unless it is queued."""
     row = run_rows.lock_run(connection, run)
     if row.state != "queued":
         raise Conflict(f"run {run} is {row.state}; only queued runs are put in an order")
 
 
-def _read_waiting(connection: Connection) -> list[RunRow]:
+def _read_queued(connection: Connection) -> list[RunRow]:
+    """Return the queued runs in the order in which they start."""
     rows = connection.execute(run_rows.select_runs().where(runs.c.state == "queued"))
     return sorted(map(run_rows.make_row, rows), key=lambda row: row.order)
 

@@ -86,10 +86,12 @@ FINAL_MEASURES = (  # measured at the end of a run; a resumed run measures them 
 
 
 def _match_settings(value: Any) -> bool:
+    """Return whether the JSON of the settings of a run has its expected form."""
     return _VALUES(value) and ("layers" in value or not value.get("grow"))
 
 
 def _match_options(value: Any) -> bool:
+    """Return whether the JSON of the options of a run has its expected form."""
     return _OPTIONS(value) and not (
         value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0)
     )
@@ -428,6 +430,7 @@ class RunWatch:
 
 
 def _read_some_runs(connection: Connection, numbers: Iterable[int]) -> Iterator[RunRow]:
+    """Yield the runs with some numbers, by few queries."""
     ordered = sorted(numbers)
     for start in range(0, len(ordered), _AT_ONCE):
         chunk = ordered[start : start + _AT_ONCE]

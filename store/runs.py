@@ -269,8 +269,8 @@ def send_request(db: Database, n: int, request: str) -> RunRow:
         elif row.state in ("queued", "running"):
             run_rows.update_run(connection, n, request=request)
         else:
-            way = "" if row.state == "finished" else "; resume it first"
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{way}")
+            hint = "" if row.state == "finished" else "; resume it first"
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{hint}")
         return run_rows.read_run(connection, n)
 
     return db.transact(work)
@@ -382,6 +382,7 @@ def rename_run(db: Database, n: int, name: str) -> RunRow:
 
 
 def _describe_worker(process: dict[str, Any]) -> str:
+    """Return a phrase about the process of a worker."""
     pid = process.get("pid")
     return "a worker" if pid is None else f"process {pid} on {process.get('host', 'this machine')}"
 

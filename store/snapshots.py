@@ -130,7 +130,7 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
     try:
         return unpack_arrays(blob)
     except DamagedArrays as error:
-        raise _note_damage(db, number) from error
+        raise _record_damage(db, number) from error
 
 
 def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
@@ -146,7 +146,7 @@ def check_snapshot(db: Database, row: SnapshotRow) -> bool:
     try:
         verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
-        log.warning("%s", _note_damage(db, row.number))
+        log.warning("%s", _record_damage(db, row.number))
         return False
     return True
 
@@ -160,7 +160,7 @@ def _read_blob(db: Database, number: int) -> bytes:
     return blob
 
 
-def _note_damage(db: Database, number: int) -> DamagedSnapshot:
+def _record_damage(db: Database, number: int) -> DamagedSnapshot:
     """Record that a snapshot is damaged, and return the error about it."""
     db.damaged.add(number)
     with db.read() as connection:
@@ -175,6 +175,7 @@ def _exclude_damaged(db: Database) -> ColumnElement[bool]:
 
 
 def _make_gone_error(number: int) -> NotFound:
+    """Return the error about a snapshot that does not exist any more."""
     return NotFound(f"snapshot {number} is not kept any more; look at the run's latest one")
 
 
@@ -207,6 +208,7 @@ def _make_row(row: Row[Any]) -> SnapshotRow:
 
 
 def _thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
+    """Delete the snapshots of a run that `choose_kept` does not keep."""
     present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
     for minibatch in sorted(present - choose_kept(present, most)):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
@@ -292,7 +294,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
 
     def work(connection: Connection) -> None:
-        _hold_snapshot(connection, snapshot)
+        _lock_snapshot(connection, snapshot)
         connection.execute(delete(predictions).where(predictions.c.snapshot == snapshot))
         connection.execute(insert(predictions).values(snapshot=snapshot, created=now(), **values))
 
@@ -330,7 +332,7 @@ def check_predictions(db: Database, snapshot: int) -> bool:
     return row is None or _hash_blob(row.arrays) == row.checksum
 
 
-def _hold_snapshot(connection: Connection, snapshot: int) -> None:
+def _lock_snapshot(connection: Connection, snapshot: int) -> None:
     """Lock the row of a snapshot, but not that of its run, which the worker needs, until the transaction ends."""
     query = (
         select(snapshots.c.number)

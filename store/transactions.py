@@ -55,12 +55,14 @@ def translate_errors(place: str) -> Iterator[None]:
 
 
 def _choose_error(error: DBAPIError) -> type[StoreError]:
+    """Return the class of the error to raise for a database error."""
     if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
         return DamagedStore
     return UnreachableStore if is_unreachable(error) else StoreError
 
 
 def _describe_error(error: DBAPIError, place: str) -> str | None:
+    """Return a sentence about a database error; None if it is an error of the program."""
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return describe_sqlite_error(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)

@@ -103,6 +103,7 @@ def _settle_copy(part: Path) -> None:
 
 
 def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
+    """Copy the rows of all tables into a new store."""
     copy = open_database(part)
     copy.identity.drawn = None  # the identity of the source replaces it
     try:
@@ -111,7 +112,7 @@ def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
                 if table not in (search_indexes, receipts):  # specific to one database, and made again when needed
                     _copy_table(source, copy, table, tell)
             if source.dialect.name == "postgresql":
-                _keep_numbers(source, copy)
+                _copy_counters(source, copy)
     finally:
         copy.close()
 
@@ -120,7 +121,7 @@ def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress
     """Copy the raw values of a table, without conversion by our types, so that NULL stays NULL."""
     names = [column.name for column in table.columns]
     at_once = BLOBS if {"arrays", "texts"} & {*names} else ROWS
-    read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - names of ours
+    read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - our own names
     write = text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")  # noqa: S608
     total = source.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one()  # noqa: S608
     done = 0
@@ -134,13 +135,13 @@ def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress
         tell(f"copying {table.name.replace('_', ' ')}", done / max(1, total))
 
 
-def _keep_numbers(source: Connection, copy: Database) -> None:
+def _copy_counters(source: Connection, copy: Database) -> None:
     """Copy the counters of row numbers, so that no number is ever used twice."""
     for table in metadata.tables.values():
         if "number" not in table.columns:
             continue
         name = source.execute(text("SELECT pg_get_serial_sequence(:table, 'number')"), {"table": table.name}).scalar()
-        last: Any = source.execute(text(f"SELECT last_value FROM {name}")).scalar()  # noqa: S608 - as the server says
+        last: Any = source.execute(text(f"SELECT last_value FROM {name}")).scalar()  # noqa: S608 - a name from the server
         with copy.write() as target:
             target.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
             values = {"name": table.name, "last": int(last)}
@@ -184,7 +185,7 @@ def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
     """
     with db.read() as connection:
         rows = run_rows.read_runs(connection)
-    items = [*_find_left_corpora(db), *_find_left_runs(db)]
+    items = [*_find_abandoned_corpora(db), *_find_deleted_runs(db)]
     for row in rows:
         items += _find_checkpoints(db, row)
         if row.state in ENDED and (rule.runs is None or row.number in rule.runs):
@@ -222,7 +223,8 @@ def vacuum_store(db: Database) -> None:
         raise StoreError(f"the store cannot shrink while it is in use ({error}); {again}") from error
 
 
-def _find_left_corpora(db: Database) -> Iterator[PruneItem]:
+def _find_abandoned_corpora(db: Database) -> Iterator[PruneItem]:
+    """Yield the corpora whose import or deletion was killed."""
     is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - corpus_writer.ABANDONED_SECONDS)
     with db.read() as connection:
         numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
@@ -235,7 +237,8 @@ def _find_left_corpora(db: Database) -> Iterator[PruneItem]:
         )
 
 
-def _find_left_runs(db: Database) -> Iterator[PruneItem]:
+def _find_deleted_runs(db: Database) -> Iterator[PruneItem]:
+    """Yield the runs whose deletion was killed."""
     with db.read() as connection:
         numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
         sizes = {number: _measure_run(connection, number) for number in numbers}
@@ -248,6 +251,7 @@ def _find_left_runs(db: Database) -> Iterator[PruneItem]:
 
 
 def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
+    """Yield the checkpoints of a run that nothing reads any more."""
     with db.read() as connection:
         try:
             generations = checkpoints.list_generations(connection, row.number)
@@ -273,6 +277,7 @@ def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
 
 
 def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[PruneItem]:
+    """Yield the snapshots of a run that the rule does not keep."""
     intact = snapshots.list_snapshots(db, row.number)
     if rule.damaged:
         broken = [each for each in intact if not snapshots.check_snapshot(db, each)]
@@ -299,6 +304,7 @@ def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
 
 
 def _make_snapshot_item(row: RunRow, removable: list[SnapshotRow], kind: str) -> PruneItem:
+    """Return the item for some snapshots of a run."""
     numbers = [each.number for each in removable]
     which = f"{len(removable)} {kind}snapshots" if len(removable) > 1 else f"1 {kind}snapshot"
     span = f"mini-batches {removable[0].minibatch:,} to {removable[-1].minibatch:,}"
@@ -310,11 +316,14 @@ def _make_snapshot_item(row: RunRow, removable: list[SnapshotRow], kind: str) ->
 
 
 def _remove_snapshots(db: Database, run: int, numbers: list[int]) -> None:
+    """Delete snapshots of a run, some at a time."""
     is_removable = (snapshot_table.c.run == run) & snapshot_table.c.number.in_(numbers)
     run_rows.delete_piecewise(db, snapshot_table, is_removable, snapshot_table.c.number, 20)
 
 
 def _remove_checkpoints(db: Database, run: int) -> None:
+    """Delete the checkpoints of a run, if it is still finished."""
+
     def work(connection: Connection) -> None:
         row = run_rows.lock_run(connection, run)
         if row.state != "finished":
@@ -328,6 +337,8 @@ def _remove_checkpoints(db: Database, run: int) -> None:
 
 
 def _remove_unfinished(db: Database, run: int) -> None:
+    """Delete the parts of unfinished checkpoints of a run, if it has ended."""
+
     def work(connection: Connection) -> None:
         if run_rows.lock_run(connection, run).state in ENDED:
             checkpoints.remove_parts(connection, run, checkpoints.list_generations(connection, run))
@@ -336,14 +347,17 @@ def _remove_unfinished(db: Database, run: int) -> None:
 
 
 def _measure_corpus(connection: Connection, number: int) -> int:
+    """Return the size of a corpus in bytes."""
     columns = ((corpus_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
     return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
 
 
 def _measure_run(connection: Connection, number: int) -> int:
+    """Return the size of a run in bytes."""
     tables = (snapshot_table, checkpoint_parts)
     return sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
 
 
 def _sum_bytes(connection: Connection, table: Table, column: str, mine: ColumnElement[bool]) -> int:
+    """Return the total size of some cells in bytes."""
     return int(connection.execute(select(func.sum(func.length(table.c[column]))).where(mine)).scalar() or 0)

@@ -50,6 +50,7 @@ def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
 
 
 def _compute_entropy(shares: FloatArray) -> float:
+    """Return the entropy of a distribution, in nats."""
     positive = shares[shares > 0]
     return float(-(positive * np.log(positive)).sum())
 
@@ -352,12 +353,14 @@ def measure_quality(
 
 
 def _list_layers(hierarchy: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    """Return the layers to measure, layer 1 first."""
     lists = [topics.find_top_words(table, WORDS)[0] for table in hierarchy.words] if words is None else words
     live = [~topics.find_light(topics.compute_shares(weights)) for weights in hierarchy.popularity]
     return [_Layer(*each) for each in zip(hierarchy.words, hierarchy.weights, lists, live, strict=True)]
 
 
 def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
+    """Return the pair counts of the first words of all layers."""
     return coherence.count_pairs(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
 
 
@@ -369,11 +372,13 @@ def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> A
 
 
 def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
+    """Return the cross-level NPMI of the edges between live topics of two layers."""
     edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
     return compute_cross_npmi(layer.words, below.words, edges, pairs)
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
+    """Return the agreement of labels with the strongest topics of the documents."""
     clusters = find_strongest(theta)
     return ClusterScores(compute_nmi(labels, clusters), compute_purity(labels, clusters), len(labels))
 

@@ -127,6 +127,7 @@ def update_layer_means(
 
 
 def _join_layers(means: Sequence[TopicMean], r: FloatArray) -> LayerMeans:
+    """Return the means of single layers as one tuple of arrays per field."""
     phi, averaged, variance = (tuple(parts) for parts in zip(*means, strict=True))
     return LayerMeans(phi, averaged, variance, r)
 

@@ -78,6 +78,7 @@ def _fill_random(rng: Stream, words: Array) -> Stream:
 
 @inlined
 def _take_uniform(word: np.uint64) -> float:
+    """Return a uniform on [0, 1) from the upper 53 bits of a word."""
     return np.float64(word >> _S11) * _UNIT
 
 
@@ -175,6 +176,7 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
 
 @inlined
 def _lift_shape(shape: float) -> float:
+    """Return a shape below 1 raised by 1, other shapes as they are."""
     return shape + (1.0 if shape < 1.0 else 0.0)
 
 
@@ -317,6 +319,7 @@ def _draw_gammas(
 
 @compiled
 def _add_rows(rows: FloatArray, total: FloatArray) -> None:
+    """Add the rows of a table to ``total``, in order."""
     for v in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             total[k] += rows[v, k]

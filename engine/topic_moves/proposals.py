@@ -197,10 +197,10 @@ def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
 @compiled
 def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
     """Write ``v^root`` of every word: the first five binary digits of the power at once, then one at a time."""
-    rest = 0
-    while root >> rest > 31:
-        rest += 1
-    top = root >> rest
+    n_later = 0
+    while root >> n_later > 31:
+        n_later += 1
+    top = root >> n_later
     d4, d3, d2, d1, d0 = (top & 16) > 0, (top & 8) > 0, (top & 4) > 0, (top & 2) > 0, (top & 1) > 0
     for i in range(len(x)):
         v = take_upper_half(words[i])
@@ -209,9 +209,9 @@ def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
         y = y * y * (v if d2 else 1.0)
         y = y * y * (v if d1 else 1.0)
         x[i] = y * y * (v if d0 else 1.0)
-    while rest > 0:
-        rest -= 1
-        digit = (root >> rest & 1) > 0
+    while n_later > 0:
+        n_later -= 1
+        digit = (root >> n_later & 1) > 0
         for i in range(len(x)):
             x[i] = x[i] * x[i] * (take_upper_half(words[i]) if digit else 1.0)
 

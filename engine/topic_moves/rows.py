@@ -67,6 +67,7 @@ def divide_columns(new: FloatArray, sums: FloatArray, old: FloatArray, moved: Ar
 
 @compiled
 def _add_blocks(sums: FloatArray) -> FloatArray:
+    """Return the sum of the column sums of all blocks, in order."""
     total = np.zeros(sums.shape[1])
     for block in range(sums.shape[0]):
         total += sums[block]
@@ -75,6 +76,7 @@ def _add_blocks(sums: FloatArray) -> FloatArray:
 
 @compiled
 def _sum_blocks(table: Array, blocks: Blocks) -> None:
+    """Write the column sums of every block to ``blocks.sums``."""
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, table.shape[0])):
