@@ -354,9 +354,7 @@ def _copy_cells(result: StoredCounts, block: dict[str, Array], prefix: str, firs
 
 def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
     """Return the numbers of documents as an array, and the first document of the block of each."""
-    outside = next(
-        (n for n in numbers if not 0 <= n < row.documents), None
-    )  # checked before numpy, which has only 64 bits
+    outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which has only 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
     documents = np.asarray(numbers, dtype=np.int64)

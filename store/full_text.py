@@ -141,9 +141,7 @@ def query_index(connection: Connection, corpus: int, query: str, offset: int, li
         where, key = "words @@ CAST(:words AS tsquery)", "document"
         pattern = " & ".join(f"'{word}':*" for word in words)
     most = offset + max(limit, COUNTED)
-    matching = (
-        f"FROM {table} WHERE {where}"  # safe: the words are a parameter, and the table's name is made from a number
-    )
+    matching = f"FROM {table} WHERE {where}"  # safe: words are a parameter, and the table's name is made from a number
     page = text(f"SELECT {key} {matching} ORDER BY {key} LIMIT :most")
     numbers = list(connection.execute(page, {"words": pattern, "most": most}).scalars())
     total = len(numbers)

@@ -326,9 +326,7 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
         row = run_rows.read_run(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        changes = (
-            {"planned": row.minibatch} if state == "finished" else {}
-        )  # it may have ended before its planned length
+        changes = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended early
         run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **changes)
         events.insert_event(connection, n, attempt, row.minibatch, state, message)
         return run_rows.read_run(connection, n)

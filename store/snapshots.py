@@ -185,7 +185,7 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     Raises
     ------
     NotFound
-        If it does not exist, or was deleted as the run grew.
+        If it does not exist, or was deleted because it was old.
     """
     head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
     with db.read() as connection:

@@ -198,9 +198,7 @@ runs = Table(
     Column("settings", JsonText, nullable=False),
     Column("options", JsonText, nullable=False),
     _make_whole("seed"),
-    Column(
-        "state", PlainText, nullable=False
-    ),  # queued | running | paused | stopped | finished | failed, or deleted: going
+    Column("state", PlainText, nullable=False),  # one of `run_rows.STATES`, or deleted: its rows are being removed
     Column("request", PlainText, nullable=False),
     _make_whole("attempt"),
     _make_whole("minibatch"),

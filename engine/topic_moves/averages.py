@@ -37,7 +37,7 @@ class TopicMean(NamedTuple):
 
 
 class ScaledSample(NamedTuple):
-    """A scaled sample: the columns of ``m = (sample + eta) inverse`` sum to 1; draws vary by ``m (1 - m) spread``."""
+    """A scaled sample ``m = (sample + eta) inverse``, columns of sum 1; draws have variance ``m (1 - m) spread``."""
 
     sample: Array
     eta: float
