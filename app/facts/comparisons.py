@@ -203,8 +203,10 @@ def _describe_pair(comparison: Comparison, pair: Pair) -> str:
         absence = comparison.find_absence(pair) or "no partner"
         return f"L{pair.layer}  {absence:<21} share {share:>6}  {ends}"
     words = comparison.words(pair)
-    changed = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flatten_text(changed)}"
+    moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
+    return (
+        f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flatten_text(moved)}"
+    )
 
 
 def _describe_topic(hierarchy: Hierarchy, node: Node | None) -> str:
