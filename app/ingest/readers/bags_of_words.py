@@ -272,7 +272,7 @@ def _load_svmlight(path: Path) -> matrices.PairCells:
 
 
 def _parse_svmlight(chunk: bytes, path: Path, line: int) -> matrices.PairCells:
-    """Return the cells of some lines, parsed as whole numbers if possible (about ten times as fast), else as real ones."""
+    """Return the cells of some lines, parsed as whole numbers if possible (ten times as fast), else as real ones."""
     whole = b"." not in chunk and b"e" not in chunk
     return matrices.parse_pairs(chunk, path, line, whole=whole, headless=True)
 
