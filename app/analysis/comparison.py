@@ -111,7 +111,7 @@ class Comparison:
         return self.a if side == "a" else self.b
 
     def pair(self, side: Side, node: Node) -> Pair | None:
-        """Return the pair a topic is in; None when that side has no such topic."""
+        """Return the pair of a topic of one side; None when that side has no such topic."""
         return self._by_node[0 if side == "a" else 1].get(node)
 
     def partner(self, side: Side, node: Node) -> Node | None:
@@ -151,15 +151,15 @@ class Comparison:
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        place, other_hierarchy = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
-        row = costs[place] if side == "a" else costs[:, place]
+        own_column, other_hierarchy = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
+        row = costs[own_column] if side == "a" else costs[:, own_column]
         order = np.argsort(row, kind="stable").tolist()
         nodes = ((_find_node(other_hierarchy, node.layer, column), column) for column in order)
         return [Partner(partner, 1.0 - float(row[column])) for partner, column in nodes if partner is not None]
 
 
 def get_other_side(side: Side) -> Side:
-    """Return the other side."""
+    """Return the side opposite to ``side``."""
     return "b" if side == "a" else "a"
 
 
@@ -185,10 +185,10 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -
     first, second = (Topics(side.phi, side.r, popularity=side.popularity) for side in (a, b))
     rows = _find_shared_words(a, b)
     signed = any(each is not None for each in (*a.lowers, *b.lowers))
-    rows_or_none = (None, None) if rows is None else rows
+    rows_by_side = (None, None) if rows is None else rows
     projected = (
-        _stack_word_weights(a, rows_or_none[0], signed=signed),
-        _stack_word_weights(b, rows_or_none[1], signed=signed),
+        _stack_word_weights(a, rows_by_side[0], signed=signed),
+        _stack_word_weights(b, rows_by_side[1], signed=signed),
     )
     shared = len(a.vocabulary) if rows is None else len(rows[0])
     fixed = _pair_by_number(a, b) if a.run == b.run else _locate_decisions(a, b, decisions)
@@ -245,8 +245,8 @@ def _pair_by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
     pairs = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
-            places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
-            pairs.append(TopicPair(layer, *places))
+            columns = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
+            pairs.append(TopicPair(layer, *columns))
     return pairs
 
 
@@ -254,8 +254,8 @@ def _find_shared_words(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
     """Return the positions of the shared words in both vocabularies; None when the vocabularies are the same."""
     if a.vocabulary == b.vocabulary:
         return None
-    places = {word: place for place, word in enumerate(b.vocabulary)}
-    pairs = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
+    numbers = {word: number for number, word in enumerate(b.vocabulary)}
+    pairs = [(number, numbers[word]) for number, word in enumerate(a.vocabulary) if word in numbers]
     if not pairs:
         raise ValueError(f"Runs {a.run} and {b.run} have no word in common, so their topics cannot be compared.")
     rows = np.array(pairs, dtype=np.intp)
@@ -351,7 +351,7 @@ def measure_agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> 
         pairs = [pair for pair in comparison.pairs if pair.layer == layer and pair.paired]
         scores.append(float(np.mean([pair.score for pair in pairs])) if pairs else float("nan"))
         shares = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
-        matched.append(min(1.0, float(sum(shares)) / 2))  # shares sum to 1 but for rounding
+        matched.append(min(1.0, float(sum(shares)) / 2))  # shares sum to 1 apart from rounding
     counts = count_kinds(changes)
     n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
     n_total = 2 * n_kept + counts["gained"] + counts["lost"]

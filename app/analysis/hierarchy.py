@@ -58,7 +58,7 @@ def find_roles(
 KEPT_WORDS = 30  # words stored for each topic, as many as in the tree figures of the paper's authors
 PRINTED_WORDS = 12  # of these, the number shown in boxes and lists
 JUDGED_WORDS = 10  # of these, the number that coherence and diversity measure
-LEAST_RELATION = 0.3  # topics with a smaller correlation are not related
+LEAST_RELATION = 0.3  # topics with a smaller correlation count as unrelated
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
@@ -80,7 +80,7 @@ class EdgeCertainty(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """True if the edge is above the threshold with a probability of 90 %."""
+        """True if the edge is above the threshold with a probability of at least 90 %."""
         return self.inclusion >= certainty.SURE
 
 
@@ -171,7 +171,7 @@ class Hierarchy:
     words, word_weights : tuples of (K_l, n) arrays
         Most relevant words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        The words that distinguish each topic, n = 3 or the whole vocabulary; no two topics of a layer have the same n.
+        The words that distinguish each topic, n = 3 or the whole vocabulary; no two topics of a layer have all in common.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
@@ -259,7 +259,7 @@ class Hierarchy:
 
     @property
     def presentation(self) -> Presentation:
-        """The topics in the form that measures read."""
+        """The topics in the form that the quality measures take."""
         return Presentation(self.projections, self.lowers, self.phi, self.popularity)
 
     @property
@@ -297,7 +297,7 @@ class Hierarchy:
         return float(self.npmi[node.layer - 1][self.place(node)]) if self.npmi else None
 
     def quality(self, layer: int) -> LayerQuality:
-        """Return the quality of a layer, light topics left out."""
+        """Return the quality of the topics of a layer, leaving out light ones."""
         live = ~topics.find_light(self.shares[layer - 1])
         npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
         return LayerQuality(int(live.sum()), npmi, measure_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
@@ -396,8 +396,8 @@ class Hierarchy:
 
     def wanders(self, node: Node) -> bool:
         """Return True if posterior draws of a topic differ so much that their mean does not represent one topic."""
-        known = len(self.steadiness) >= node.layer
-        return known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
+        is_known = len(self.steadiness) >= node.layer
+        return is_known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
 
     def find_certainty(self, above: Node, below: Node, threshold: float) -> EdgeCertainty | None:
         """Return the certainty of the edge between two topics; None where the snapshot does not have it."""

@@ -233,7 +233,7 @@ class Neighbourhood:
         return self.done >= len(self.numbers)
 
     def advance(self) -> None:
-        """Place the next block of documents; one caller at a time."""
+        """Place the next block of documents; concurrent callers wait for each other."""
         with self._lock:
             block = self.numbers[self.done : self.done + BLOCK]
             if len(block):
@@ -255,5 +255,5 @@ class Neighbourhood:
         """
         distances = paths.measure_hellinger(paths.normalise_shares(theta), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
-        neighbours = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
+        neighbours = [Neighbour(int(self.numbers[index]), float(distances[index])) for index in order]
         return [each for each in neighbours if each.document != without][:n]

@@ -25,7 +25,7 @@ def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 
 
 def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
-    """Return True if two runs differ only in their seed, and neither descends from the other's family of forks.
+    """Return True if two runs differ only in their seed and do not descend from a common run by forking.
 
     Their widths may differ if they are learned.  Their numbers of mini-batches are ignored, see `are_equally_trained`.
     """
@@ -56,9 +56,9 @@ def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> lis
     The pair of the two runs themselves is left out.
     """
     everyone = tuple(everyone)
-    twins = [[row for row in find_other_seeds(own, everyone) if row.number not in (one.number, two.number)]
-             for own in (two, one)]  # fmt: skip
-    own_pairs = [[(own, twin) for twin in others] for own, others in zip((two, one), twins, strict=True)]
+    twins = [[row for row in find_other_seeds(run, everyone) if row.number not in (one.number, two.number)]
+             for run in (two, one)]  # fmt: skip
+    own_pairs = [[(run, twin) for twin in others] for run, others in zip((two, one), twins, strict=True)]
     in_turn = [pair for both in zip_longest(*own_pairs) for pair in both if pair is not None]
     further = [pair for others in twins for pair in combinations(others, 2)]
     return _remove_duplicates([*in_turn, *further])[:MOST]

@@ -158,9 +158,9 @@ def _explain_errors(
             inference.run.seed, inference.state, _hide_labels(counts, documents[rows]), None
         ).theta
     misled = []
-    for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
+    for index, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         classes = int(labels[row]), guess
-        path = find_misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *classes)
+        path = find_misleading_path(inference.topics.phi, [layer[index] for layer in theta], weights, *classes)
         probability = float(probabilities[row, classes[1]])
         misled.append(Misled(int(documents[row]), *classes, probability, path.nodes, path.share))
     return tuple(misled)

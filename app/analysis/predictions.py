@@ -208,6 +208,7 @@ def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: Corpus
 
 
 def _unpack_misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
+    """Return the explained wrong predictions; the stored paths and shares are in the order of `find_wrong`."""
     probabilities, documents, labels = (arrays[name] for name in ("probabilities", "documents", "labels"))
     rows, predicted = find_wrong(probabilities, labels)
     fields = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)

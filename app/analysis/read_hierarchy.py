@@ -152,15 +152,15 @@ def _mark_background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]
 def _choose_titles(
     phi: Sequence[NDArray[Any]],
     projected: Sequence[NDArray[Any]],
-    parts: Sequence[NDArray[Any]],
+    shares: Sequence[NDArray[Any]],
     wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
     """Return the numbers of the words of every title, by layer; ``wide`` marks the background topics."""
     tables = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
-        topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
-        for projection, part in zip(tables, parts, strict=True)
+        topics.choose_titles(projection, share, without=everywhere, first=topics.order_topics(share))
+        for projection, share in zip(tables, shares, strict=True)
     )
 
 

@@ -75,12 +75,12 @@ def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSp
     layers = range(max(len(each.scores) for each in agreements))
     return SeedSpread(
         len(comparisons),
-        tuple(_find_range(each.scores[place] for each in agreements if place < len(each.scores)) for place in layers),
-        tuple(_find_range(each.matched[place] for each in agreements if place < len(each.matched)) for place in layers),
+        tuple(_find_range(each.scores[index] for each in agreements if index < len(each.scores)) for index in layers),
+        tuple(_find_range(each.matched[index] for each in agreements if index < len(each.matched)) for index in layers),
         _find_range(each.edges for each in agreements),
         _find_range(each.correlation for each in agreements),
-        tuple(_find_floor(comparisons, place + 1) for place in layers),
-        tuple(_measure_gaps(comparisons, place) for place in layers),
+        tuple(_find_floor(comparisons, index + 1) for index in layers),
+        tuple(_measure_gaps(comparisons, index) for index in layers),
     )
 
 
@@ -106,13 +106,13 @@ def _find_floor(comparisons: Sequence[Comparison], layer: int) -> float:
     return float(np.quantile(scores, RARE)) if scores else float("nan")
 
 
-def _measure_gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, float]:
+def _measure_gaps(comparisons: Sequence[Comparison], index: int) -> tuple[float, float, float]:
     """Return the largest difference of each of `MEASURES` in a layer, counted from 0."""
     gaps = np.full((len(comparisons), len(MEASURES)), np.nan)
     for row, each in enumerate(comparisons):
         a, b = measure_coherence(each.a), measure_coherence(each.b)
-        if place < min(len(a), len(b)):
-            gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
+        if index < min(len(a), len(b)):
+            gaps[row] = [abs(measure(a[index]) - measure(b[index])) for measure in MEASURES]
     finite = [column[np.isfinite(column)] for column in gaps.T]
     npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in finite)
     return npmi, worst, diversity

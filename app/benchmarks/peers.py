@@ -68,7 +68,7 @@ def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads:
 
 
 def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001
-    """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial: passes on one thread.
+    """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial, on one thread.
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
     """

@@ -166,8 +166,8 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
     while True:
-        shown = kernel.find_shown_state(position.state)
-        yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
+        shown_state = kernel.find_shown_state(position.state)
+        yield MethodState(seconds, position.minibatch, kernel.topics(shown_state), kernel, shown_state)
         if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
             return
         began = time.perf_counter()
@@ -211,7 +211,7 @@ class TopicsJudge:
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
     def list_figures(self, method: MethodState) -> Iterator[dict[str, Any]]:
-        """Yield the figures of a row for every layer."""
+        """Yield for every layer the figures of a `TopicsRow`."""
         perplexity, labelled = float("nan"), None
         if method.kernel is not None:
             perplexity = evaluate.evaluate_point(method.kernel, self._seed, method.state, *self._split, evaluate.SHORT)
@@ -362,7 +362,7 @@ def check_file(path: Path | None) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     with _translate_os_errors(path):
         _name_temporary(path).write_bytes(content)
         _name_temporary(path).replace(path)

@@ -101,6 +101,7 @@ def _add_command(
 
 
 def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``demo``."""
     demo = _add_command(
         commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser"
     )
@@ -112,6 +113,7 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``inspect`` and ``import``."""
     description = "say what an import would make of files, and store nothing"
     inspect = _add_command(commands, "inspect", "corpora.inspect", description, reads=True)
     description = "make a corpus of a file or folder, or of several files"
@@ -126,6 +128,7 @@ def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``append``."""
     parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     path_help = "file, folder or zip, or several files of one format; - reads standard input"
@@ -156,6 +159,7 @@ def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
 
 
 def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``corpora``."""
     description = "list the corpora of the store, show one and how it was read, or delete one"
     parser = _add_command(commands, "corpora", "corpora.corpora", description, reads=True)
     action_help = "list (default), show or delete; or the name or number of a corpus to show"
@@ -164,6 +168,7 @@ def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``train``."""
     parser = _add_command(
         commands, "train", "runs.train", "train a model in the background; prints the number of the run"
     )
@@ -190,6 +195,7 @@ def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``fork``."""
     parser = _add_command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
     _add_run(parser)
     parser.add_argument(
@@ -236,6 +242,7 @@ def _add_training(parser: Parser, created: str) -> None:
 
 
 def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``tree`` and ``compare``."""
     _add_command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
     show = _add_command(commands, "show", "show.show", "show one run", reads=True)
     topics = _add_command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
@@ -296,6 +303,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``figure``."""
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
@@ -315,6 +323,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``infer``, ``classify`` and ``interpolate``."""
     infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _add_run(infer)
     infer.add_argument(
@@ -349,6 +358,7 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that control runs: ``stop``, ``pause``, ``resume``, ``delete``, ``queue`` and ``log``."""
     for name, text in (
         ("stop", "stop a run after its mini-batch"),
         ("pause", "pause a run after its mini-batch"),
@@ -375,6 +385,7 @@ def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``check``, ``backup`` and ``prune``."""
     check_help = "read everything in the store, verify every checksum, and say what is damaged"
     _add_command(commands, "check", "stores.check", check_help, reads=True)
     backup = _add_command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
@@ -390,6 +401,7 @@ def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``serve``."""
     parser = _add_command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
         "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
@@ -431,6 +443,7 @@ def _add_allowed_hosts(parser: Parser) -> None:
 
 
 def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``benchmark topics``."""
     description = "measure the quality of topics by time, next to that of other programs"
     parser = commands.add_parser(
         "benchmark", help=description, description=description[0].upper() + description[1:] + "."

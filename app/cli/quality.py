@@ -245,6 +245,7 @@ def classify(arguments: argparse.Namespace) -> int:
 
 
 def _print_predictions(facts: dict[str, Any], predictions: Classified) -> None:
+    """Print the scores, a table of the classes and the surest wrong predictions."""
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
     say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
     say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")

@@ -127,7 +127,7 @@ def _read_minibatch(text: str) -> int | None:
 
 
 def wait_for_run(db: Database, run: int) -> int:
-    """Show the progress of a run until it ends; return the exit status: 1 if it failed, 130 after Ctrl-C, else 0."""
+    """Show the progress of a run until it ends; return 1 if it failed or its worker is gone, 130 after Ctrl-C, else 0."""
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:
@@ -201,13 +201,13 @@ def queue(arguments: argparse.Namespace) -> int:
         before = None if arguments.before is None else find_run(db, arguments.before).number
         rows = queue_of.move_run(db, run, before=before, last=arguments.last)
     if arguments.json:
-        print_json([_list_facts(place, row) for place, row in enumerate(rows, 1)])
+        print_json([_list_facts(position, row) for position, row in enumerate(rows, 1)])
         return 0
     print_table(
         ("place", "run", "name", "corpus", "model", "mini-batches"),
         [
-            (place, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
-            for place, row in enumerate(rows, 1)
+            (position, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
+            for position, row in enumerate(rows, 1)
         ],
         "no run is queued",
     )

@@ -146,7 +146,7 @@ def topics(arguments: argparse.Namespace) -> int:
 
 
 def tree(arguments: argparse.Namespace) -> int:
-    """Write the tree under (or over) some topics."""
+    """Write the tree below (or above) some topics to a file and print its path."""
     from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
@@ -222,10 +222,10 @@ def points(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_without_picture(example: str, output: str | None, given: dict[str, Any]) -> None:
+def _refuse_without_picture(example: str, output: str | None, options: dict[str, Any]) -> None:
     """Raise an error for options that only affect a picture if none is written."""
-    if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
-        flags = " and ".join(flag for flag, value in given.items() if value)
+    if any(options.values()) and Path(output or "").suffix.lower() != ".svg":
+        flags = " and ".join(flag for flag, value in options.items() if value)
         raise Mistake(f"{flags} without a picture would change nothing; give --output {example} too")
 
 
@@ -248,6 +248,7 @@ def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierar
 
 
 def _format_value(value: Any) -> str:
+    """Return a fact as text; dictionaries and lists become one line."""
     if isinstance(value, dict):
         values = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
         return ", ".join(f"{name}={_format_value(item)}" for name, item in values.items())
@@ -274,6 +275,7 @@ def figure(arguments: argparse.Namespace) -> int:
 
 
 def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
+    """Draw the figure, write it to the file and return the path."""
     from app.plots.read import Source
     from app.plots.request import plot_figure
     from app.plots.style import check_path, save
@@ -285,6 +287,7 @@ def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
 
 
 def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
+    """Return the options of a figure."""
     return FigureRequest(
         read_width(arguments.width),
         arguments.layer,
@@ -304,11 +307,11 @@ def _refuse_ignored_option(kind: str, used: tuple[str, ...], chosen: FigureReque
         raise Mistake(f"--{ignored} changes nothing in the figure {kind}; leave it out")
 
 
-def _check_number_of_runs(kind: str, allowed: tuple[int, int], given: int) -> None:
+def _check_number_of_runs(kind: str, allowed: tuple[int, int], n_runs: int) -> None:
     """Raise an error if a kind of figure cannot show this number of runs."""
     least, most = allowed
-    if given < least:
+    if n_runs < least:
         raise Mistake(f"the figure {kind} shows {least} runs; name the other one by --with RUN")
-    if given > most:
+    if n_runs > most:
         limit = "one run" if most == 1 else f"{most} runs at most"
-        raise Mistake(f"the figure {kind} shows {limit}, and {given} are named; give fewer by --with")
+        raise Mistake(f"the figure {kind} shows {limit}, and {n_runs} are named; give fewer by --with")

@@ -38,6 +38,7 @@ def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argp
 
 
 def _serve_demo(arguments: argparse.Namespace) -> None:
+    """Prepare the demo in another process and serve the store; when the server ends, end the process."""
     from app.jobs.demo import begin_demo
     from app.server.ports import choose_port
 
@@ -65,6 +66,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 
 def _serve_store(arguments: argparse.Namespace) -> None:
+    """Serve the store after checking passwords and the address."""
     from app.server.access import check_open_address, read_passwords
 
     passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
@@ -129,12 +131,14 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def _list_damages(report: CheckReport) -> dict[str, object]:
+    """Return the facts that ``check --json`` prints."""
     damages = [damage._asdict() for damage in report.damages]
     facts = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
     return facts | {"unverified": UNVERIFIED}
 
 
 def _print_report(report: CheckReport, place: str) -> None:
+    """Print the damages, what was read, and what has no checksum."""
     for damage in report.damages:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")

@@ -242,6 +242,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return {}
 
     def _build_kernel(self) -> Kernel:
+        """Return the kernel of the model for the current settings and data."""
         facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._find_image_shape(), self.n_tokens_)
         kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_count_threads(self.n_jobs))
         return kernel

@@ -250,12 +250,13 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return tags
 
     def _find_image_shape(self) -> tuple[int, int] | None:
+        """Return ``image_shape``; raise an error if it does not match the number of features."""
         if self.image_shape is None:
             return None
         shape = strip_scalar(self.image_shape)
         sides = shape if isinstance(shape, tuple) else ()
-        whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
-        if not whole or sides[0] * sides[1] != self.n_features_in_:
+        valid = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
+        if not valid or sides[0] * sides[1] != self.n_features_in_:
             raise ValueError(
                 f"image_shape is height and width, {self.n_features_in_} pixels together as X has features; "
                 f"got {self.image_shape!r}"
@@ -268,6 +269,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
 
     def _check_length(self, config: Any) -> Any:
+        """Return the settings; raise an error if training ends before labels take effect."""
         super()._check_length(config)
         if config.label_weight and config.label_start >= self.n_iter:
             raise SettingError(

@@ -164,6 +164,7 @@ def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | Non
 
 
 def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
+    """Return the facts of an edge on one side, all None where there is none."""
     names = (f"parent_{side}", f"child_{side}", f"weight_{side}")
     if edge is None:
         return dict.fromkeys(names)
@@ -171,6 +172,7 @@ def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
 
 
 def _list_coherence(layers: Sequence[Coherence], index: int, side: Side) -> dict[str, float | None]:
+    """Return the coherence of a layer, counted from 0, on one side; all None where there is none."""
     names = {"npmi": "mean_npmi", "worst_tenth": "worst_tenth", "diversity": "diversity"}
     layer = layers[index] if index < len(layers) else None
     return {f"{name}_{side}": drop_infinite(getattr(layer, field, None)) for name, field in names.items()}

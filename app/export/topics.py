@@ -106,7 +106,7 @@ def _render_csv(table: list[dict[str, Any]]) -> str:
     return render_csv(rows, (*sides, *_COLUMNS))
 
 
-FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by suffix
+FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by file suffix
 
 
 def render_topics(table: list[dict[str, Any]], form: str) -> str:

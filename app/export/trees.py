@@ -144,4 +144,4 @@ FORMATS: dict[str, Callable[[Hierarchy, TreeChoice], str]] = {
     "graphml": _render_graphml,
     "json": _render_json,
     "svg": _render_svg,
-}  # by the suffix of files
+}  # renderers by the suffix of the file

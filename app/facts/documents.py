@@ -31,7 +31,7 @@ def list_class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
             for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
         ],
         "layers": list(found.carried),
-        "classes": [_list_class(found, place) for place in range(len(found.names))],
+        "classes": [_list_class(found, number) for number in range(len(found.names))],
         "confusion": scores.confusion.tolist(),
         "misled": [_list_misled(each, found, hierarchy) for each in found.misled],
     }
@@ -97,8 +97,8 @@ def interpolate_documents(
     """
     n_layers = len(inference.mixtures)
     if layer is not None and not 1 <= layer <= n_layers:
-        where = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
-        raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
+        allowed = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
+        raise ValueError(f"documents of run {inference.run.number} can be mixed in {allowed}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
     first, second = inference.place_documents(corpora.read_counts(db, inference.corpus.number, pair), pair)

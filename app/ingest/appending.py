@@ -241,10 +241,10 @@ def _recount_texts(
 
 def _move_unknown_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
     """Yield the documents, with labels that the corpus does not have as an additional column."""
-    known = set(row.label_names)
+    classes = set(row.label_names)
     for document in source.documents():
         label = None if document.label is None else source.classes.get(document.label, document.label)
-        extra = {} if label is None or label in known else {"label": label}
+        extra = {} if label is None or label in classes else {"label": label}
         yield document._replace(columns={**document.columns, **extra})
 
 
@@ -391,6 +391,7 @@ def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading,
 
 
 def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
+    """Store prepared documents and their facts, and return a summary."""
     train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.stays))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents

@@ -153,8 +153,8 @@ def _read_characters_cached(path: Path, option: str, _size: int, _changed: int) 
 
 def describe_encoding(path: Path, option: str) -> dict[str, str]:
     """Return the encoding of a file for the report of an import."""
-    found = find_encoding(path, option)
-    return {"encoding": f"{show_encoding(found.name)} ({found.how})"}
+    encoding = find_encoding(path, option)
+    return {"encoding": f"{show_encoding(encoding.name)} ({encoding.how})"}
 
 
 def note_guesses(paths: Iterable[Path], option: str) -> list[str]:

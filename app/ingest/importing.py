@@ -226,8 +226,8 @@ def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
     """Return the names of the classes in the corpus and their numbers of documents, the largest first."""
     label_counts = observer.tally.labels.most_common() if observer.tally is not None else []
     numbers, names = encode_labels([label for label, _ in label_counts], observer.classes)
-    named = zip(numbers.tolist()[:MOST_LABELS], label_counts[:MOST_LABELS], strict=True)
-    return tuple((names[number], count) for number, (_, count) in named)
+    pairs = zip(numbers.tolist()[:MOST_LABELS], label_counts[:MOST_LABELS], strict=True)
+    return tuple((names[number], count) for number, (_, count) in pairs)
 
 
 def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:

@@ -39,7 +39,7 @@ class Docstring(NamedTuple):
 
     package: str
     module: str
-    name: str  # of the class or function with the classes around it; "" for the module itself
+    name: str  # qualified name of the class or function; "" for the module itself
     kind: str  # "module", "class" or "function"
     text: str
 
@@ -272,6 +272,7 @@ def join_words(docstring: Docstring) -> str:
 
 
 def _make_document(docstring: Docstring) -> TextDocument:
+    """Return a docstring as a document, titled by its dotted name and labelled by its package."""
     name = f"{docstring.module}.{docstring.name}".rstrip(".")
     columns = {"name": docstring.name, "module": docstring.module, "kind": docstring.kind}
     return TextDocument(docstring.text, name, docstring.package, None, columns)

@@ -155,6 +155,7 @@ class Rules:
                 yield Span(positions[begin], positions[end - 1] + 1 if end > begin else positions[begin], number)
 
     def _values(self, words: Array, known_words: Counter[int]) -> Array:
+        """Return the counts of words in the type of the corpus."""
         dtype = np.float32 if self.kind == "real" else np.int32
         if self.kind == "binary":
             return np.ones(len(words), dtype=dtype)

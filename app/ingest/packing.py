@@ -100,7 +100,7 @@ ENDINGS = tuple(_OPENERS)
 
 
 def strip_packing(name: str) -> str:
-    """Return the name of a file without the ending of its compression.
+    """Return the name of a file without the suffix of its compression.
 
     >>> strip_packing("a.csv.gz"), strip_packing("A.CSV.XZ"), strip_packing("a.csv")
     ('a.csv', 'A.CSV', 'a.csv')

@@ -110,6 +110,7 @@ def read_uci(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _read_uci_header(path: Path) -> UciHeader:
+    """Return the sizes in the first three lines of a file."""
     sizes = []
     with files.open_file(path) as stream:  # read as bytes, like the counts that follow
         for number, raw in enumerate(islice(stream, _UCI_SIZES), 1):
@@ -125,6 +126,7 @@ def _read_uci_header(path: Path) -> UciHeader:
 
 
 def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
+    """Return the titles in the last column of a file next to ``docword.NAME``; None without such a file."""
     base = files.strip_endings(path).replace("docword", "titles")
     lines = joining.read_column(path, (f"{base}.tsv", f"{base}.txt"), documents) if "titles" in base else None
     return None if lines is None else [line.rpartition("\t")[2] for line in lines]
