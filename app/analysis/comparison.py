@@ -320,9 +320,7 @@ def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChan
     changes, common = [], set()
     for edge in a.edges(threshold):
         twin = _find_twin(comparison, edge)
-        sign_changed = (
-            twin is not None and twin.weight * edge.weight < 0
-        )  # the parent raises the child on one side, lowers it on the other
+        sign_changed = twin is not None and twin.weight * edge.weight < 0  # raised on one side, lowered on the other
         if twin is None or sign_changed or (twin.above, twin.below) not in edges_b:
             changes.append(EdgeChange("lost", edge, twin, _compute_ratio(comparison, edge, twin)))
         else:

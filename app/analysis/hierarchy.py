@@ -171,7 +171,7 @@ class Hierarchy:
     words, word_weights : tuples of (K_l, n) arrays
         Most relevant words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        The words that distinguish each topic, n = 3 or the whole vocabulary; no two topics of a layer have all in common.
+        The words that distinguish each topic, n = 3 or the whole vocabulary; they differ between topics of a layer.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays

@@ -111,12 +111,8 @@ class Doing(NamedTuple):
 
 
 MOST_MISLED = 200  # wrong predictions that are explained, those with the highest probabilities
-MAKERS = (
-    "analysis/inference.py",
-    "analysis/predict.py",
-    "analysis/predictions.py",
-    "jobs/records.py",
-)  # modules of the app whose sources decide predictions, in addition to all files of the engine
+# Modules of the app whose sources decide predictions, in addition to all files of the engine.
+MAKERS = ("analysis/inference.py", "analysis/predict.py", "analysis/predictions.py", "jobs/records.py")
 
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:

@@ -139,10 +139,10 @@ def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _add_place(parser: Parser) -> None:
     """Add the option ``--on`` of commands that cut texts into words."""
-    description = (
+    place_help = (
         "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
     )
-    parser.add_argument("--on", default="", metavar="PLACE", help=description)
+    parser.add_argument("--on", default="", metavar="PLACE", help=place_help)
 
 
 def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:

@@ -21,7 +21,8 @@ from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
 
 _COUNTS = ("topics", "live")  # figures that are whole numbers
-_NAMES = {  # titles of the figures, in the order in which they are printed
+# Titles of the figures, in the order in which they are printed.
+_NAMES = {
     "topics": "topics",
     "live": "live topics",
     "npmi": "NPMI",

@@ -127,7 +127,7 @@ def _read_minibatch(text: str) -> int | None:
 
 
 def wait_for_run(db: Database, run: int) -> int:
-    """Show the progress of a run until it ends; return 1 if it failed or its worker is gone, 130 after Ctrl-C, else 0."""
+    """Show the progress of a run until it ends; return 1 if it or its worker failed, 130 after Ctrl-C, else 0."""
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:

@@ -93,7 +93,8 @@ def _announce(url: str) -> None:
     write_output(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
 
 
-SINGLE = {  # the singular of the kinds of rows that a check reports
+# Singular forms of the kinds of rows that a check reports.
+SINGLE = {
     "corpora": "corpus",
     "blocks of documents": "block of documents",
     "snapshots": "snapshot",

@@ -208,9 +208,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         parameters: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in takes_tuple:
             parameters["batch_size"] = self.batch_size
-        if self.inference is not None and not self._model.endswith(
-            f"-{self.inference}"
-        ):  # some models are named after their inference
+        # Some models are named after their inference.
+        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):
             parameters["inference"] = self.inference
         if not isinstance(self.settings, Mapping | None):
             raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
@@ -271,9 +270,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _round_counts(self, table: Any) -> Array:
         """Return the values of a table as whole numbers; raise an error if they are not and may not be rounded."""
-        values = np.asarray(
-            table.data, dtype=np.float64
-        )  # rint turns bytes into float16; float32 cannot represent 2^31 - 1
+        # Double precision, since rint turns bytes into float16, and float32 cannot represent 2^31 - 1.
+        values = np.asarray(table.data, dtype=np.float64)
         rounded = np.rint(values)
         if self.real_values not in ("refuse", "round"):
             raise ValueError(f"real_values must be 'refuse' or 'round'; got {self.real_values!r}")

@@ -118,9 +118,8 @@ def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
     y = list(y) if isinstance(y, Iterator) else y
     _refuse_several(y)
     listed = isinstance(y, list | tuple)
-    given = column_or_1d(
-        np.asarray(y, dtype=object) if listed else y, warn=True
-    )  # from 0 and "?", NumPy would make texts
+    # As objects, since NumPy would convert both 0 and "?" to texts.
+    given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)
     known = np.array([not _is_mark(value, mark, row) for row, value in enumerate(strip_scalar(given))], dtype=bool)
     present = given[known]
     if present.dtype == object:

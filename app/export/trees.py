@@ -138,10 +138,11 @@ def _render_svg(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     return draw_tree(hierarchy, choice, theme=LIGHT).svg + "\n"
 
 
+# Renderers by the suffix of the file.
 FORMATS: dict[str, Callable[[Hierarchy, TreeChoice], str]] = {
     "dot": _render_dot,
     "gexf": _render_gexf,
     "graphml": _render_graphml,
     "json": _render_json,
     "svg": _render_svg,
-}  # renderers by the suffix of the file
+}

@@ -21,9 +21,8 @@ from app.ingest.text import encodings
 from app.ingest.text.encodings import WIDE, Encoding, find_marked_encoding
 from engine.contract import TEST, TRAIN, VALIDATION
 
-LARGEST_TEXT = (
-    1 << 25
-)  # bytes of a document or line; longer than any book, and counting words takes 25 times as much memory
+# Bytes of a document or line: more than any book has.  Counting words takes 25 times as much memory.
+LARGEST_TEXT = 1 << 25
 _MOST_KINDS = 4  # kinds of files that a sentence lists
 CHUNK = 1 << 23  # bytes read at a time; a few million numbers, so that memory stays small
 _PIECE = 1 << 18  # bytes of lines that are split together
@@ -271,9 +270,8 @@ def read_chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[i
         stop = block.rfind(b"\n") + 1
         if stop == 0:
             rest += block
-            if len(rest) > LARGEST_TEXT and (
-                stop := rest.rfind(b"\r") + 1
-            ):  # a file of an old Mac, whose lines end in a carriage return
+            # In a file of an old Mac, lines end in a carriage return.
+            if len(rest) > LARGEST_TEXT and (stop := rest.rfind(b"\r") + 1):
                 yield line, rest[:stop]
                 line, rest = line + rest.count(b"\r", 0, stop), rest[stop:]
             check_length(len(rest), path, line)

@@ -139,9 +139,8 @@ class Rules:
         if self.wording.phrases:
             return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
         tokens: Counter[tuple[str, bool]] = Counter()
-        for word, frequency in Counter(
-            self.wording.find_words(text)
-        ).items():  # `Counter` counts in C: a text may have millions of words
+        # `Counter` counts in C, since a text may have millions of words.
+        for word, frequency in Counter(self.wording.find_words(text)).items():
             tokens[self.wording.find_form(word)] += frequency
         return tokens
 
@@ -204,9 +203,8 @@ def _simplify_with_places(lower: str, origin: Array) -> tuple[str, Array]:
     """Return the result of `simplify_letters`, and the original position of each of its characters."""
     if simplify_letters(lower) == lower:
         return lower, origin
-    letters = re.compile(
-        f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL
-    )  # a Hangul syllable may consist of several characters
+    # A letter with its marks; a Hangul syllable may consist of several characters.
+    letters = re.compile(f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL)
     simplified = [(letter.start(), simplify_letters(letter[0])) for letter in letters.finditer(lower)]
     starts = np.repeat([start for start, _ in simplified], [len(simple) for _, simple in simplified])
     return "".join(simple for _, simple in simplified), origin[starts.astype(np.int64)]
