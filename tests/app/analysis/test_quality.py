@@ -9,7 +9,7 @@ import pytest
 from app.analysis import inference, quality
 from app.analysis.column_topics import rank_column_topics
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.quality import ROWS, Completion, _every, read_completion
+from app.analysis.quality import ROWS, Completion, _choose_step, read_completion
 from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import quality as command
 from app.ingest.importing import import_path
@@ -142,9 +142,9 @@ def test_models_of_documents_complete_no_rows(db, trained):
 
 
 def test_of_many_rows_or_long_ones_some_are_completed():
-    assert [_every(rows, 100) for rows in (1, ROWS, ROWS + 1, 5 * ROWS)] == [1, 1, 2, 5]
-    assert _every(1000, 20_000) == 10
-    assert _every(3, 10**8) == 3
+    assert [_choose_step(rows, 100) for rows in (1, ROWS, ROWS + 1, 5 * ROWS)] == [1, 1, 2, 5]
+    assert _choose_step(1000, 20_000) == 10
+    assert _choose_step(3, 10**8) == 3
 
 
 def test_the_command_says_so_and_nothing_of_rows_of_low_activity_where_there_are_none():
