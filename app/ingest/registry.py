@@ -90,8 +90,8 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
     try:
         yield
     except IngestError as error:
-        where, cause = map(unpacked.name_members, (error.where, error.cause))
-        raise IngestError(where, cause, error.line) from error.__cause__
+        member, cause = map(unpacked.name_members, (error.where, error.cause))
+        raise IngestError(member, cause, error.line) from error.__cause__
 
 
 def choose_reader(path: Path, options: ImportOptions) -> Reader:
@@ -144,6 +144,7 @@ def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> 
 
 
 def _check_exists(path: Path) -> None:
+    """Refuse a path that does not exist or cannot be a path."""
     try:
         exists = path.exists()
     except OSError as error:  # a name that is too long, or a folder without permission
@@ -156,6 +157,7 @@ def _check_exists(path: Path) -> None:
 
 
 def _find_fitting(path: Path, options: ImportOptions) -> Reader:
+    """Return the reader of the given format, or the only one that recognises the path and is not a catch-all."""
     by_name = {reader.name: reader for reader in list_readers()}
     names = ", ".join(by_name)
     name = options.format
@@ -178,6 +180,7 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
 
 
 def _take_only(specific: Sequence[Reader], path: Path) -> Reader:
+    """Return the only reader; refuse the path if there are several."""
     if len(specific) > 1:
         choices = " or ".join(reader.name for reader in specific)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")
@@ -188,9 +191,9 @@ def _describe_unknown(path: Path) -> str:
     """Explain that the format of a path is not recognised, with the kinds of files in a folder and some advice."""
     if not path.is_dir() and path.suffix.lower() in KINDS:
         return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_SPLIT_ADVICE}"
-    inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
-    contents = f" (it holds {files.describe_kinds(inside)})" if inside else ""
-    zips = [file for file in inside if file.suffix.lower() == ".zip"]
+    folder_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+    contents = f" (it holds {files.describe_kinds(folder_files)})" if folder_files else ""
+    zips = [file for file in folder_files if file.suffix.lower() == ".zip"]
     advice = f"import {zips[0].relative_to(path)} itself" if zips else "save texts as .txt"
     return f"is not of a format that is recognised{contents}: {advice}"
 
@@ -230,12 +233,12 @@ def guard_source(
 
 
 def _guard_items(
-    read: Callable[[], Iterator[T]], where: Path | str, besides: Callable[[], AbstractContextManager[None]]
+    read: Callable[[], Iterator[T]], path: Path | str, besides: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[T]:
-    with refuse_failures(where), besides():
+    with refuse_failures(path), besides():
         items = read()
     while True:
-        with refuse_failures(where), besides():
+        with refuse_failures(path), besides():
             try:
                 item = next(items)
             except StopIteration:
@@ -301,11 +304,13 @@ def list_uploaded(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    inside = sorted(path.iterdir())
-    tables = {files.find_suffix(file) for file in inside} <= _TABLES and all(file.is_file() for file in inside)
-    if len(inside) < 2 or not tables or any(files.find_part(file) is not None for file in inside):
+    folder_files = sorted(path.iterdir())
+    tables = {files.find_suffix(file) for file in folder_files} <= _TABLES and all(
+        file.is_file() for file in folder_files
+    )
+    if len(folder_files) < 2 or not tables or any(files.find_part(file) is not None for file in folder_files):
         return [path]
-    return inside
+    return folder_files
 
 
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
@@ -350,10 +355,10 @@ def _explain_choice(reader: Reader, path: Path, options: ImportOptions) -> str:
     """Explain why a reader was chosen."""
     if options.format is not None:
         return "named with --format"
-    what = reader.description.partition(":")[0]
+    format_name = reader.description.partition(":")[0]
     if path.is_dir():
-        return f"{what}; the only format that fits the files in the folder"
-    return f"{what}; the only format that fits its name and its beginning"
+        return f"{format_name}; the only format that fits the files in the folder"
+    return f"{format_name}; the only format that fits its name and its beginning"
 
 
 def join_sources(sources: Sequence[Source]) -> Source:
@@ -381,6 +386,7 @@ def _list_roles(source: TextSource) -> dict[str, str]:
 
 
 def _refuse_mixture(first: Source, other: Source) -> None:
+    """Refuse two sources that cannot be joined."""
     if isinstance(first, TextSource) and isinstance(other, TextSource):
         first_roles, other_roles = map(_list_roles, (first, other))
         if first_roles != other_roles:
@@ -445,8 +451,8 @@ def _join_counts(sources: Sequence[CountSource]) -> CountSource:
 
 def _join_arrays(sources: Sequence[CountSource], arrays: Sequence[Array | None]) -> Array | None:
     """Join the arrays of all sources; return None if one source has none."""
-    known = [each for each in arrays if each is not None]
-    return np.concatenate(known) if len(known) == len(sources) else None
+    existing = [each for each in arrays if each is not None]
+    return np.concatenate(existing) if len(existing) == len(sources) else None
 
 
 def _unite_names(lists: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Array]]:
@@ -457,6 +463,7 @@ def _unite_names(lists: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[
 
 
 def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
+    """Return rows with new numbers of words and labels, given by their old numbers."""
     old = rows.labels
     if len(labels):
         rows = rows._replace(labels=np.where(old >= 0, labels[np.maximum(old, 0)], -1).astype(np.int32))

@@ -156,6 +156,7 @@ def _list_documents(source: TextSource) -> Iterator[TextDocument]:
 
 
 def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Survey:
+    """Read all documents once and collect samples of texts and counts of pages, mail and hyphens."""
     survey = _Survey()
     for document in _list_documents(source):
         survey.documents += 1
@@ -187,7 +188,7 @@ def _find_rejoining(survey: _Survey, options: ImportOptions) -> tuple[Rejoining,
 
 
 def _find_segmented(
-    where: str, recognised: Recognised, texts: list[str], options: ImportOptions
+    path: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the languages without spaces whose words are to be segmented, and notes."""
     if options.token_pattern is not None:  # the pattern finds the words
@@ -202,7 +203,7 @@ def _find_segmented(
             notes.append(f"{name_language(code)} has no spaces between words, so they were set apart by a dictionary")
         elif share >= languages.MAIN:
             cause = f"is in {name_language(code)}, whose words are written without spaces between them"
-            raise IngestError(where, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
+            raise IngestError(path, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
         else:
             sentence = f"{share:.0%} of the text is in {name_language(code)}, whose words are not separated"
             notes.append(f"{sentence}: {languages.SEGMENT_INSTALL}")
@@ -242,16 +243,16 @@ def _describe_languages(recognised: Recognised) -> str:
     return f"the texts are in several languages, {', '.join(parts)}"
 
 
-def _find_lemmas(where: str, text_languages: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
+def _find_lemmas(path: str, text_languages: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
     if not options.lemmas:
         return ()
     if not languages.is_lemmatiser_installed():
         cause = f"cannot be counted in dictionary forms without simplemma: {languages.LEMMA_INSTALL}"
-        raise IngestError(where, f"{cause}, or leave --lemmas out")
+        raise IngestError(path, f"{cause}, or leave --lemmas out")
     lemma_languages = languages.list_lemma_languages(text_languages or ("en",))
     if not lemma_languages:
         cause = f"is in {_list_languages(text_languages)}, whose dictionary forms are not known"
-        raise IngestError(where, f"{cause}; leave --lemmas out")
+        raise IngestError(path, f"{cause}; leave --lemmas out")
     return lemma_languages
 
 

@@ -104,7 +104,7 @@ def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places |
 def _find_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
     """Find a column of words and, if there is one, of their counts; choose the column of documents among the others."""
     plain = list(map(plain_name, names))
-    words, counts = ([plain.index(each) for each in known if each in plain] for known in (_WORD_NAMES, _COUNT_NAMES))
+    words, counts = ([plain.index(each) for each in usual if each in plain] for usual in (_WORD_NAMES, _COUNT_NAMES))
     if not words or not rows or not _are_words(rows, words[0]):
         return None
     count = next((place for place in counts if _are_mostly_numbers(rows, place)), None)

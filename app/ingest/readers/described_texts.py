@@ -141,9 +141,9 @@ def _make_described(
     path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
 ) -> Reader:
     paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
-    inside = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
+    joined_tables = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
-    return _make_reader(members.leave_out(inside), [join for _, join in joined], accepts, notes)
+    return _make_reader(members.leave_out(joined_tables), [join for _, join in joined], accepts, notes)
 
 
 def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:
@@ -215,8 +215,8 @@ class _Described:
         # Whether the folders are the labels.
         self._in_folders = options.label_column is None and any(map(_find_folder_label, names))
         self._split_wins = options.split_column is not None
-        taken = ("title", "split") if self._in_folders else ("title", "label", "split")
-        roles = {join.roles[role]: role for join in joins for role in taken if role in join.roles}
+        used_roles = ("title", "split") if self._in_folders else ("title", "label", "split")
+        roles = {join.roles[role]: role for join in joins for role in used_roles if role in join.roles}
         roles |= {join.key: "id" for join in joins}
         named = () if pattern is None else pattern.fields
         name_roles = {name: name for name in named if name in column_names.NAME_ROLES}

@@ -86,17 +86,18 @@ def make_json_source(
     roles = find_roles(sample, options, first, named=layout.shape != _NAMELESS, no_text=_explain_no_text(first, values))
     usual = {name for record in sample if roles.text[0] in record for name in record}
     guesses = [layout.guess] if layout.guess else []
-    found = make_text_source(path, parts, roles, records, options, guesses=guesses, usual=sorted(usual))
+    source = make_text_source(path, parts, roles, records, options, guesses=guesses, usual=sorted(usual))
     if layout.shape or layout.path:
         place = ".".join(layout.path or ())
-        found.understood["records"] = " in ".join(filter(None, (layout.shape, place)))
-    return found
+        source.understood["records"] = " in ".join(filter(None, (layout.shape, place)))
+    return source
 
 
 def _explain_no_text(path: Path, values: Values) -> str:
-    inside = json_shapes.list_names([value for _, value in islice(values(path), 1)])
+    """Return the message for records without a text, with the places where records may be."""
+    existing = json_shapes.list_names([value for _, value in islice(values(path), 1)])
     cause = "has no field of text; name it with --text-column"
-    return f"{cause}, or the place of the records with --records ({inside})" if inside else cause
+    return f"{cause}, or the place of the records with --records ({existing})" if existing else cause
 
 
 def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
@@ -106,9 +107,9 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
         path_given = json_shapes.parse_path(options.records)
         place = json_shapes.find_at(first[0] if len(first) == 1 else first, path_given)
         if place is None:
-            inside = json_shapes.list_names(first)
+            existing = json_shapes.list_names(first)
             cause = f"has no records at {options.records!r}"
-            raise IngestError(path, f"{cause}; it has {inside}" if inside else f"{cause}; leave --records out")
+            raise IngestError(path, f"{cause}; it has {existing}" if existing else f"{cause}; leave --records out")
         return _complete_layout(place.records, _Layout(place.path, place.shape), options)
     if len(first) != 1 or not isinstance(first[0], dict):
         return _find_in_values(first, options)
@@ -141,6 +142,7 @@ def _find_in_values(first: list[Any], options: ImportOptions) -> _Layout:
 
 
 def _complete_layout(records: Sequence[Record], layout: _Layout, options: ImportOptions) -> _Layout:
+    """Decide by the first records whether nested fields and blocks are needed."""
     sample = records[:_SAMPLE]
     single = (options.title_column, options.label_column, options.split_column)
     names = [name for record in sample for name in record]

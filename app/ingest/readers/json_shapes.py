@@ -79,10 +79,10 @@ def find_at(value: Any, path: tuple[str, ...]) -> Place | None:
     """Return the records at a path, in all elements of the arrays on the way; None if there are none."""
     values = list(_walk_to(value, path))
     if len(values) == 1 and isinstance(values[0], dict):
-        inside = _find_arrangement(values[0], path) or next(iter(find_places(values[0])), None)
-        if inside is None:
+        nested = _find_arrangement(values[0], path) or next(iter(find_places(values[0])), None)
+        if nested is None:
             return Place(path, "", [values[0]], 0)
-        return inside if inside.path[: len(path)] == path else inside._replace(path=(*path, *inside.path))
+        return nested if nested.path[: len(path)] == path else nested._replace(path=(*path, *nested.path))
     items = [each for inner in values for each in (inner if isinstance(inner, list) else [inner])]
     if items and all(isinstance(each, str) for each in items):
         return Place(path, "an array of texts", [{"text": each} for each in items], 0)
@@ -123,6 +123,7 @@ def _walk_to(value: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _walk_places(value: Any, path: tuple[str, ...], depth: int) -> Iterator[Place]:
+    """Yield the places of records in a value and the objects and arrays within it."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -137,6 +138,7 @@ def _walk_places(value: Any, path: tuple[str, ...], depth: int) -> Iterator[Plac
 
 
 def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iterator[Place]:
+    """Yield the array itself if its records have texts, else the arrays within them, joined over all records."""
     records = [each for each in value if isinstance(each, dict)]
     if records and len(records) == len(value):
         worth = weigh_records(records)
@@ -145,21 +147,21 @@ def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iter
             return
         for name in dict.fromkeys(name for record in records[:_SAMPLE] for name in record):
             inner = [record[name] for record in records if name in record]
-            joined = [each for found in inner if isinstance(found, list) for each in found]
+            joined = [each for field in inner if isinstance(field, list) for each in field]
             if joined:
                 yield from _walk_array(joined, (*path, name), depth + 1)
             elif isinstance(inner[0], dict):
                 for below in inner[0]:
-                    values = [found[below] for found in inner if isinstance(found, dict) and below in found]
-                    joined = [each for found in values if isinstance(found, list) for each in found]
+                    values = [field[below] for field in inner if isinstance(field, dict) and below in field]
+                    joined = [each for field in values if isinstance(field, list) for each in field]
                     yield from _walk_array(joined, (*path, name, below), depth + 2)
         yield Place(path, "", records, 0)
     elif value and all(isinstance(each, str) for each in value):
         texts = [{"text": each} for each in value]
         if sum(map(is_prose, value)) > len(value) / 2:
             yield Place(path, "an array of texts", texts, weigh_records(texts) - _NAME_BONUS)
-    elif found := _read_rows(value, path):
-        yield found
+    elif field := _read_rows(value, path):
+        yield field
 
 
 def _read_rows(value: Sequence[Any], path: tuple[str, ...], names: Sequence[str] = ()) -> Place | None:
@@ -264,9 +266,9 @@ def _find_groups(value: Record) -> Place | None:
         first_fields = [set(array[0]) for array in filled.values()]
         if not set.intersection(*first_fields) or not all(weigh_records(array) for array in filled.values()):
             return None
-        taken = any(group_field in array[0] for array in filled.values())
+        is_used = any(group_field in array[0] for array in filled.values())
         records = [
-            {**({} if taken else {group_field: name}), **each} for name, array in filled.items() for each in array
+            {**({} if is_used else {group_field: name}), **each} for name, array in filled.items() for each in array
         ]
     else:
         return None

@@ -36,9 +36,9 @@ def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Count
     others = 0
     for text in texts:
         tokens = text.split()
-        known = [number for token in tokens if (number := numbers.get(token)) is not None]
-        others += len(tokens) - len(known)
-        unique, frequencies = np.unique(np.array(known, np.int64), return_counts=True)
+        numbers_found = [number for token in tokens if (number := numbers.get(token)) is not None]
+        others += len(tokens) - len(numbers_found)
+        unique, frequencies = np.unique(np.array(numbers_found, np.int64), return_counts=True)
         lengths.append(len(unique))
         words.append(unique)
         values.append(frequencies)
@@ -73,6 +73,7 @@ def make_counted_source(
 
 
 def _make_title(text: str) -> str:
+    """Return the first words of a text."""
     words = text.split()
     return " ".join(words[:_TITLE_WORDS]) + (" …" if len(words) > _TITLE_WORDS else "")
 
@@ -214,6 +215,7 @@ def recognise_wiki(path: Path) -> bool:
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder, at any depth, that WikiExtractor has written."""
     for file in folder.rglob("wiki_*"):
         if file.is_file() and recognise_wiki(file):
             yield file
@@ -366,6 +368,7 @@ def _label_file(name: PurePosixPath) -> str | None:
 
 
 def _title_file(name: PurePosixPath) -> str:
+    """Return the name of a file without endings and without markers such as ``wordcounts-``."""
     return _COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", files.strip_endings(name)))
 
 

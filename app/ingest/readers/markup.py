@@ -418,7 +418,7 @@ def _find_body(source: str) -> str:
 
 def _drop_environments(source: str) -> str:
     """Return the source without environments that have no prose."""
-    kept: list[str] = []
+    pieces: list[str] = []
     position, depth, outer_start = 0, 0, 0
     for mark in _BEGIN_OR_END.finditer(source):
         if mark[1] == "begin":
@@ -428,14 +428,14 @@ def _drop_environments(source: str) -> str:
         elif depth:
             depth -= 1
             if depth == 0:
-                kept.append(source[position:outer_start])
+                pieces.append(source[position:outer_start])
                 position = mark.end()
-    return " ".join([*kept, source[position:]])
+    return " ".join([*pieces, source[position:]])
 
 
 def _drop_formulas(source: str) -> str:
     """Return the source without formulas; a mark that is not closed in the same paragraph begins no formula."""
-    kept: list[str] = []
+    pieces: list[str] = []
     position, start, closing = 0, -1, ""
     for mark in _FORMULA_MARK.finditer(source):
         if closing and mark[1] != closing:
@@ -443,11 +443,11 @@ def _drop_formulas(source: str) -> str:
             if new_paragraph or mark.start(1) - start > _LONGEST_FORMULA:
                 closing = ""
         if closing and mark[1] == closing:
-            kept += [source[position:start], " "]
+            pieces += [source[position:start], " "]
             position, closing = mark.end(1), ""
         elif not closing and mark[1] in _FORMULA_ENDS:
             start, closing = mark.start(1), _FORMULA_ENDS[mark[1]]
-    return "".join([*kept, source[position:]])
+    return "".join([*pieces, source[position:]])
 
 
 def _accent_letter(match: re.Match[str]) -> str:

@@ -80,7 +80,7 @@ def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
     """Run the other process; return its exit status and its refusal as JSON, "" if there is none."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less memory
-    done = subprocess.run(  # noqa: S603 - our own module
+    process = subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-P", "-m", __name__, os.path.abspath(path), folder],  # noqa: PTH100 - keeps links
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -91,7 +91,7 @@ def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
         text=True,
         encoding="utf-8",
     )
-    return done.returncode, done.stdout
+    return process.returncode, process.stdout
 
 
 def run_child(path: Path, folder: str) -> tuple[int, str]:

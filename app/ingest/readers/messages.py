@@ -245,7 +245,7 @@ def _make_message(columns: dict[str, str], lines: list[str], left_out: Counter[s
 
 
 def _note_left_out(left_out: Counter[str]) -> str:
-    counts = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    counts = (f"{times:,} {kind if times == 1 else _PLURALS[kind]}" for kind, times in left_out.items())
     return f"left out of the chat: {', '.join(counts)}"
 
 

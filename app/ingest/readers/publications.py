@@ -103,13 +103,13 @@ def make_record_source(
     return replace(source, documents=documents)
 
 
-def _note_missing_texts(with_text: Mapping[bool, int], what: str) -> str:
+def _note_missing_texts(with_text: Mapping[bool, int], text_name: str) -> str:
     """Return a sentence about records without a text; empty if all have one."""
     if not with_text[False]:
         return ""
     subject = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
     total = sum(with_text.values())
-    return f"{subject} no {what}, of {total:,}; only the words of the title are counted there"
+    return f"{subject} no {text_name}, of {total:,}; only the words of the title are counted there"
 
 
 def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:

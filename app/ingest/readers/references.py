@@ -67,6 +67,7 @@ class _TaggedDraft:
 
 
 def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    """Yield the line and the values by column of every record of a file."""
     draft: _TaggedDraft | None = None
     name = ""
     for line, text in files.read_lines(path, encoding):
@@ -160,62 +161,63 @@ def read_entries(source: str) -> Iterator[BibtexEntry]:
             yield BibtexEntry(line, kind, key[1] if key else "", fields, position <= len(content))
 
 
-def _read_fields(inside: str, position: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
+def _read_fields(content: str, position: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
     """Return the fields from a position on, and the position after the last one that can be read."""
     fields: dict[str, str] = {}
-    while field := _BIBTEX_FIELD.match(inside, position):
-        value, position = _read_value(inside, field.end(), macros)
+    while field := _BIBTEX_FIELD.match(content, position):
+        value, position = _read_value(content, field.end(), macros)
         fields.setdefault(field[1].lower(), value)
     return fields, position
 
 
-def _read_value(inside: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
+def _read_value(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
     """Return the value that begins at a position, and the position after it."""
     pieces: list[str] = []
     while True:
-        piece, position = _read_piece(inside, position, macros)
+        piece, position = _read_piece(content, position, macros)
         pieces.append(piece)
-        joint = _CONCATENATION.match(inside, position)
+        joint = _CONCATENATION.match(content, position)
         if joint is None:
             return "".join(pieces), position
         position = joint.end()
 
 
-def _read_piece(inside: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    first = inside[position : position + 1]
+def _read_piece(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return one operand of a value (in braces, in quotes, or bare) and the position after it."""
+    first = content[position : position + 1]
     if first == "{":
-        end = _find_brace(inside, position)
-        return inside[position + 1 : end], end + 1
+        end = _find_brace(content, position)
+        return content[position + 1 : end], end + 1
     if first == '"':
-        end = _find_quote(inside, position)
-        return inside[position + 1 : end], end + 1
-    bare = _BARE_VALUE.match(inside, position)
+        end = _find_quote(content, position)
+        return content[position + 1 : end], end + 1
+    bare = _BARE_VALUE.match(content, position)
     if bare is None:
         return "", position
     return macros.get(bare[0].lower(), bare[0]), bare.end()
 
 
-def _find_brace(inside: str, position: int) -> int:
+def _find_brace(content: str, position: int) -> int:
     """Return the position of the brace that closes the one at a position; the end of the entry if none does."""
     depth = 0
-    for brace in _BRACKET.finditer(inside, position):
-        if brace.start() and inside[brace.start() - 1] == "\\":
+    for brace in _BRACKET.finditer(content, position):
+        if brace.start() and content[brace.start() - 1] == "\\":
             continue
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return brace.start()
-    return len(inside)
+    return len(content)
 
 
-def _find_quote(inside: str, position: int) -> int:
+def _find_quote(content: str, position: int) -> int:
     """Return the position of the quotation mark, outside of braces, that closes the one at a position."""
     depth = 0
-    for end in range(position + 1, len(inside)):
-        letter = inside[end]
-        if letter == '"' and depth == 0 and inside[end - 1] != "\\":
+    for end in range(position + 1, len(content)):
+        letter = content[end]
+        if letter == '"' and depth == 0 and content[end - 1] != "\\":
             return end
         depth += {"{": 1, "}": -1}.get(letter, 0)
-    return len(inside)
+    return len(content)
 
 
 def decode_value(value: str) -> str:

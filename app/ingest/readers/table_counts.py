@@ -234,12 +234,12 @@ def _note_columns(table: Table, places: Places) -> list[str]:
     return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if others else []
 
 
-def _make_counts(cells: _TripleCells, where: Path) -> Counts:
+def _make_counts(cells: _TripleCells, path: Path) -> Counts:
     """Return the counts sorted by row."""
     owners, words, values = (np.frombuffer(each, np.int64) for each in (cells.owners, cells.words, cells.counts))
     order = np.argsort(owners, kind="stable")
     lengths = np.bincount(owners, minlength=len(cells.rows))
-    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
+    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), path)
 
 
 def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, before: int) -> None:
@@ -266,10 +266,10 @@ def _find_columns(path: Path, table: Table, options: ImportOptions) -> Places:
     return places or Places(0, 1, 2)
 
 
-def _read_name(cell: str, what: str, path: Path, line: int) -> str:
+def _read_name(cell: str, kind: str, path: Path, line: int) -> str:
     name = make_storable(" ".join(cell.split()))
     if not name:
-        raise IngestError(path, f"the {what} has no name", line)
+        raise IngestError(path, f"the {kind} has no name", line)
     return name
 
 

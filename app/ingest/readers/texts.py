@@ -267,10 +267,11 @@ def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> 
 
 
 def _note_examples(examples: list[str], consequence: str, notes: list[str]) -> None:
+    """Add a note about some files, with the first of them as examples."""
     if not examples:
         return
-    more = f" and {len(examples) - _MOST_EXAMPLES:,} more files" if len(examples) > _MOST_EXAMPLES else ""
-    note = f"{'; '.join(examples[:_MOST_EXAMPLES])}{more}" + (f": {consequence}" if consequence else "")
+    rest = f" and {len(examples) - _MOST_EXAMPLES:,} more files" if len(examples) > _MOST_EXAMPLES else ""
+    note = f"{'; '.join(examples[:_MOST_EXAMPLES])}{rest}" + (f": {consequence}" if consequence else "")
     if note not in notes:  # documents are read twice
         notes.append(note)
 
@@ -321,9 +322,9 @@ def _limit_size(name: PurePosixPath) -> int:
     return _LARGEST if name.suffix.lower() in PICTURED else files.LARGEST_TEXT
 
 
-def _refuse_size(where: str | Path, name: PurePosixPath) -> IngestError:
+def _refuse_size(file: str | Path, name: PurePosixPath) -> IngestError:
     cause = f"is larger than {_limit_size(name) >> 20} MB, the most of one document"
-    return IngestError(where, f"{cause}; split it, or leave it out")
+    return IngestError(file, f"{cause}; split it, or leave it out")
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:

@@ -156,7 +156,7 @@ class Tally:
     labels : Counter of str
         Documents of each label.
     long : LongTexts
-        Whether texts are long, and how they could be divided.
+        Statistics on the lengths of texts, and on ways to divide them.
     tokens : int
         Sum of the counts; of real values, the number of cells.
     document_counts, totals : (V,) or None
@@ -224,7 +224,7 @@ class Observer:
     words, tokens : int
         Number of different words and of all words before any cut, set with the cuts.
     letters_in_words : int
-        Characters of all those words.
+        Number of characters in all words before any cut.
     languages : tuple of (str, float)
         Languages recognised in the texts, and the share of the texts in each.
     """
@@ -248,8 +248,8 @@ class Observer:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of a table."""
-        found = self._source.columns if isinstance(self._source, TextSource) else None
-        return () if found is None else found.list_all()
+        columns = self._source.columns if isinstance(self._source, TextSource) else None
+        return () if columns is None else columns.list_all()
 
     @property
     def proposed(self) -> dict[str, str]:
@@ -353,8 +353,8 @@ def explain_no_vocabulary(
 def explain_cuts(observer: Observer) -> str:
     """Explain which cuts leave no word."""
     cuts = [cut for cut in observer.cuts if cut.words]
-    taken = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
-    return f"has {observer.words:,} different words, and none is left: {', '.join(taken)}; cut less"
+    effects = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
+    return f"has {observer.words:,} different words, and none is left: {', '.join(effects)}; cut less"
 
 
 def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
@@ -474,8 +474,8 @@ def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Ite
     if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST_SHARE) * observer.tokens:
         yield f"the cuts take {_describe_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
     if observer.cuts and words_kept < _FEW_KEPT:
-        kept = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
-        yield f"only {kept}, too few for topics; cut less, or import more documents"
+        subject = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
+        yield f"only {subject}, too few for topics; cut less, or import more documents"
 
 
 def _describe_share(part: int, whole: int) -> str:
@@ -486,7 +486,7 @@ def _describe_share(part: int, whole: int) -> str:
     """
     if part == whole:
         return "all"
-    for parts, of, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
-        if abs(part / whole - parts / of) < 0.02:
+    for parts, whole_parts, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
+        if abs(part / whole - parts / whole_parts) < 0.02:
             return words
     return f"{100 * part / whole:.0f} % of the"

@@ -134,6 +134,7 @@ def _is_sound(report: Report) -> bool:
 
 
 def _make_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with lists turned into tuples."""
     return {name: tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
             for name, value in values.items()}  # fmt: skip
 
@@ -211,6 +212,7 @@ def describe_addition(added: Mapping[str, Any]) -> str:
 
 
 def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of all lines, including empty texts."""
     yield "file", report.path
     yield "format", _describe_format(report)
     yield GUESS, report.understood.get(GUESS, "")
@@ -238,15 +240,20 @@ def _describe_documents(report: Report) -> str:
         (report.wordless - report.empty, "more without a word that is kept"),
         (report.read - report.documents, "left out"),
     )
-    return ", ".join([_count_things(report.read, "document"), *(f"{n:,} {what}" for n, what in counts if n > 0)])
+    return ", ".join(
+        [
+            _count_things(report.read, "document"),
+            *(f"{count:,} {description}" for count, description in counts if count > 0),
+        ]
+    )
 
 
 def _describe_labels(report: Report) -> str:
     if not report.labels:
         return ""
     largest = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
-    more = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
-    return f"{_count_things(report.classes, 'class', 'classes')}: {largest}{more}"
+    rest = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
+    return f"{_count_things(report.classes, 'class', 'classes')}: {largest}{rest}"
 
 
 def _describe_shares(shares: Sequence[Share]) -> str:
@@ -258,5 +265,6 @@ def _describe_kind(report: Report) -> str:
     return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
 
 
-def _count_things(n: int, what: str, several: str = "") -> str:
-    return f"{n:,} {what if n == 1 else several or what + 's'}"
+def _count_things(n: int, singular: str, plural: str = "") -> str:
+    """Return a number and the singular or plural of a word, which by default ends in s."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"

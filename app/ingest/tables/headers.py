@@ -159,6 +159,7 @@ def _are_all_numbers(filled: list[str]) -> bool:
 
 
 def _weigh_texts(name: str, filled: list[str], lengths: list[int]) -> int:
+    """Return the evidence, as `_weigh_column`, of a column of texts with these sorted lengths."""
     if name.endswith(("?", ":")) and sum(value.endswith(name[-1]) for value in filled) < len(filled) / 5:
         return 2
     fifth_percentile, quartile = lengths[len(lengths) // 20], lengths[len(lengths) // 4]
@@ -394,5 +395,5 @@ def _has_requested(cells: Sequence[str], options: ImportOptions) -> bool:
     return any(name in columns for name in names if name)
 
 
-def _count_things(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def _count_things(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -67,7 +67,7 @@ class DocumentMaker:
         notes = []
         if self.missing:
             counts = " and ".join(
-                f"{times:,} {what}{'' if times == 1 else 's'}" for what, times in self.missing.items()
+                f"{times:,} {role}{'' if times == 1 else 's'}" for role, times in self.missing.items()
             )
             words = ", ".join(repr(word) for word, _ in self.words.most_common(_MOST_WORDS))
             verb = "says" if self.missing.total() == 1 else "say"
@@ -92,11 +92,11 @@ class DocumentMaker:
         n_usual = sum(name in self._usual for name in record)
         return bool(n_usual) and (not other_texts or (n_usual > 1 and not any(map(is_prose, other_texts))))
 
-    def _fill_text(self, what: str, text: str) -> str:
+    def _fill_text(self, role: str, text: str) -> str:
         """Return the text, or an empty one, which is counted, if it stands for a missing value."""
         if not is_missing(text):
             return text
-        self.missing[what] += 1
+        self.missing[role] += 1
         self.words[text.strip()] += 1
         return ""
 

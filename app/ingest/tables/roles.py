@@ -300,14 +300,16 @@ def _find_identity(free: Sequence[Profile]) -> str | None:
 
 def _find_label(free: Sequence[Profile], guesses: list[str]) -> str | None:
     """Return a column with a usual name and short values, else one of few repeated values, words before numbers."""
-    able = [each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)]
-    able = [each for each in able if not _is_measured(each)]
+    candidates = [
+        each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)
+    ]
+    candidates = [each for each in candidates if not _is_measured(each)]
     for least_share in (_LABEL_SHARE, 0.0):
-        repeating = [each.name for each in able if each.share > least_share and each.repeats]
-        others = [each.name for each in able if each.share > least_share]
+        repeating = [each.name for each in candidates if each.share > least_share and each.repeats]
+        others = [each.name for each in candidates if each.share > least_share]
         if usual := find_named(column_names.LABELS, repeating) or find_named(column_names.LABELS, others, whole=True):
             return usual
-    repeated = [each for each in able if each.share > _LABEL_SHARE and each.repeats and not _is_not_class(each)]
+    repeated = [each for each in candidates if each.share > _LABEL_SHARE and each.repeats and not _is_not_class(each)]
     repeated = [each for each in repeated if not _is_nearly_constant(each)]
     if not repeated:
         return None
