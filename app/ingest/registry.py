@@ -235,6 +235,7 @@ def guard_source(
 def _guard_items(
     read: Callable[[], Iterator[T]], path: Path | str, besides: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[T]:
+    """Yield the items of a source, with each read inside the contexts of `guard_source`."""
     with refuse_failures(path), besides():
         items = read()
     while True:
@@ -270,6 +271,7 @@ def _is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
+# Endings of tables that are imported one by one if uploaded together.
 _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
 Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
@@ -406,6 +408,7 @@ def _describe_roles(roles: dict[str, str]) -> str:
 
 
 def _join_texts(sources: Sequence[TextSource]) -> TextSource:
+    """Return a source of the texts of all sources, one after the other."""
     notes: list[str] = []
     _gather_notes(sources, notes)
 
@@ -426,6 +429,7 @@ def _gather_notes(sources: Sequence[Source], notes: list[str]) -> None:
 
 
 def _join_counts(sources: Sequence[CountSource]) -> CountSource:
+    """Return a source of the counts of all sources, over the united vocabulary and classes."""
     vocabulary, words = _unite_names([source.vocabulary for source in sources])
     names, labels = _unite_names([source.label_names for source in sources])
     parts = [source.part for source in sources]

@@ -244,6 +244,7 @@ def _describe_languages(recognised: Recognised) -> str:
 
 
 def _find_lemmas(path: str, text_languages: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
+    """Return the languages whose words are counted in dictionary form; none if that is not requested."""
     if not options.lemmas:
         return ()
     if not languages.is_lemmatiser_installed():
@@ -271,6 +272,7 @@ def _note_mail(n: int) -> str:
 def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
 ) -> tuple[str, ...]:
+    """Return the pairs of words that are counted as phrases."""
     pairs = Pairs()
     batches = batch_documents(_list_documents(source))
     results = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)

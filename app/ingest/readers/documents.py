@@ -18,8 +18,9 @@ from app.ingest.source import Contents, Unreadable
 
 _LARGEST_MEMBER = 1 << 26  # bytes of an unpacked member; a larger one is made to fill the memory
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
-_NO_TITLE = ("", "untitled")
-_PARAGRAPHS = ("p", "h")
+_NO_TITLE = ("", "untitled")  # titles that count as none
+_PARAGRAPHS = ("p", "h")  # elements of paragraphs and headings
+# What elements stand for in the text.
 _MARK_TEXTS = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n", "s": " "} | dict.fromkeys(_PARAGRAPHS, "\n")
 # The second copy of a text box, the old place of moved text, pronunciations, deleted text, and comments.
 _LEFT_OUT = ("Fallback", "moveFrom", "rt", "tracked-changes", "annotation")
@@ -214,6 +215,7 @@ def read_epub(raw: bytes) -> Contents:
 
 
 def _read_book(archive: zipfile.ZipFile, bytes_left: int) -> Contents:
+    """Return the contents of an open EPUB whose unpacked pages have at most ``bytes_left`` bytes in all."""
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     package_path, package = _find_package(archive, members, bytes_left)
     names = [
@@ -280,6 +282,7 @@ def _find_package(archive: zipfile.ZipFile, members: dict[str, Any], largest: in
 
 
 def _read_package(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, largest: int) -> _EpubPackage:
+    """Return the contents of a package or container file, empty if it is missing."""
     package = _EpubPackage()
     if info is not None:
         try:
@@ -314,6 +317,7 @@ def read_contents(name: PurePath, raw: bytes, encoding: str) -> Contents:
 
 
 def _read_xml_file(raw: bytes) -> Contents:
+    """Return the documents of an XML file joined to one, with the title and columns of the first."""
     try:
         documents = list(xml_parsing.read_documents([raw]))
     except DamagedXmlError as error:

@@ -345,6 +345,7 @@ def fill_text(record: Record) -> Record:
     return {**record, "text": text}
 
 
+# Fields in which chat programs store the parts of a message.
 _BLOCK_FIELDS = ("blocks", "rich_text", "text_entities", "attachments")
 
 

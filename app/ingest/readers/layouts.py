@@ -124,7 +124,7 @@ def _read_part(cell: str, path: Path, line: int) -> int | None:
     return PARTS[name]
 
 
-_TOPMOST_PARTS = {"train": TRAIN, "test": TEST}
+_TOPMOST_PARTS = {"train": TRAIN, "test": TEST}  # parts by the first word of their file names
 
 
 def recognise_topmost(path: Path) -> bool:
@@ -173,6 +173,7 @@ def read_topmost(path: Path, options: ImportOptions) -> CountSource:
 def _read_topmost_counts(
     folder: Path, name: str, vocabulary_path: Path, words: tuple[str, ...], lines: list[str] | None, notes: list[str]
 ) -> Counts:
+    """Return the counts of one part, from its matrix if there is one, else from its texts."""
     file = joining.find_beside(folder, [f"{name}_bow.npz"])
     if file is not None:
         matrix = arrays.load_npz(file, vocabulary_path, words)
@@ -203,7 +204,7 @@ def _check_length(folder: Path, name: str, lines: list[str] | None, size: int) -
 _WIKI_FILE = re.compile(r"wiki_\d+(?:\.json)?")
 _DOC_TAG = re.compile(r"<doc\s[^<>]*>")
 _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
-_KEPT_ATTRIBUTES = ("id", "url")
+_KEPT_ATTRIBUTES = ("id", "url")  # attributes of an article that become columns
 
 
 def recognise_wiki(path: Path) -> bool:
@@ -236,6 +237,7 @@ def read_wiki(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
+    """Yield the articles of a file, from blocks ``<doc ...>`` or JSON lines."""
     if files.read_start(path).lstrip()[:1] == b"{":
         yield from _read_objects(path, encoding)
         return
@@ -268,6 +270,7 @@ def _make_article(attributes: dict[str, Any], lines: list[str]) -> TextDocument:
 
 
 def _read_objects(path: Path, encoding: str) -> Iterator[TextDocument]:
+    """Yield the articles of a file with a JSON object on each line."""
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
@@ -335,6 +338,7 @@ def _list_single_words(paths: list[Path], notes: list[str]) -> list[Path]:
 
 
 def _read_bag(path: Path, encoding: str) -> dict[str, int]:
+    """Return the words of a file with their counts; repeated words are added."""
     bag: Counter[str] = Counter()
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
@@ -373,6 +377,7 @@ def _title_file(name: PurePosixPath) -> str:
 
 
 def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
+    """Yield the counted files in blocks."""
     read = count_file.reader()
     for start in range(0, len(names), BLOCK):
         block_names = names[start : start + BLOCK]

@@ -101,7 +101,7 @@ class _PageReader(HTMLParser):
 
 SUBTITLE_KINDS = (".srt", ".vtt", ".sbv")
 
-_CLOCK = r"(?:[0-9]+:)?[0-9]{1,2}:[0-9]{2}[.,][0-9]{1,3}"
+_CLOCK = r"(?:[0-9]+:)?[0-9]{1,2}:[0-9]{2}[.,][0-9]{1,3}"  # a pattern of a time in subtitles
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*(?:-+>|,)\s*{_CLOCK}(?:\s.*)?")
 _BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
 _SPEAKER = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]{1,200})>")
@@ -285,11 +285,11 @@ _PROSELESS = (
 )
 _BEGIN_OR_END = re.compile(rf"\\(begin|end)\s*\{{({_PROSELESS})\*?\}}")
 _FORMULA_MARK = re.compile(r"(?<!\\)(?:\\\\)*(\$\$?|\\[\[\]()])")
-_FORMULA_ENDS = {"$": "$", "$$": "$$", "\\[": "\\]", "\\(": "\\)"}
+_FORMULA_ENDS = {"$": "$", "$$": "$$", "\\[": "\\]", "\\(": "\\)"}  # closing marks of formulas by their opening marks
 _LONGEST_FORMULA = 5_000  # characters
 _VERBATIM = re.compile(r"\\verb\*?([^A-Za-z\s*])[^\n]{0,300}?\1")
-_ARGUMENT = r"\{[^{}]{0,1000}\}"
-_OPTIONS = r"(?:\s?\[[^\]\n]{0,300}\])"
+_ARGUMENT = r"\{[^{}]{0,1000}\}"  # a pattern of a required argument of a command
+_OPTIONS = r"(?:\s?\[[^\]\n]{0,300}\])"  # a pattern of an optional argument of a command
 # Commands whose arguments are not prose.
 _REFERENCE = re.compile(
     r"\\(?:[A-Za-z]*cite[A-Za-z]*|(?:eq|page|auto|name|c|C|v)?ref|label|input|include|subfile|includegraphics|graphicspath|"
@@ -381,6 +381,8 @@ def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath
     left = most - len(source)
 
     def expand(text: str, above: frozenset[PurePosixPath]) -> str:
+        """Return a text with its included files inserted; ``above`` are the files that include it."""
+
         def insert(match: re.Match[str]) -> str:
             nonlocal left
             for path in list_paths(match, name):

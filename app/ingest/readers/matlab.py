@@ -35,7 +35,7 @@ ROOM_FOR_EACH = 32  # more bytes of memory for each byte of the file
 PATIENCE = 60.0  # seconds for any file
 PATIENCE_FOR_EACH = 1e-5  # more seconds for each byte of the file
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[3]  # the folder of the packages, for the import path of the other process
 _OUTPUT = "arrays.npz"
 _REFUSED, _NO_MEMORY = 3, 4  # exit statuses
 
@@ -160,6 +160,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 def _load_matlab(path: Path) -> dict[str, Any]:
+    """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
     if read_start(path, 6) != b"MATLAB":
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
@@ -274,6 +275,7 @@ def _make_csr(arrays: dict[str, Array], name: str) -> scipy_sparse.csr_matrix:
 
 
 def _join_labels(arrays: dict[str, Array], path: Path, n_documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
+    """Return the class of each document, training documents first, and the class names."""
     raw = [arrays[name] for name in LABELS if name in arrays]
     if not raw:
         return np.full(n_documents, -1, np.int32), ()

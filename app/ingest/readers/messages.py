@@ -63,6 +63,7 @@ def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001
 
 
 def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
+    """Yield all messages, with the folder, or the name of the archive, as the label."""
     number = 0
     for file in mail:
         relative = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
@@ -119,6 +120,7 @@ def _split_mbox(stream: Any, path: Path, number: int) -> Iterator[tuple[int, byt
 
 
 def _make_mail(raw: bytes, number: int, label: str | None, path: Path, line: int) -> TextDocument:
+    """Return the document of a message that begins on a line of a file."""
     try:
         message = message_from_bytes(_LONG_CONTENT_TYPE.sub(rb"\1", raw))
         subject = _read_header(message, "subject")
@@ -210,6 +212,7 @@ def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[TextDocument]:
+    """Yield the messages of an exported chat; count in ``left_out`` what is not a message."""
     lines: list[str] = []
     columns: dict[str, str] = {}
     size = 0
@@ -237,6 +240,7 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
 
 
 def _make_message(columns: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+    """Yield the document of a message, or count it as left out if it has no text."""
     text = "\n".join(lines).strip()
     if not text or _PLACEHOLDER.fullmatch(text):
         left_out["picture, recording or the like"] += 1

@@ -124,7 +124,7 @@ _BIBTEX_FIELD = re.compile(r"[\s,]*([A-Za-z][\w:.+-]{0,60})\s{0,99}=\s*")
 _BARE_VALUE = re.compile(r"[^\s,{}\"#]{1,300}")
 _CONCATENATION = re.compile(r"\s*#\s*")
 _MONTHS = dict.fromkeys("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
-_NOT_ENTRIES = ("comment", "preamble", "string")
+_NOT_ENTRIES = ("comment", "preamble", "string")  # kinds of BibTeX blocks that are not entries
 _BRACKET = re.compile(r"[{}]")
 
 
@@ -307,7 +307,7 @@ _BIBTEX_COLUMNS = {  # the fields for each column of a record, the best first
     "doi": ("doi",), "url": ("url",), "language": ("language", "langid"), "publisher": ("publisher", "school"),
 }  # fmt: skip
 _BIBTEX_LABELS = ("type", "journal", "keywords", "language")
-_VERBATIM_COLUMNS = ("doi", "url")
+_VERBATIM_COLUMNS = ("doi", "url")  # columns whose LaTeX is not decoded
 _AUTHOR_JOIN = re.compile(r"\s+and\s+")
 _FOUR_DIGITS = re.compile(r"[0-9]{4}")
 _KEYWORDS = re.compile(r"\s*[;,]\s*")
@@ -322,6 +322,7 @@ def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and record of each entry of a file; note entries that are incomplete."""
     with files.open_text(path, encoding) as stream:
         source = stream.read(_LARGEST + 1)
     if len(source) > _LARGEST:
@@ -343,6 +344,7 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
 
 
 def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
+    """Return the columns of an entry that are not empty."""
     record = {"type": entry.kind}
     for name, sources in _BIBTEX_COLUMNS.items():
         value = next((entry.fields[field] for field in sources if entry.fields.get(field, "").strip()), "")

@@ -148,6 +148,7 @@ def _read_transposed(path: Path, table: Table, matrix: Matrix, cells: _MatrixCel
 
 
 def _add_document(row_cells: Sequence[tuple[int, str]], cells: _MatrixCells, path: Path, line: int | None) -> None:
+    """Add the counts of a document, given as pairs of word number and cell."""
     before = len(cells.values)
     for number, cell in row_cells:
         value = _read_count(cell, path, line)
@@ -165,6 +166,7 @@ def _read_word(name: str, path: Path, line: int) -> str:
 
 
 def _read_count(cell: str, path: Path, line: int | None) -> float:
+    """Return a count of a matrix, which may be a fraction; an empty cell is 0."""
     try:
         value = float(cell) if cell.strip() else 0.0
     except ValueError:
@@ -274,6 +276,7 @@ def _read_name(cell: str, kind: str, path: Path, line: int) -> str:
 
 
 def _read_whole_count(cell: str, path: Path, line: int) -> int:
+    """Return a whole count."""
     whole = _WHOLE.fullmatch(cell.strip())
     if whole is None:
         raise IngestError(path, f"the count {cell.strip()[:40]!r} is not a whole number from 0 on", line)

@@ -53,6 +53,7 @@ def read_csv(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions, kind: str) -> TextSource:
+    """Return a source of the rows of a table of separated cells or a workbook."""
     first = parts[0].path
     table = open_table(first, options, kind)
     sample = [record for _, record in islice(table.records(first), _TABLE_SAMPLE)]
@@ -96,7 +97,7 @@ def _look_like_counts(rows: list[list[str]]) -> bool:
     return len(rows[0]) == len(_TRIPLE_NAMES) and count_tables.find_places(_TRIPLE_NAMES, rows) is not None
 
 
-_TRIPLE_NAMES = ("document", "word", "count")
+_TRIPLE_NAMES = ("document", "word", "count")  # usual column names, used to test rows without names
 _SAMPLE = 50  # lines by which the kind of a file is found
 _LOOKED_AT = 2_000  # lines by which a wrapped text is recognised
 _FEWEST_LINES = 12  # lines that a wrapped text has at least
@@ -197,6 +198,7 @@ def _find_doubt(lines: list[str]) -> str:
 
 
 def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+    """Yield each line as a document, with ``tabs`` split into name, label and text."""
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
@@ -270,6 +272,7 @@ def _list_tables(folder: Path) -> list[Path]:
 
 
 def _find_tables(path: Path) -> list[files.Part]:
+    """Return the files of a path with their parts, training documents first."""
     if not path.is_dir():
         return [files.Part(path, None)]
     tables = _list_tables(path)
@@ -302,6 +305,7 @@ def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
 
 
 def _read_dataset_info(path: Path) -> Any:
+    """Return the information about a Hugging Face dataset, from its JSON file or the table; None if missing."""
     try:
         for folder in (path.parent, path.parent.parent):
             if (folder / "dataset_info.json").is_file():
@@ -313,6 +317,7 @@ def _read_dataset_info(path: Path) -> Any:
 
 
 def _read_schema(path: Path, stream: Any) -> Any:
+    """Return the information about a dataset that is stored in the metadata of a Parquet file."""
     if files.find_suffix(path) not in PARQUET:
         return None
     from pyarrow import parquet

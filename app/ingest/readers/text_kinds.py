@@ -22,7 +22,7 @@ _ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|cita
 _START = 1 << 14  # bytes at the beginning of a file that are read
 _FEWEST = 3  # entries by which a kind is recognised
 _MOST_SAMPLED = 40  # files of a folder or zip file that are examined
-_FEED_ROOTS = ("rss", "feed", "rdf")
+_FEED_ROOTS = ("rss", "feed", "rdf")  # root elements of feeds
 
 _RIS = re.compile(r"\s?TY {1,2}- ?[A-Z][A-Z0-9]{2,8}\s*$", re.MULTILINE)
 _RIS_LINE = re.compile(r"^\s?[A-Z][A-Z0-9] {1,2}-(?: |$)", re.MULTILINE)
@@ -38,6 +38,7 @@ _BIBTEX = re.compile(
 _MAIL = re.compile(
     r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
 )
+# Patterns that match the beginning of a text of each kind.
 _BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
 # A message of WhatsApp begins with [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann:, with invisible direction
 # marks anywhere and, in some languages, words before and after the time.

@@ -304,6 +304,7 @@ def _find_texts(names: list[PurePosixPath]) -> list[PurePosixPath]:
 
 
 def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a folder or zip file, or of a single file."""
     if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _read_zip_contents(path, names)
         return
@@ -328,6 +329,7 @@ def _refuse_size(file: str | Path, name: PurePosixPath) -> IngestError:
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:
+    """Open a zip file; refuse a damaged one."""
     try:
         return zipfile.ZipFile(path)
     except UnicodeDecodeError:
@@ -343,6 +345,7 @@ def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipIn
 
 
 def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a zip file."""
     with _open_archive(path) as archive:
         members = _list_archive(archive)
         for name in names:

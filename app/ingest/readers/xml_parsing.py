@@ -149,8 +149,8 @@ def _number_entity(match: re.Match[str]) -> str:
     return match[0] if code is None else f"&#{code};"
 
 
-ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")
-_DOCUMENTS = ("TEI", "TEI.2")
+ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")  # root elements of TEI, in lower case
+_DOCUMENTS = ("TEI", "TEI.2")  # elements of single documents in TEI
 # Elements within a line; all others begin a new line.
 _INLINE = (
     "a abbr acronym add am b bdi bdo big bold c choice cit cite code corr damage date del dfn distinct em "
@@ -169,7 +169,9 @@ _LEFT_OUT = frozenset(
     ]
 )
 _REJECTED_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # alternatives in a choice to the reading that is used
+# Elements that may have the title in other XML.
 _TITLES = ("title", "headline", "hed", "article-title", "head", "hl1", "heading")
+# Attributes with a date in standard form, the best first.
 _DATE_ATTRIBUTES = ("when", "when-iso", "notBefore", "from", "value")
 # Elements that contain the date, the best first.
 _DATE_PLACES = ("creation", "sourceDesc", "publicationStmt", "editionStmt", "titleStmt")

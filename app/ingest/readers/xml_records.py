@@ -292,6 +292,8 @@ def _split_path(text: str | None) -> tuple[str, ...] | None:
 
 
 def _make_xml_reader(record_path: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, ElementValues]]]:
+    """Return a function that yields the numbered records of a file."""
+
     def read_one(path: Path) -> Iterator[tuple[int, ElementValues]]:
         with _refuse_damaged(path, "correct it, or export it again"):
             yield from enumerate(read_records(read_xml_pieces(path), tuple(record_path)), 1)
@@ -322,10 +324,12 @@ def _make_xml_record(values: ElementValues, names: dict[tuple[str, ...], str]) -
 
 
 _LONG_VALUE = 80  # characters from which a value is prose
-_PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")
+_PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")  # elements whose values are prose
 
 
 def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
+    """Return a source of the documents in files of TEI."""
+
     def documents() -> Iterator[TextDocument]:
         number = 0
         for file in paths:
@@ -344,7 +348,7 @@ _FEED_COLUMNS = {
     "title": TITLE, "pubDate": "date", "published": "date", "date": "date", "updated": "updated", "creator": "author",
     "author": "author", "category": "category", "subject": "category", "guid": "id", "id": "id",
 }  # fmt: skip
-_SINGLE_VALUED = (TITLE, "date", "updated", "id", "link")
+_SINGLE_VALUED = (TITLE, "date", "updated", "id", "link")  # columns of which only the first value is used
 _FEED_LABELS = ("category", "feed", "author")
 
 
@@ -376,6 +380,7 @@ def _refuse_damaged(path: Path, advice: str) -> Iterator[None]:
 
 
 def _make_entry(values: ElementValues) -> dict[str, str]:
+    """Return the columns of a feed entry, from its values by path."""
     values_by_name: dict[str, list[str]] = {}
     for path, value in values:
         if path in (("category", "@term"), ("link", "@href")):  # in Atom

@@ -86,6 +86,7 @@ def count_met(vocabulary: Vocabulary) -> tuple[int, int]:
 
 
 def _list_cuts(vocabulary: Vocabulary, limits: Limits) -> Iterator[Cut]:
+    """Yield the cuts in order: stop words, common boilerplate, rare words, frequent words, and the limit."""
     ranked = sorted(vocabulary.stopped, key=lambda word: (-vocabulary.stopped[word], word))
     yield Cut("stop_words", limits.stop_words, len(ranked), sum(vocabulary.stopped.values()), tuple(ranked[:EXAMPLES]))
     remaining = np.ones(len(vocabulary.words), bool)
@@ -419,6 +420,7 @@ def list_warnings(
 
 
 def _warn_of_documents(tally: Tally) -> Iterator[str]:
+    """Yield warnings about duplicates, empty documents, and too few documents."""
     if tally.duplicates > _DUPLICATE_SHARE * tally.documents:
         yield f"{_describe_share(tally.duplicates, tally.documents)} documents have the same content as one before them"
     if tally.empty > _WORDLESS_SHARE * tally.documents:
@@ -429,6 +431,7 @@ def _warn_of_documents(tally: Tally) -> Iterator[str]:
 
 
 def _warn_of_labels(tally: Tally) -> Iterator[str]:
+    """Yield warnings about labels that are not useful as classes."""
     labelled = tally.labels.total()
     if labelled >= _FEW_DOCUMENTS and len(tally.labels) == labelled:
         yield "the label is another one in every document, so it is no class; name another column, or none"
@@ -439,6 +442,7 @@ def _warn_of_labels(tally: Tally) -> Iterator[str]:
 
 
 def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
+    """Yield warnings about texts that are numbers, not words, too long, or wrongly decoded."""
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
         partly = f"a number in {_describe_share(tally.numeric, filled)} documents"
@@ -458,6 +462,7 @@ def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
 
 
 def _warn_of_length(tally: Tally) -> Iterator[str]:
+    """Yield a warning if the documents are too long, with ways to divide them."""
     median_length = tally.long.usual
     if not median_length:
         return
@@ -471,6 +476,7 @@ def _warn_of_length(tally: Tally) -> Iterator[str]:
 
 
 def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:
+    """Yield warnings if few words are left after the cuts."""
     if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST_SHARE) * observer.tokens:
         yield f"the cuts take {_describe_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
     if observer.cuts and words_kept < _FEW_KEPT:

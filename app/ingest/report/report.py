@@ -234,6 +234,7 @@ def _describe_format(report: Report) -> str:
 
 
 def _describe_documents(report: Report) -> str:
+    """Return the number of documents, and of those that are empty, repeated, without words or left out."""
     counts = (
         (report.empty, f"with nothing in {'it' if report.empty == 1 else 'them'}"),
         (report.duplicates, "with the content of one before"),

@@ -134,6 +134,7 @@ def look_at_rows(path: Path) -> Beginning | None:
 
 @lru_cache(maxsize=64)
 def _look_at_file(path: Path, _size: int, _changed: int) -> Beginning | None:
+    """Return the first rows of a file, cached by its size and time of change; None as in `look_at_rows`."""
     lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES)
     if len(lines) < 4 and not is_complete:  # very long lines, as in a document-term matrix
         lines, is_complete = _read_first_lines(path, _SAMPLED_BYTES << 4)

@@ -174,7 +174,7 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 _FIELD_NAME = re.compile(r"[^\W_][\w -]{0,39}")
 _STAR = "*"  # ends the name of a field that may contain the separators
 _MARKS = (" - ", "__", "_", "-", " ", ".")  # separators of fields, the clearest first
-_MOST_FIELDS = 8
+_MOST_FIELDS = 8  # fields in a proposed pattern
 _FEWEST_NAMES = 5  # files from which a pattern is proposed
 _FITTING_SHARE = 0.9  # share of the names that must have the same number of parts
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
@@ -279,6 +279,7 @@ def show_example(pattern: str, names: Sequence[str], most: int) -> Sequence[Mapp
 
 
 def _write_expression(literals: Sequence[str], names: Sequence[str]) -> str:
+    """Return the regular expression of a pattern, given the texts between its fields and their names."""
     pieces = [re.escape(literals[0])]
     for index, name in enumerate(names):
         before, after = literals[index], literals[index + 1]

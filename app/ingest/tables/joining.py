@@ -27,6 +27,7 @@ _NAME_THEN_NUMBER = re.compile(r"(.*\S)\s+(-?\d+)")
 _NUMBER_THEN_NAME = re.compile(r"(-?\d+)\s+(\S.*)")
 _VOCABULARIES = ("vocabulary.txt", "vocab.txt", "vocabulary", "vocab", "vocab.new", "words.txt", "dictionary.txt",
                  "wordids.txt")  # fmt: skip
+# Files with the names of numbered classes.
 _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "labels.names")
 
 
@@ -434,6 +435,7 @@ def _adapt_options(options: ImportOptions, reader: Reader) -> ImportOptions:
 
 
 def _join_column(table: Path, reader: Reader, index: TextFiles, options: ImportOptions, key: str) -> Join:
+    """Join the rows of a table by the file names in the column ``key``."""
     source = _read_rows(table, reader, options, key)
     columns = source.columns or Columns({})
     roles = {role: name for name, role in columns.roles.items() if role in ("title", "label", "split") and name != key}
@@ -466,6 +468,7 @@ def _make_row(document: TextDocument, source: TextSource, roles: Mapping[str, st
 
 
 def _find_shared(folders: Sequence[str], other_folders: Sequence[str]) -> int:
+    """Return the number of folders, from the innermost on, that are equal in two paths."""
     n_shared = 0
     for folder, other in zip(reversed(folders), reversed(other_folders), strict=False):
         if folder != other:

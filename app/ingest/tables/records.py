@@ -78,6 +78,7 @@ class DocumentMaker:
         return notes
 
     def _read_text(self, record: Record, name: str, path: Path, line: int) -> str:
+        """Return the text in a field of a record; empty if it is missing."""
         if name not in record:
             if not self._may_lack_text(record):
                 raise IngestError(path, f"has no field {name!r}; name the field of the text with --text-column", line)

@@ -67,6 +67,7 @@ def _look_at_arrow_file(path: Path, _size: int, _changed: int) -> tuple[dict[str
 
 
 def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
+    """Yield the record batches of a Parquet or Arrow file, with unique column names."""
     try:
         import pyarrow as arrow
         from pyarrow import parquet
@@ -144,6 +145,7 @@ def look_at_workbook(path: Path) -> Sheet:
 
 @lru_cache(maxsize=16)
 def _look_at_sheet(path: Path, _size: int, _changed: int) -> Sheet:
+    """Return the sheet of a workbook, cached by the size and time of change of its file."""
     with _open_workbook(path) as book:
         used = _find_used_sheet(book)
         name, others = used.title, tuple(sheet.title for sheet in book.worksheets if sheet.title != used.title)
@@ -298,6 +300,7 @@ def _write_cell(value: Any) -> str:
 
 @contextmanager
 def _open_workbook(path: Path) -> Iterator[Any]:
+    """Open a workbook for reading row by row; refuse one that is damaged, too large or empty."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:

@@ -17,8 +17,9 @@ MISSING = frozenset((
     "nan", "NaN", "NAN", "-nan", "None", "<NA>", "NULL", "Null", "null", "N/A", "n/a", "#N/A", "NA", "<na>", "NaT",
     "nil", "(null)", r"\N", "#NULL!", "-", "--", "---", "–", "—", "[deleted]", "[removed]",
 ))  # fmt: skip
-_LONGEST_MISSING = max(map(len, MISSING))
+_LONGEST_MISSING = max(map(len, MISSING))  # characters
 _LINK = re.compile(r"<?(?:https?://|www\.|/r/|mailto:)\S*$|<a\s[^>]*>[^<]*</a>$|\S+@\S+\.\w+$")
+# Fields of a part that may have its text, the best first.
 _TEXT_FIELDS = ("text", "elements", "content", "children", "items", "paragraphs", "ops", "insert", "value", "body")
 
 _JSON_TYPES = (bool, int, float, dict)
@@ -173,7 +174,7 @@ _YEAR = re.compile(
 _FIRST_YEAR, _LAST_YEAR = 1000, 2200
 _SECONDS = 1e8, 4.2e9  # Unix times in seconds, from 1973 to 2103
 _DAYS = 10_000, 80_000  # dates of Excel, in days since 1900
-_EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
+_EXCEL = datetime(1899, 12, 30, tzinfo=UTC)  # the day that Excel counts as 0
 
 
 class _ParserNames(dateutil.parserinfo):  # type: ignore[misc]
@@ -312,6 +313,7 @@ def _are_date_numbers(name: str, values: Sequence[str]) -> bool:
 
 
 def _parse_number(text: str) -> str | None:
+    """Return the date that a number stands for, in ISO 8601; None if it is not plausible."""
     whole, _, fraction = text.replace(",", ".").partition(".")
     if len(whole) == 4 and not fraction.strip("0"):
         return whole if _FIRST_YEAR <= int(whole) <= _LAST_YEAR else None
