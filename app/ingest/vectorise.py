@@ -258,7 +258,7 @@ class _Frequencies:
 
     Attributes
     ----------
-    document_counts, totals : (words,) int64
+    document_counts, totals : (words or more,) int64
         Number of documents with each word, and number of its tokens.
     stopped : Counter of str
         Number of tokens of each stop word.

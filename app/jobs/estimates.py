@@ -203,7 +203,7 @@ def find_estimate_name(run: Any, kind: str) -> str:
 
 
 def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
-    """Return the best estimate of a run: averaged, on test documents, of the mean topics, or of the last step."""
+    """Return the best estimate of a run (averaged, on test documents, of the mean topics, or of the last step)."""
     return next(iter(list_estimates(run, latest)), None)
 
 

@@ -18,7 +18,7 @@ from store.errors import DamagedRow
 
 EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
 VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated
-LEAST_SCORED = 16  # documents in a point perplexity
+LEAST_SCORED = 16  # documents in a point perplexity, and placed documents
 OBSERVED = 0.8  # share of the tokens of a document that the model reads; the others are held out
 PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
 
@@ -219,7 +219,7 @@ class Effort(NamedTuple):
     labelled : int
         Number of documents of the curve with a known label, for a model that predicts labels.
     asking : float
-        Cost of one prediction for one labelled document, in token draws.
+        Cost of one draw of the prediction for one labelled document, in token draws.
     first : int or None
         Number of mini-batches before the sweeps of all training documents; None: no sweeps.
     swept : int

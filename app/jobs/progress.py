@@ -84,12 +84,12 @@ def draw_bar(share: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """Return a duration as text: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    rounded = int(seconds + 0.5)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"
 
 
 class Notice(NamedTuple):

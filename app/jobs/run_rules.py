@@ -70,7 +70,7 @@ def ends_by_itself(config: Any, corpus: CorpusRow) -> bool:
 
 
 def settles_by_itself(config: Any, corpus: CorpusRow) -> bool:
-    """Return whether a run that ends by itself goes on until its tree has settled, as its model wants."""
+    """Return whether a run ends by itself, but only once its tree has settled."""
     return ends_by_itself(config, corpus) and getattr(config, "until_settled", False)
 
 

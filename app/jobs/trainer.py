@@ -320,8 +320,8 @@ class Trainer:
         arrays = pack_snapshot(training.kernel, position.state, info, training.list_examples(position))
         arrays |= training.measure_facts(position, arrays)
         claim.beat()
-        origin = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append_snapshot(claim.db, *origin, arrays, self.options.keep)
+        stamp = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
+        snapshots.append_snapshot(claim.db, *stamp, arrays, self.options.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:

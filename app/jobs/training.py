@@ -35,7 +35,7 @@ EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
 
 
-SETTLED = 0.85  # share of the edges' weight that is unchanged in a settled tree, in every layer
+SETTLED = 0.85  # least share of the edges' weight in each layer that is unchanged in a settled tree
 LATER = 1.5  # ratio of the steps of two trees that are compared
 
 
@@ -252,7 +252,7 @@ class Training:
         return 0 if first_sweep is None else max(0, int(position.state.t) - first_sweep)
 
     def follow(self, position: Position, plan: Plan) -> Position:
-        """Sweep all test documents under the current topics (averaged protocol, models.md 1.4)."""
+        """Sweep all test documents under the current topics and add their rates (averaged protocol, models.md 1.4)."""
         if plan.averaging is None:
             return position
         observed, scored = self._hold_out_all()
@@ -337,10 +337,10 @@ class Training:
             n_snapshots = sum(t < position.minibatch for t in plan.snapshots)
             rows = np.arange(n_snapshots * plan.placed_each, (n_snapshots + 1) * plan.placed_each) % n_placed
             places = tuple(shares.copy() for shares in position.places)
-        shown = self.kernel.find_shown_state(position.state)
+        shown_state = self.kernel.find_shown_state(position.state)
         for block in _cut_blocks(rows):
             batch = self.corpus.batch(self._examples[block])
-            local = self.kernel.infer(self.seed, shown, batch, PLACE_SWEEPS)
+            local = self.kernel.infer(self.seed, shown_state, batch, PLACE_SWEEPS)
             for table, theta in zip(places, local.theta, strict=True):
                 totals = theta.sum(axis=1, keepdims=True)
                 table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)

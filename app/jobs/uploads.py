@@ -100,12 +100,12 @@ class Uploads:
             if token not in self._folders:
                 return None
             folder = self._folders[token] = self._folders[token] or process.make_folder()
-            whole = folder.joinpath(SEVERAL, *relative.parts)
+            final_path = folder.joinpath(SEVERAL, *relative.parts)
             with suppress(FileNotFoundError):
-                whole.lstat()  # fails early if a name is too long or a folder is a file
+                final_path.lstat()  # fails early if a name is too long or a folder is a file
             halves = folder / _HALVES
             halves.mkdir(exist_ok=True)
-        return IncomingFile(halves / secrets.token_hex(8), whole, token)
+        return IncomingFile(halves / secrets.token_hex(8), final_path, token)
 
     def keep(self, token: str, coming: IncomingFile) -> bool:
         """Move a complete file to its final path; return False if its form was closed meanwhile.

@@ -126,13 +126,13 @@ def refuse_shadows() -> None:
 
 def _describe_shadow(name: str) -> str:
     """Return a sentence if a package is hidden or missing, else an empty string."""
-    path_found = _find_place(name)
-    if path_found is None:
+    origin = _find_place(name)
+    if origin is None:
         return f"the package {name!r} of Topiary is missing from this installation; install Topiary again"
-    if path_found == _ROOT / name / "__init__.py":
+    if origin == _ROOT / name / "__init__.py":
         return ""
-    kind, path = ("file", path_found) if path_found.name != "__init__.py" else ("folder", path_found.parent)
-    kind = "folder" if path_found.is_dir() else kind
+    kind, path = ("file", origin) if origin.name != "__init__.py" else ("folder", origin.parent)
+    kind = "folder" if origin.is_dir() else kind
     return (
         f"the {kind} {path} hides the package {name!r} of Topiary; "
         "rename it, start Python from another folder, or remove its folder from PYTHONPATH"

@@ -359,8 +359,8 @@ class RunTopics:
         """
         from .results import compare
 
-        theirs = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
-        hierarchies = theirs.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
+        other_run = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
+        hierarchies = other_run.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
         return compare(self._opened.db, hierarchies, threshold)
 
     def export(

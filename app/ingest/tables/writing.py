@@ -31,7 +31,7 @@ class Writing(NamedTuple):
     Attributes
     ----------
     doubt : str
-        Other separators that also give rows of equal width; empty if there are none.
+        Other separators that fit equally well; empty if the choice is clear.
     skip : int
         Number of lines to skip at the top: titles, notes, or a line that names the separator.
     left_out : str

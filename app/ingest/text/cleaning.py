@@ -206,8 +206,8 @@ class HyphenEvidence:
 
     def _weigh_pair(self, first: str, second: str) -> int:
         """Return 1 if the collection usually writes two halves as one word, -1 if with a hyphen, 0 if neither."""
-        whole, hyphened = self._words[first + second], self._words[_join_halves(first, second)]
-        return 1 if whole and whole >= hyphened else -int(hyphened > 0)
+        joined, hyphened = self._words[first + second], self._words[_join_halves(first, second)]
+        return 1 if joined and joined >= hyphened else -int(hyphened > 0)
 
     def _is_joined(self, pair: tuple[str, str], evidence: int, balance: int) -> bool:
         if evidence:
@@ -232,10 +232,10 @@ class CutWord(NamedTuple):
 def find_cuts(text: str) -> Iterator[CutWord]:
     """Yield the cut words of a text; words like Anglo-Saxon, with a capital after the hyphen, are not cut."""
     for match in _CUT_WORD.finditer(text):
-        begin = end = match.start()
-        while begin and end - begin < _LONGEST_HALF and text[begin - 1].isalpha():
-            begin -= 1
-        first, second = text[begin:end], match[1]
+        start = end = match.start()
+        while start and end - start < _LONGEST_HALF and text[start - 1].isalpha():
+            start -= 1
+        first, second = text[start:end], match[1]
         if len(first) > 1 and (not second[0].isupper() or first.isupper()):
             yield CutWord(end, match.start(1), first, second)
 
@@ -280,8 +280,10 @@ def strip_mail_lines(text: str) -> str:
     'The comet\n\nVery bright.'
     """
     lines = _drop_headers(text.splitlines())
-    kept = [line for line in _drop_signature(lines) if not _QUOTED.match(line) and not _ANNOUNCED.match(line.strip())]
-    return "\n".join(kept)
+    remaining = [
+        line for line in _drop_signature(lines) if not _QUOTED.match(line) and not _ANNOUNCED.match(line.strip())
+    ]
+    return "\n".join(remaining)
 
 
 def _drop_headers(lines: list[str]) -> list[str]:

@@ -70,24 +70,24 @@ class Heading(NamedTuple):
 
 def find_keyed_headings(lines: Sequence[str]) -> list[Heading]:
     """Return the headings with a word such as ``Chapter``; prefaces and epilogues only if there are others."""
-    found: list[Heading] = []
+    headings: list[Heading] = []
     numbered = False
     for index, text in _list_short_lines(lines):
         key, strict = _find_key(text)
         if not key:
             continue
-        after_heading = bool(found) and not any(line.strip() for line in lines[found[-1].line + 1 : index])
+        after_heading = bool(headings) and not any(line.strip() for line in lines[headings[-1].line + 1 : index])
         if not (after_heading or _ends_before(lines, index)) or (strict and not _begins_after(lines, index)):
             continue
         numbered = numbered or not _STANDALONE.fullmatch(text)
-        found.append(Heading(index, _add_title(lines, index, text), key))
-    return found if numbered else []
+        headings.append(Heading(index, _add_title(lines, index, text), key))
+    return headings if numbered else []
 
 
 def find_numbered_headings(lines: Sequence[str]) -> list[Heading]:
     """Return the headings that are consecutive numerals, I, II, III; they may start again with I.
 
-    Either all have a title after the numeral or none has; numbered parts below a titled heading are left out.
+    Either all have a title after the numeral or none has; the longer of these two lists is returned.
     """
     titled, bare = _ConsecutiveHeadings(), _ConsecutiveHeadings()
     for index, text in _list_short_lines(lines):
@@ -107,20 +107,20 @@ class _ConsecutiveHeadings:
 
     def __init__(self) -> None:
         self._last = 0
-        self._found: list[Heading] = []
+        self._headings: list[Heading] = []
 
     def add(self, value: int, heading: Heading) -> None:
         """Add a heading if it has the next number, or begins another count with 1."""
         if value not in (1, self._last + 1) or not value:
             return
         if value == self._last:  # a second 1: the first one began no count
-            self._found.pop()
-        self._found.append(heading)
+            self._headings.pop()
+        self._headings.append(heading)
         self._last = value
 
     def list_headings(self) -> list[Heading]:
         """Return the headings, without a last one that begins another count alone."""
-        return self._found[:-1] if self._last == 1 else self._found
+        return self._headings[:-1] if self._last == 1 else self._headings
 
 
 def find_bare_numbers(found: Sequence[Heading]) -> bool:
@@ -130,7 +130,7 @@ def find_bare_numbers(found: Sequence[Heading]) -> bool:
 
 def find_markdown_headings(lines: Sequence[str]) -> list[Heading]:
     """Return the Markdown headings down to the highest level that has two or more."""
-    found: list[Heading] = []
+    headings: list[Heading] = []
     in_code = False
     for index, line in enumerate(lines):
         if _FENCE.match(line):
@@ -139,12 +139,12 @@ def find_markdown_headings(lines: Sequence[str]) -> list[Heading]:
             continue
         above = lines[index - 1].strip() if index else ""
         if match := _MARKDOWN.match(line):
-            found.append(Heading(index, line.strip(" #\t"), line.casefold(), len(match[1])))
+            headings.append(Heading(index, line.strip(" #\t"), line.casefold(), len(match[1])))
         elif above and len(above) <= _LONGEST_HEADING and _UNDERLINE.fullmatch(line) and _is_blank(lines, index - 2):
-            found.append(Heading(index - 1, above, above.casefold(), 1 if line.startswith("=") else 2))
-    levels = [heading.level for heading in found]
+            headings.append(Heading(index - 1, above, above.casefold(), 1 if line.startswith("=") else 2))
+    levels = [heading.level for heading in headings]
     level = next((level for level in range(1, 7) if levels.count(level) > 1), 0)
-    return [heading for heading in found if heading.level <= level]
+    return [heading for heading in headings if heading.level <= level]
 
 
 def read_roman_number(text: str) -> int:

@@ -98,7 +98,7 @@ _LANGUAGE_OF_SCRIPT = {
     "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
     "Han": "zh",
 }  # fmt: skip
-_LANGUAGES_OF_SCRIPT = {  # the last ones have no list; they are candidates so as not to be taken for others
+_LANGUAGES_OF_SCRIPT = {  # codes after "zu" and "uk" have no stop words, but should not be mistaken
     "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
     "zu az br bs cy eo gd is la lb mt oc sq xh",
     "Cyrillic": "bg ru uk ba be kk ky mk mn sr tg tt",
@@ -277,7 +277,7 @@ class NoSegmenterError(Exception):
 
 
 def runs_together(code: str, texts: Iterable[str]) -> bool:
-    """Return whether some texts in a language usually written without spaces have none between words either.
+    """Return whether the words of texts in a language usually written without spaces do run together.
 
     >>> runs_together("zh", ["我们去图书馆学习"]), runs_together("zh", ["我们 去 图书馆 学习"])
     (True, False)
@@ -312,7 +312,7 @@ def space_words(text: str, codes: Sequence[str]) -> str:
 
 
 def _may_be_language(code: str, text: str) -> bool:
-    """Return whether Chinese characters in a text may be Chinese or Japanese: the latter needs kana among them."""
+    """Return whether a text may be in this language; kana decide between Chinese and Japanese."""
     return code not in ("zh", "ja") or (_KANA_LETTERS.search(text) is not None) == (code == "ja")
 
 

@@ -87,12 +87,12 @@ def find_paragraphs(text: str) -> list[int]:
     Paragraphs are separated by blank lines; without these, each long line is one, or an indented line begins one.
     """
     starts: list[int] = []
-    begin = 0
+    block_start = 0
     for gap in [*_GAP.finditer(text), None]:
         end = len(text) if gap is None else gap.start()
-        starts += _find_starts(text[begin:end], begin)
-        begin = len(text) if gap is None else gap.end()
-        starts.append(begin)
+        starts += _find_starts(text[block_start:end], block_start)
+        block_start = len(text) if gap is None else gap.end()
+        starts.append(block_start)
     return [start for start in starts if 0 < start < len(text)]
 
 
@@ -275,7 +275,7 @@ class Division:
     Attributes
     ----------
     documents : array of int
-        Number of the document of each training or test passage; complete once all documents have been read.
+        Number of the document of each passage that is not left out; complete once all documents have been read.
     """
 
     def __init__(self, how: str, prepared: Callable[[str], str], *, strict: bool = True) -> None:
@@ -295,7 +295,7 @@ class Division:
 
     def _passages(self, source: TextSource) -> Iterator[TextDocument]:
         numbers = array("q")
-        licences, whole, documents = 0, [], 0
+        licences, undivided, documents = 0, [], 0
         for number, document in enumerate(source.documents()):
             text = unify_line_ends(self._prepared(document.text))
             book = strip_licence(text)
@@ -305,12 +305,12 @@ class Division:
                 licences += len(book) < len(text)
                 numbers.extend([number] * max(1, len(passages)))
                 if len(passages) <= 1:
-                    whole.append(document.title)
+                    undivided.append(document.title)
             yield from _make_passages(document, passages)
         self.documents = numbers
-        self._record_notes(source, documents, licences, whole)
+        self._record_notes(source, documents, licences, undivided)
 
-    def _record_notes(self, source: TextSource, documents: int, licences: int, whole: list[str]) -> None:
+    def _record_notes(self, source: TextSource, documents: int, licences: int, undivided: list[str]) -> None:
         """Record in the source how its documents were divided.
 
         Raises
@@ -318,7 +318,7 @@ class Division:
         IngestError
             When no document has chapters.
         """
-        if self._strict and self.how == CHAPTERS and documents and len(whole) == documents:
+        if self._strict and self.how == CHAPTERS and documents and len(undivided) == documents:
             has = "has no headings of chapters, such as 'Chapter 1', a numeral on its own line or '# Heading'"
             raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
         number, counted = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
@@ -327,10 +327,10 @@ class Division:
         if licences:
             books = "1 book" if licences == 1 else f"{licences:,} books"
             notes.append(f"the licence of Project Gutenberg is left out of {books}")
-        if self.how == CHAPTERS and whole:
-            have = "1 document has" if len(whole) == 1 else f"{len(whole):,} documents have"
-            named = ", ".join(map(repr, whole[:_MOST_NAMED])) + (" …" if len(whole) > _MOST_NAMED else "")
-            are = "is" if len(whole) == 1 else "are"
+        if self.how == CHAPTERS and undivided:
+            have = "1 document has" if len(undivided) == 1 else f"{len(undivided):,} documents have"
+            named = ", ".join(map(repr, undivided[:_MOST_NAMED])) + (" …" if len(undivided) > _MOST_NAMED else "")
+            are = "is" if len(undivided) == 1 else "are"
             notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")
         source.notes.extend(note for note in notes if note not in source.notes)
 
@@ -362,9 +362,12 @@ def _make_passages(document: TextDocument, passages: list[Passage]) -> Iterator[
 
 def _make_columns(document: TextDocument, place: int, total: int, heading: str) -> Mapping[str, str]:
     """Return the columns of a passage: those of its document, the document's title, its place and its chapter."""
-    own = {"document": document.title, "passage": f"{place} of {total}"} | ({"chapter": heading} if heading else {})
+    added = {"document": document.title, "passage": f"{place} of {total}"} | ({"chapter": heading} if heading else {})
     inherited = document.columns
-    return {**inherited, **{name if name not in inherited else f"{name} (split)": value for name, value in own.items()}}
+    return {
+        **inherited,
+        **{name if name not in inherited else f"{name} (split)": value for name, value in added.items()},
+    }
 
 
 class LongTexts:

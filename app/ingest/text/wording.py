@@ -48,20 +48,22 @@ class Pairs:
 
     def phrases(self, least_npmi: float, least_count: int) -> tuple[str, ...]:
         """Return the pairs that reach both thresholds as phrases, the most frequent first."""
-        whole = self.words.total()
+        n_tokens = self.words.total()
         candidates = [
             (n, pair)
             for pair, n in self.pairs.items()
-            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, whole) >= least_npmi
+            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, n_tokens) >= least_npmi
         ]
         ranked = sorted(candidates, key=lambda candidate: (-candidate[0], candidate[1]))[:MOST_PHRASES]
         return tuple(JOINT.join(pair) for _, pair in ranked)
 
-    def _compute_npmi(self, pair: Pair, n: int, whole: int) -> float:
-        if n == whole:
+    def _compute_npmi(self, pair: Pair, n: int, n_tokens: int) -> float:
+        if n == n_tokens:
             return 1.0
-        log_joint = math.log(n / whole)
-        return (log_joint - math.log(self.words[pair[0]] / whole) - math.log(self.words[pair[1]] / whole)) / -log_joint
+        log_joint = math.log(n / n_tokens)
+        return (
+            log_joint - math.log(self.words[pair[0]] / n_tokens) - math.log(self.words[pair[1]] / n_tokens)
+        ) / -log_joint
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:

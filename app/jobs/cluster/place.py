@@ -301,13 +301,17 @@ def _give_advice(text: str) -> str:
 
 def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
     """Refuse workers whose sources or libraries differ from ours, because their results could differ too."""
-    own = of()
-    for worker, theirs in _collect_versions(client, of, patience).items():
-        if isinstance(theirs, Exception):
+    our_versions = of()
+    for worker, their_versions in _collect_versions(client, of, patience).items():
+        if isinstance(their_versions, Exception):
             raise PlaceError(
-                f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
-            ) from theirs
-        different = [f"{name} {theirs[name]} instead of {own[name]}" for name in own if theirs[name] != own[name]]
+                f"the worker {worker} of {text} cannot load Topiary ({their_versions}); install the same there"
+            ) from their_versions
+        different = [
+            f"{name} {their_versions[name]} instead of {our_versions[name]}"
+            for name in our_versions
+            if their_versions[name] != our_versions[name]
+        ]
         if different:
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
 

@@ -330,12 +330,12 @@ class RunCluster:
         """Ask the workers for reports if the last ones are two seconds old; the next beat writes them."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
-        known = self._list_known()
-        fresh = [
-            workers.WorkerFacts.of(address, report, known.get(address, {}))
+        facts = self._list_known()
+        reports = [
+            workers.WorkerFacts.of(address, report, facts.get(address, {}))
             for address, report in self._spread.collect_reports().items()
         ]
-        self._store_facts(self._facts.add_report(self._client.dashboard_link, fresh))
+        self._store_facts(self._facts.add_report(self._client.dashboard_link, reports))
         self._reported = time.monotonic()
 
     def record_loss(self, lost: WorkerLostError) -> None:
