@@ -401,6 +401,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
 
 
 def _note_parts(source: TextSource, record: _DocumentRecord, part: Array | None) -> None:
+    """Append notes about documents that are left out, and about a file with documents of one part only."""
     if record.left_out:
         them = "1 document is" if record.left_out == 1 else f"{record.left_out:,} documents are"
         source.notes.append(f"{them} in neither the training nor the test part and left out")
@@ -434,6 +435,7 @@ def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: 
 
 
 def _group_documents(source: TextSource) -> Iterator[list[TextDocument]]:
+    """Yield lists of at most BLOCK documents, without those that are left out."""
     group: list[TextDocument] = []
     for document in source.documents():
         if document.part == LEFT_OUT:

@@ -164,6 +164,7 @@ def pause_run(db: Database, run: int) -> None:
 
 
 def _request_end(db: Database, run: int, request: str, state: str) -> None:
+    """Send a request to the worker of a run, or set the state at once if it has no living worker."""
     row = runs.get_run(db, run)
     if find_work_state(row) in ("queued", "silent"):
         _end_run(db, row, state)

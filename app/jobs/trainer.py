@@ -110,6 +110,7 @@ class Trainer:
                 self._cluster.close()
 
     def _run(self) -> None:
+        """Load, prepare, train and finish the run."""
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
@@ -313,6 +314,7 @@ class Trainer:
     def _write_snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
+        """Place examples and write a snapshot; return the position with these examples."""
         from app.jobs.records import pack_snapshot
 
         claim = self.claim

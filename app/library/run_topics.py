@@ -327,7 +327,7 @@ class RunTopics:
         Raises
         ------
         ClassError
-            When the model predicts no classes, or no test document has a label.
+            When the model predicts no classes, the corpus has fewer than two, or no test document has a label.
         """
         from .results import classify
 

@@ -258,6 +258,7 @@ class SharedEncoding:
             self._decide(max(by_encoding.values(), key=lambda group: sum(map(len, group))))
 
     def _decide(self, samples: Sequence[bytes]) -> None:
+        """Set the common encoding and language to those that fit the samples best, if they can be guessed."""
         joined = b"\n".join(samples)
         guess = None if sum(byte > 127 for byte in joined) < FEWEST else _guess_encoding(joined)
         if guess is not None:

@@ -287,13 +287,14 @@ class Division:
 
     def divide_source(self, source: TextSource) -> TextSource:
         """Return a source whose documents are the passages."""
-        return replace(source, documents=lambda: self._passages(source))
+        return replace(source, documents=lambda: self._read_passages(source))
 
     def groups(self) -> Array:
         """Return the number of the document of each passage, (passages,) int64."""
         return np.frombuffer(self.documents, np.int64) if self.documents else np.empty(0, np.int64)
 
-    def _passages(self, source: TextSource) -> Iterator[TextDocument]:
+    def _read_passages(self, source: TextSource) -> Iterator[TextDocument]:
+        """Yield the passages of all documents of a source, and record the numbers of their documents."""
         numbers = array("q")
         licences, undivided, documents = 0, [], 0
         for number, document in enumerate(source.documents()):

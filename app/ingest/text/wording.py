@@ -58,6 +58,7 @@ class Pairs:
         return tuple(JOINT.join(pair) for _, pair in ranked)
 
     def _compute_npmi(self, pair: Pair, n: int, n_tokens: int) -> float:
+        """Return the normalised pointwise mutual information of a pair that occurs ``n`` times."""
         if n == n_tokens:
             return 1.0
         log_joint = math.log(n / n_tokens)

@@ -91,6 +91,7 @@ def _send_runs(db: Database, address: str, rows: Sequence[RunRow]) -> list[int]:
 
 
 def _submit_tasks(db: Database, address: str, rows: Sequence[RunRow]) -> None:
+    """Submit a task for each run to a scheduler, without waiting for results."""
     client = place.connect_client(address, patience=SCHEDULER_PATIENCE)
     try:
         from distributed import fire_and_forget
