@@ -32,7 +32,7 @@ def db(tmp_path, monkeypatch):
     database.close()
 
 
-def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
+def test_the_first_time_it_makes_a_corpus_and_a_run_and_tells_so(db):
     report = io.StringIO()
     number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
