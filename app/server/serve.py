@@ -76,7 +76,7 @@ from store.database import open_database
 IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
 SLOW = 30.0  # seconds that the body of a request may take; uploads may take longer
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
-LARGEST_BODY = 1 << 20  # bytes; uploads are limited only by the free space
+LARGEST_BODY = 1 << 20  # bytes; uploads may be larger
 
 log = logging.getLogger("topiary.serve")
 
