@@ -291,7 +291,9 @@ class Store:
             tuple(seeds),
             model=model,
             texts=texts,
-            grid={name: [write_settings({name: value})[name] for value in each] for name, each in (grid or {}).items()},
+            grid={
+                name: [write_settings({name: value})[name] for value in values] for name, values in (grid or {}).items()
+            },
             **options,
         )
         self._record(rows)

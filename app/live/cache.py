@@ -92,13 +92,13 @@ class Cache(Generic[CacheKey, CacheValue]):
 
     def fetch(self, key: CacheKey, make: Callable[[], CacheValue]) -> CacheValue:
         """Return the cached value, or make and cache it; if making it fails, the next caller tries again."""
-        turn = self._enter(key)
+        key_lock = self._enter(key)
         try:
-            with turn.lock:
+            with key_lock.lock:
                 value = self.get(key)
                 return self.put(key, make()) if value is None else value
         finally:
-            self._leave(key, turn)
+            self._leave(key, key_lock)
 
     def change(self, change: Callable[[CacheKey, CacheValue], CacheValue]) -> None:
         """Replace every value by ``change(key, value)`` without marking it as used."""
@@ -108,15 +108,15 @@ class Cache(Generic[CacheKey, CacheValue]):
 
     def _enter(self, key: CacheKey) -> _CountedLock:
         with self._lock:
-            turn = self._turns.setdefault(key, _CountedLock())
-            turn.callers += 1
-            return turn
+            key_lock = self._turns.setdefault(key, _CountedLock())
+            key_lock.callers += 1
+            return key_lock
 
-    def _leave(self, key: CacheKey, turn: _CountedLock) -> None:
+    def _leave(self, key: CacheKey, key_lock: _CountedLock) -> None:
         """Leave the turn of a key; drop its lock with the last caller, because all callers must share one lock."""
         with self._lock:
-            turn.callers -= 1
-            if not turn.callers:
+            key_lock.callers -= 1
+            if not key_lock.callers:
                 del self._turns[key]
 
 

@@ -103,10 +103,11 @@ class Feed:
         self._states: dict[int, str] = {}
         self._histories: Cache[int, History] = Cache(MOST_POINTS, attrgetter("points"), LEAST_HISTORIES)
         self._latest: dict[int, SnapshotRow] = {}
+        # For each run: time of reading, (mini-batch, state) at that time, and the points of the sparkline.
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
-        self._judged: dict[int, dict[str, float]] = {}
-        self._live: set[int] = set()
-        self._pulse = 0.0
+        self._latest_values: dict[int, dict[str, float]] = {}
+        self._live: set[int] = set()  # runs whose newest snapshot pages show
+        self._pulse = 0.0  # time of the last tick
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
         self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
         self.comparisons = ComparisonCache()
@@ -182,7 +183,7 @@ class Feed:
     def get_latest_values(self, number: int) -> dict[str, float]:
         """Return the newest values of the curves that `app.jobs.estimates` reads, read together with the sparkline."""
         with self._lock:
-            return self._judged.get(number, {})
+            return self._latest_values.get(number, {})
 
     def list_missing_sparks(self, numbers: Iterable[int]) -> list[int]:
         """Return those of the given runs whose sparkline has not been read; see :meth:`read_sparks`."""
@@ -290,11 +291,11 @@ class Feed:
 
     def _poll(self) -> None:
         rows = self._watch.look()
-        changed = self._take_rows(rows)
-        grown = {number for number in self._histories.keys() & rows.keys() if self._grow(rows[number])}
+        changed = self._replace_rows(rows)
+        grown = {number for number in self._histories.keys() & rows.keys() if self._update_history(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
         self._histories.trim()
-        newer = self._newer_snapshots(busy)
+        newer = self._find_newer_snapshots(busy)
         first = set(sorted(rows)[-FIRST_SPARKS:])  # the others are read when a page shows them
         self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
         prepared = newer & self._live
@@ -312,7 +313,7 @@ class Feed:
         if self.after_look is not None:
             self.after_look(tuple(rows.values()))
 
-    def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
+    def _replace_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Replace the cached rows; return the runs that have changed, appeared or disappeared."""
         states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
@@ -320,12 +321,14 @@ class Feed:
             self._rows, self._states = rows, states
             for number in old.keys() - rows.keys():
                 self._histories.drop(number)
-                for cache in (self._latest, self._sparks, self._judged):
+                for cache in (self._latest, self._sparks, self._latest_values):
                     cache.pop(number, None)
-        changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
+        changed = {
+            n for n, row in rows.items() if n not in old or _has_changed(old[n], row) or old_states[n] != states[n]
+        }
         return changed | (old.keys() - rows.keys())
 
-    def _grow(self, row: RunRow) -> bool:
+    def _update_history(self, row: RunRow) -> bool:
         """Update the history of a run if it is in memory; return whether it has changed."""
         cached_history = self._histories.peek(row.number)
         if cached_history is None:
@@ -355,7 +358,7 @@ class Feed:
             if len(batch) < CHUNK:
                 return added
 
-    def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+    def _find_newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
         newest = snapshots.find_newest(self.db, numbers)
         with self._lock:
             newer = {n for n, row in newest.items() if n not in self._latest or self._latest[n].number != row.number}
@@ -370,9 +373,9 @@ class Feed:
             if last_position == position or (row.state == "running" and now - last_read < SPARK_PAUSE):
                 continue
             value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
-            judged = read_latest(self.db, row.number)
+            latest_values = read_latest(self.db, row.number)
             with self._lock:
-                self._judged[row.number] = judged
+                self._latest_values[row.number] = latest_values
                 self._sparks[row.number] = (now, position, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
@@ -389,24 +392,24 @@ class Feed:
             try:
                 return self._hierarchies.fetch((run, snapshot.number), partial(self._build, run, snapshot))
             except DamagedSnapshot as error:
-                snapshot = self._before_damage(run, snapshot, str(error))
+                snapshot = self._skip_damaged(run, snapshot, str(error))
         return None
 
-    def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
+    def _skip_damaged(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
         """Return the snapshot before a damaged one; record the damage and notify the sessions."""
         log.warning("%s", sentence)
-        before = snapshots.find_snapshot(self.db, run, damaged.minibatch)
+        previous = snapshots.find_snapshot(self.db, run, damaged.minibatch)
         with self._lock:
             self._damage[run] = sentence[0].upper() + sentence[1:]
             latest = self._latest.get(run)
             if latest is not None and latest.number == damaged.number:
                 del self._latest[run]
-                if before is not None:
-                    self._latest[run] = before
+                if previous is not None:
+                    self._latest[run] = previous
         if self.on_damage is not None:
             self._aside.submit(partial(self.on_damage, run, damaged.minibatch, sentence))
         self._listeners.wake(Tick())
-        return before
+        return previous
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get_run(self.db, number)
@@ -414,6 +417,6 @@ class Feed:
         return read_hierarchy(self.db, row, snapshot, words)
 
 
-def _differ(old: RunRow, new: RunRow) -> bool:
+def _has_changed(old: RunRow, new: RunRow) -> bool:
     """Return whether two rows differ by more than the age of the heartbeat."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

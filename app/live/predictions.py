@@ -86,11 +86,11 @@ class PredictionCache:
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
         """Return the predictions under a snapshot (0 = the newest) if they have been computed already, else None."""
-        return self._find_predictions(runs.get_run(self._db, run), snapshot or self._newest(run))
+        return self._find_predictions(runs.get_run(self._db, run), snapshot or self._find_newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
         """Return the predictions under a snapshot (0 = the newest); compute them if they are not stored."""
-        number = snapshot or self._newest(run)
+        number = snapshot or self._find_newest(run)
         row = runs.get_run(self._db, run)
         stored = self._find_predictions(row, number)
         if stored is not None:
@@ -150,7 +150,7 @@ class PredictionCache:
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("the predictions of run %d could not be stored: %s", predictions.run, error)
 
-    def _newest(self, run: int) -> int:
+    def _find_newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)
         if latest is None:
             raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")

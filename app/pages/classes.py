@@ -73,7 +73,7 @@ class ClassesPage:
     def _on_tick(self, tick: Tick) -> None:
         view = self._context.view
         if view.page == "classes" and self._pending is not None:
-            self._wait()
+            self._draw_progress()
             return
         if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
             return
@@ -91,11 +91,11 @@ class ClassesPage:
             self._draw()
         elif self._pending != key:
             self._pending = key
-            self._wait()
+            self._draw_progress()
             work = partial(self._read, self._context.feed.classes.recall, *key)
             self._context.later(work, partial(self._receive_stored, key), partial(self._fail, key))
 
-    def _wait(self) -> None:
+    def _draw_progress(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
         is_of_this_run = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
         self.board.html = draw_prediction_progress(doing, mine=is_of_this_run)

@@ -24,12 +24,12 @@ CHANGES = (
     "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 
-_visitors: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
+_viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
 
 def ask_before_changes(document: Any, only_looks: Callable[[], bool]) -> None:
     """Make the components of a document ignore requests for changes while ``only_looks()`` returns True."""
-    _visitors[document] = only_looks
+    _viewer_checks[document] = only_looks
 
 
 def list_refused() -> list[str]:
@@ -40,7 +40,7 @@ def list_refused() -> list[str]:
 def find_visitor() -> Callable[[], bool]:
     """Return a function that returns True while the visitor of the current document may not make changes."""
     document = pn.state.curdoc
-    return _visitors.get(document, _allow_changes) if document is not None else _allow_changes
+    return _viewer_checks.get(document, _allow_changes) if document is not None else _allow_changes
 
 
 def _allow_changes() -> bool:

@@ -42,7 +42,7 @@ class CurveStreams:
         self._stream = stream
         self._retry = retry
         self._pending: set[int] = set()  # runs whose history is being fetched
-        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # (epoch, number of points) in each source
+        self._sent: dict[tuple[Any, ...], tuple[int, int]] = {}  # (epoch, number of points) in each source
 
     def fetch(self, runs: Iterable[int]) -> None:
         """Fetch the histories of runs that are not in memory."""
@@ -63,24 +63,24 @@ class CurveStreams:
 
     def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
         """Add the points that a source lacks, or replace its data if they belong to another history or are too many."""
-        epoch, shown = self._shown.get(key, (0, 0))
+        epoch, n_sent = self._sent.get(key, (0, 0))
         if history is None:
             if epoch:
                 source.data = {column: [] for column in source.data}
-                self._shown[key] = (0, 0)
+                self._sent[key] = (0, 0)
             return
         length = history.length(name, layer)
-        if epoch == history.epoch and length == shown:
+        if epoch == history.epoch and length == n_sent:
             return
         replaces = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        columns = history.after(name, layer, 0 if replaces else shown)
-        band = _read_band(history, layer, columns, 0 if replaces else shown) if name == "step_size_mean" else {}
+        columns = history.after(name, layer, 0 if replaces else n_sent)
+        band = _read_band(history, layer, columns, 0 if replaces else n_sent) if name == "step_size_mean" else {}
         if replaces:
             indices = curves.thin_points(columns.value)
             source.data = columns.take(indices)._asdict() | {column: values[indices] for column, values in band.items()}
         elif len(columns.value):
             source.stream(columns._asdict() | band)
-        self._shown[key] = (history.epoch, (0 if replaces else shown) + len(columns.value))
+        self._sent[key] = (history.epoch, (0 if replaces else n_sent) + len(columns.value))
 
 
 class WatchCurves:

@@ -126,9 +126,9 @@ class DocumentsPage:
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_run:
             self._kind_run, self._kind = run, self._kind._replace(some=())
-            self._context.later(partial(find_kind, self._context, run), partial(self._take_kind, run))
+            self._context.later(partial(find_kind, self._context, run), partial(self._receive_kind, run))
 
-    def _take_kind(self, run: int, kind: DocumentKind) -> None:
+    def _receive_kind(self, run: int, kind: DocumentKind) -> None:
         if run == self._kind_run:
             self._kind = kind
             self._draw_form()
@@ -238,7 +238,7 @@ class DocumentsPage:
         if placement is None or placement.request != self._request:
             return
         answer = placement.answer
-        trail = self._trail(placement)
+        trail = self._choose_trail(placement)
         columns = [Node(node.layer, placement.hierarchy.place(node)) for node in trail]
         phi = placement.inference.mixtures
         responsibilities = paths.compute_responsibilities(phi, answer.theta[: len(phi)], answer.words, columns)
@@ -248,16 +248,16 @@ class DocumentsPage:
             answer,
             trail,
             responsibility_by_word,
-            self._draw_near(placement),
+            self._draw_neighbours(placement),
         )
 
-    def _trail(self, placement: Placement) -> tuple[Node, ...]:
+    def _choose_trail(self, placement: Placement) -> tuple[Node, ...]:
         """Return the topic or path whose words are marked: the visitor's choice, or else the strongest path."""
         deepest, nodes = len(placement.inference.mixtures), parse_identities(self._view.trail)
         trail = tuple(node for node in nodes if placement.hierarchy.has(node) and node.layer <= deepest)
         return trail or (placement.answer.paths[0].nodes if placement.answer.paths else ())
 
-    def _draw_near(self, placement: Placement) -> str:
+    def _draw_neighbours(self, placement: Placement) -> str:
         surroundings = self._surroundings or Surroundings(0, min(placement.inference.corpus.documents, MOST), None)
         actions = [DocumentAction("document", "Place")]
         if placement.answer.document >= 0:
@@ -312,9 +312,9 @@ class DocumentsPage:
             self._context.notify("Paste a text first, or choose a file or a document of the corpus.", "info")
             return
         self._draft = text
-        self._put(text, title)
+        self._replace_document(text, title)
 
-    def _put(self, text: str, title: str, refusal: str = "") -> None:
+    def _replace_document(self, text: str, title: str, refusal: str = "") -> None:
         """Replace the shown document by a text with its title, or by the reason why there is none."""
         self._text, self._title, self._refusal = text, title, refusal
         if self._view.documents or self._view.trail:
@@ -337,7 +337,7 @@ class DocumentsPage:
 
     def _refuse(self, sentence: str) -> None:
         """Show why a file is not placed, in place of any other document."""
-        self._put("", "", escape(sentence))
+        self._replace_document("", "", escape(sentence))
         self._context.notify(sentence, "warning")
 
 

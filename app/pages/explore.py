@@ -163,7 +163,7 @@ class ExplorePage(TreePage):
             return
         changed = {event.name for event in events}
         if self._hierarchy is not None and self._hierarchy.run != self._view.run:
-            self._forget()
+            self._clear_run()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
         if changed & _CUT_FIELDS:
@@ -198,7 +198,7 @@ class ExplorePage(TreePage):
         else:
             self._draw_nothing()
 
-    def _forget(self) -> None:
+    def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
@@ -245,15 +245,15 @@ class ExplorePage(TreePage):
         for board in self._boards:
             board.html = ""
 
-    def _on_map(self, hierarchy: Hierarchy) -> bool:
+    def _is_map_shown(self, hierarchy: Hierarchy) -> bool:
         """Return whether the map is on screen: it was chosen, or the hierarchy has only one layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
-    def _map_choice(self) -> MapChoice:
+    def _make_map_choice(self) -> MapChoice:
         return MapChoice(self._view.light == "shown", self._find_selected(), self._view.relation)
 
     def _draw_map(self, hierarchy: Hierarchy) -> None:
-        drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
+        drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
         self._offer.html = ""
@@ -261,7 +261,7 @@ class ExplorePage(TreePage):
         self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
-        if self._on_map(hierarchy):
+        if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
         choice = self.choice
@@ -299,7 +299,7 @@ class ExplorePage(TreePage):
             pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
-            map=self._on_map(hierarchy),
+            map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
         self._controls.html = draw_controls(hierarchy, self.choice, state)
@@ -362,5 +362,5 @@ class ExplorePage(TreePage):
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
                 self._tree, self._hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
-                on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
+                on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip

@@ -83,7 +83,7 @@ class TopicDocuments:
         if documents is None and key not in self._pending:
             self._pending.add(key)
             self._context.later(
-                partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
+                partial(self._read, hierarchy, node), partial(self._receive, key, then), partial(self._fail, key, then)
             )
         return documents
 
@@ -100,11 +100,11 @@ class TopicDocuments:
             if (document := documents.get(use.document)) is not None
         ]
 
-    def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+    def _fail(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
         self._pending.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
+    def _receive(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
         self._pending.discard(key)
         if len(self._cached) >= _MOST_CACHED_TOPICS:
             self._cached.clear()
@@ -231,15 +231,15 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             fields = {"threshold": self._callbacks.choice().threshold} | fields
         super()._put(**fields)
 
-    def _roots(self) -> tuple[str, ...]:
+    def _list_roots(self) -> tuple[str, ...]:
         return tuple(identity(root) for root in self._callbacks.choice().roots)
 
     def _change_tree(self, **fields: Any) -> None:
         """Change the tree on screen; its roots are then fixed, and become part of the page's URL."""
-        self._put(roots=self._roots(), **fields)
+        self._put(roots=self._list_roots(), **fields)
 
     def _pin(self, node: Node) -> None:
-        self._put(roots=_toggle_identity(self._roots(), identity(node)))
+        self._put(roots=_toggle_identity(self._list_roots(), identity(node)))
 
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
@@ -247,7 +247,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._rename_topic(self._view.run, node, value)
 
     def _hide(self, node: Node) -> None:
-        roots, hidden = self._roots(), identity(node)
+        roots, hidden = self._list_roots(), identity(node)
         if hidden not in roots:
             self._change_tree(hidden=(*self._view.hidden, hidden))
         elif len(roots) > 1:

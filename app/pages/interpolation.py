@@ -110,12 +110,12 @@ class Interpolation:
         """Handle a message of the browser, whose contents are not trusted."""
         match message:
             case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
-                self._put(int(number), 1 if side == "1" else 0)
+                self._replace_end(int(number), 1 if side == "1" else 0)
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
                 work = partial(choose_pair, self._context, self._view.run)
-                self._context.later(work, self._take_any)
+                self._context.later(work, self._choose_ends)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]
             case {"do": "steps", "value": str(text)} if text.isdecimal() and 2 <= int(text) <= 30:
@@ -125,10 +125,10 @@ class Interpolation:
             case {"do": "find", "value": str(text)}:
                 self._search.find(text)
 
-    def _take_any(self, numbers: tuple[int, ...]) -> None:
+    def _choose_ends(self, numbers: tuple[int, ...]) -> None:
         self._view.documents = numbers
 
-    def _put(self, number: int, side: int) -> None:
+    def _replace_end(self, number: int, side: int) -> None:
         documents = list(self._view.documents)
         documents[side : side + 1] = [number]
         self._view.documents = tuple(documents[:2])

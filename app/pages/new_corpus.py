@@ -86,14 +86,14 @@ class NewCorpusForm:
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
-        self._context.later(self._read, self._take)
+        self._context.later(self._read, self._receive_corpora)
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """Return the formats, each with its description, and the corpora of the store."""
         formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
-    def _take(self, formats_and_corpora: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
+    def _receive_corpora(self, formats_and_corpora: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
         self._formats, self._corpora = formats_and_corpora
         self._draw()
 
@@ -129,7 +129,7 @@ class NewCorpusForm:
                 self._delete(int(text), typed)
             case {"do": "make", "form": dict(texts)}:
                 self._remember(texts)
-                self._make()
+                self._start_import()
 
     def _name_corpus(self, file_name: str, n_files: int) -> None:
         """Name the corpus after the files, unless it has a name that was typed or taken from a readable file."""
@@ -224,7 +224,7 @@ class NewCorpusForm:
 
     # -------------------------------------------------------------- making
 
-    def _make(self) -> None:
+    def _start_import(self) -> None:
         if self._progress.error:
             self._inspect()  # corrected options need another inspection before the import
         chosen, _ = self._read_options()
@@ -240,9 +240,9 @@ class NewCorpusForm:
 
     def _receive_import(self, running: RunningImport) -> None:
         self._import = running
-        self._follow(running, ImportStatus())
+        self._follow_import(running, ImportStatus())
 
-    def _follow(self, running: RunningImport, status: ImportStatus) -> None:
+    def _follow_import(self, running: RunningImport, status: ImportStatus) -> None:
         """Show the progress of an import until it is over."""
         if running is not self._import:
             return
@@ -251,7 +251,7 @@ class NewCorpusForm:
         if status.corpus:
             self._context.later(partial(corpora.get_corpus, self._context.db, status.corpus), self._show_corpus)
         elif not status.error:
-            self._context.later(partial(running.read_status, status), partial(self._follow, running))
+            self._context.later(partial(running.read_status, status), partial(self._follow_import, running))
 
     def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
         parts = describe_parts(row.documents, row.train_documents, row.validation_documents)

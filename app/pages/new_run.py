@@ -91,7 +91,7 @@ class NewRunForm:
         if request != self._request:
             self._request, self._offer, self._texts = request, None, {}
             self.board.html = _WAITING_HTML
-        self._context.later(partial(self._try_read, request), partial(self._take, request))
+        self._context.later(partial(self._try_read, request), partial(self._receive_offer, request))
 
     def _try_read(self, request: ForkRequest | None) -> _FormOffer | str:
         """Return the choices of the form, or a sentence to show in its place."""
@@ -117,7 +117,7 @@ class NewRunForm:
             origin,
         )
 
-    def _take(self, request: ForkRequest | None, offer: _FormOffer | str) -> None:
+    def _receive_offer(self, request: ForkRequest | None, offer: _FormOffer | str) -> None:
         if request != self._request:
             return
         if isinstance(offer, str):
@@ -142,9 +142,9 @@ class NewRunForm:
 
     def _remember(self, texts: dict[object, object]) -> None:
         """Store the texts that were changed; the others follow the chosen model, corpus and preset."""
-        untouched = self._list_untouched()
+        initial = self._list_initial_texts()
         typed = {str(name): str(text) for name, text in texts.items()}
-        self._texts = {name: text for name, text in typed.items() if text != untouched.get(name)}
+        self._texts = {name: text for name, text in typed.items() if text != initial.get(name)}
 
     # ------------------------------------------------------------ checking
 
@@ -186,14 +186,14 @@ class NewRunForm:
             return {"": "There is no corpus yet: go back and add documents first"}, None
         model = self._choose_model(offer)
         config = models.load(model).Config
-        texts = self._list_filled(model)
+        texts = self._list_filled_values(model)
         checks = {name: _check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
         errors = {name: sentence for name, sentence in checks.items() if sentence}
-        errors |= self._check_emptied(model)
+        errors |= self._check_empty_fields(model)
         if not errors and (sentence := _check_settings(config, texts, alone=False)):
             name = sentence.partition(" ")[0]
             errors[name if name in texts else ""] = sentence
-        errors |= self._check_own()
+        errors |= self._check_common_fields()
         if not errors and offer.origin and (sentence := find_wrong_layers(offer.origin, settings.parse(config, texts))):
             errors["layers"] = sentence
         request = None if errors else self._make_request(offer, model, texts)
@@ -218,14 +218,14 @@ class NewRunForm:
             on=form_fields.read_place(self._get_text(form_fields.PLACE)),
         )
 
-    def _check_emptied(self, model: str) -> dict[str, str]:
+    def _check_empty_fields(self, model: str) -> dict[str, str]:
         """Return errors by field for empty fields that need a value."""
         defaults = self._list_settings(model) | self._list_defaults()
         values = self._list_values(model) | {name: text for name, text in self._texts.items() if name in OWN}
         blank = (name for name, text in values.items() if not text.strip())
         return {name: f"{name} must not be empty; usually {defaults[name]}" for name in blank if defaults[name]}
 
-    def _check_own(self) -> dict[str, str]:
+    def _check_common_fields(self) -> dict[str, str]:
         errors = {}
         text = self._get_text("minibatches")[:30]
         if not (text.isascii() and text.isdecimal() and int(text) >= 1):
@@ -300,17 +300,17 @@ class NewRunForm:
         valid = {name: text for name, text in typed.items() if text in (setting_by_name[name].choices or (text,))}
         initial = self._list_settings(model)
         values = {name: text for name, text in (initial | valid).items() if name in setting_by_name}
-        return values | ({"layers": initial["layers"]} if self._has_layers(values) else {})
+        return values | ({"layers": initial["layers"]} if self._has_fixed_layers(values) else {})
 
-    def _list_filled(self, model: str) -> dict[str, str]:
+    def _list_filled_values(self, model: str) -> dict[str, str]:
         """Return the current settings of a model that are not empty."""
         return {name: text for name, text in self._list_values(model).items() if text.strip()}
 
-    def _has_layers(self, values: dict[str, str]) -> bool:
+    def _has_fixed_layers(self, values: dict[str, str]) -> bool:
         """Return whether the widths of layers are fixed by the snapshot that a fork continues."""
         return self._origin is not None and not learns_widths(values)
 
-    def _list_untouched(self) -> dict[str, str]:
+    def _list_initial_texts(self) -> dict[str, str]:
         """Return the texts that the form has before anything is typed."""
         return self._list_defaults() | self._list_settings(self._choose_model(self._offer)) if self._offer else {}
 
@@ -342,7 +342,7 @@ class NewRunForm:
         """Return the current settings of a model if they are valid, else its defaults."""
         config = models.load(model).Config
         try:
-            return settings.parse(config, self._list_filled(model))
+            return settings.parse(config, self._list_filled_values(model))
         except ValueError:
             return config()
 
@@ -366,7 +366,7 @@ class NewRunForm:
         ]
         if (about := self._find_sized_corpus()) is not None:
             fields = [(is_advanced, _add_proposal(field, about, model)) for is_advanced, field in fields]
-        if self._has_layers(values):
+        if self._has_fixed_layers(values):
             fields = [
                 (is_advanced, _lock_layers(field) if field.name == "layers" else field) for is_advanced, field in fields
             ]

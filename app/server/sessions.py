@@ -246,7 +246,7 @@ class SessionSocket(WSHandler):
         self._login = ""
         self._sizes: list[int] = []  # bytes of each part of the current message
         self._deadline: object | None = None
-        self._faults = 0
+        self._n_failed = 0
 
     async def prepare(self) -> None:
         """Refuse the websocket before the handshake, for example if the session belongs to another login."""
@@ -263,7 +263,7 @@ class SessionSocket(WSHandler):
     async def on_message(self, fragment: str | bytes) -> None:
         """Receive a part of a message while the login is open, and handle the message once it is complete."""
         if self._authentication.logins.role_of(self._login) is None:
-            self._hang_up("the login has ended")
+            self._close_at_once("the login has ended")
             return
         message = await self._receive(fragment)
         work = None if message is None else await self._handle(message)
@@ -277,7 +277,7 @@ class SessionSocket(WSHandler):
         for socket in sorted(sizes, key=lambda candidate: -sizes[candidate]):
             if sum(sizes.values()) <= MOST_UNFINISHED:
                 break
-            socket._hang_up("too many messages are unfinished")  # noqa: SLF001 - an instance of this class
+            socket._close_at_once("too many messages are unfinished")  # noqa: SLF001 - an instance of this class
             del sizes[socket]
 
     @property
@@ -288,7 +288,7 @@ class SessionSocket(WSHandler):
 
     def on_close(self) -> None:
         """Drop an unfinished message."""
-        self._count_complete()
+        self._forget_message()
         super().on_close()
         self.receiver = self.handler = None
 
@@ -299,9 +299,9 @@ class SessionSocket(WSHandler):
 
     async def _receive(self, fragment: str | bytes) -> Message[Any] | None:
         """Return the message that a part completes, else None; close the socket if it is too large or invalid."""
-        self._count(len(fragment))
-        if self._is_too_much():
-            self._hang_up("a message is too large")
+        self._count_part(len(fragment))
+        if self._is_message_too_large():
+            self._close_at_once("a message is too large")
         elif len(fragment) > _LARGEST_HEAD:
             self.shed_load()
         if self.receiver is None:
@@ -309,18 +309,18 @@ class SessionSocket(WSHandler):
         try:
             message = await self.receiver.consume(fragment)
         except Exception as error:  # noqa: BLE001 - input from a browser can raise anything
-            self._hang_up("a message cannot be read", repr(error)[:200])
+            self._close_at_once("a message cannot be read", repr(error)[:200])
             return None
         if message is not None:
-            self._count_complete()
+            self._forget_message()
         return message
 
     async def _handle(self, message: Message[Any]) -> Any:
         """Handle a message; close the socket after too many failed messages in a row."""
         work = await super()._handle(message)
-        self._faults = self._faults + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
-        if self._faults > MOST_FAULTS:
-            self._hang_up("too many messages failed")
+        self._n_failed = self._n_failed + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
+        if self._n_failed > MOST_FAULTS:
+            self._close_at_once("too many messages failed")
             return None
         return work
 
@@ -343,25 +343,25 @@ class SessionSocket(WSHandler):
         parts = [part.strip() for part in self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
         return parts[1] if len(parts) == 2 and parts[0] == "bokeh" else ""
 
-    def _count(self, size: int) -> None:
+    def _count_part(self, size: int) -> None:
         if not self._sizes:
-            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._hang_up, "a message was too slow")
+            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._close_at_once, "a message was too slow")
         self._sizes.append(size)
 
-    def _count_complete(self) -> None:
+    def _forget_message(self) -> None:
         self._sizes.clear()
         if self._deadline is not None:
             IOLoop.current().remove_timeout(self._deadline)
             self._deadline = None
 
-    def _is_too_much(self) -> bool:
+    def _is_message_too_large(self) -> bool:
         sizes = self._sizes
         return max(sizes[:2]) > _LARGEST_HEAD or sum(sizes) > LARGEST_MESSAGE or len(sizes) > 3 + 2 * MOST_BUFFERS
 
-    def _hang_up(self, reason: str, detail: str = "") -> None:
+    def _close_at_once(self, reason: str, detail: str = "") -> None:
         """Close the connection at once; the protocol limits a reason to about 120 bytes."""
         log.warning("a websocket from %s was closed: %s %s", self.request.remote_ip, reason, detail)
-        self._count_complete()
+        self._forget_message()
         self.receiver = None
         self.close(1008, reason)
         if self.ws_connection is not None:  # otherwise the server reads until the browser answers

@@ -135,9 +135,9 @@ class SessionShell:
             actions=self._actions,
             on_tick=self._listeners.append,
             on_close=self._closers.append,
-            later=partial(self._do, site.feed.submit),
-            in_turn=partial(self._do, site.feed.submit_in_turn),
-            aside=partial(self._do, site.feed.submit_aside),
+            later=partial(self._run_in_background, site.feed.submit),
+            in_turn=partial(self._run_in_background, site.feed.submit_in_turn),
+            aside=partial(self._run_in_background, site.feed.submit_aside),
             soon=self.soon,
             notify=self.notify,
             dark=dark,
@@ -150,7 +150,7 @@ class SessionShell:
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
         self._end = site.feed.subscribe(self._ring, self._on_tick)
-        self._look_for_snapshot()
+        self._check_snapshot()
         pn.state.onload(self._begin)
 
     def end(self) -> None:
@@ -169,7 +169,7 @@ class SessionShell:
 
     # ------------------------------------------------ services for pages
 
-    def _do(
+    def _run_in_background(
         self,
         submit: Callable[[Callable[[], Any]], "Future[Any]"],
         work: Callable[[], Any],
@@ -289,7 +289,7 @@ class SessionShell:
         self._draw_bar()
         self._show()
         if any(event.name in ("run", "snapshot") for event in events):
-            self._look_for_snapshot()
+            self._check_snapshot()
 
     def _on_tick(self, tick: Tick) -> None:
         self._leave_missing_run(tick)
@@ -311,7 +311,7 @@ class SessionShell:
                 self._explain(replacement)
             self.view.param.update(**replacement.fields)
 
-    def _look_for_snapshot(self) -> None:
+    def _check_snapshot(self) -> None:
         """Show the newest snapshot if the view names one that does not exist."""
         run, snapshot = self.view.run, self.view.snapshot
         if snapshot and self._site.feed.get_cached_hierarchy(run, snapshot) is None:
