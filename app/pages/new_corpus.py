@@ -30,10 +30,10 @@ from app.views.runs.corpus_form import (
 from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
-# Options that are never folded away, together with ROLES for files with columns,
+# Options that are never folded away; for files with columns, neither are ROLES.
 FIRST = ("name", "stop_words", "max_words")
-CELLS = ("separator", "quote")  # with these for files with separated cells,
-PROPOSED = ("name_fields", "split")  # and with these if a value is proposed or set
+CELLS = ("separator", "quote")  # not folded away for files with separated cells
+PROPOSED = ("name_fields", "split")  # not folded away if a value is proposed or set
 PAUSE = 0.4  # seconds without a change before the files are inspected again
 _ENDINGS = frozenset(
     (
