@@ -290,6 +290,7 @@ class Feed:
             self.ready.set()
 
     def _poll(self) -> None:
+        """Query the store once, update the caches, and notify the sessions of what has changed."""
         rows = self._watch.look()
         changed = self._replace_rows(rows)
         grown = {number for number in self._histories.keys() & rows.keys() if self._update_history(rows[number])}
@@ -345,6 +346,7 @@ class Feed:
         return history
 
     def _read_points(self, history: History) -> int:
+        """Read the points of a run that its history lacks; return how many were added."""
         added = 0
         if not history.cursor:  # a new history: read whole series
             curves, history.cursor = points.read_all_series(self.db, history.run)
@@ -359,6 +361,7 @@ class Feed:
                 return added
 
     def _find_newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+        """Return the runs that have a newer snapshot than the one known before."""
         newest = snapshots.find_newest(self.db, numbers)
         with self._lock:
             newer = {n for n, row in newest.items() if n not in self._latest or self._latest[n].number != row.number}
@@ -366,6 +369,7 @@ class Feed:
         return newer
 
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
+        """Read the sparklines of runs that have progressed, though not too often while they train."""
         now = monotonic()
         for row in rows:
             last_read, last_position, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))

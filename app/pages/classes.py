@@ -83,6 +83,7 @@ class ClassesPage:
             self._draw()
 
     def _fetch(self, *, again: bool = False) -> None:
+        """Request the predictions of the chosen run and snapshot, unless they are on screen or on their way."""
         view = self._context.view
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
@@ -103,6 +104,7 @@ class ClassesPage:
     def _read(
         self, get_predictions: Callable[[int, int], Classified | None], run: int, snapshot: int
     ) -> _ReadPredictions | None:
+        """Return the predictions that a function gets, with hierarchy and titles, or the reason why there are none."""
         feed = self._context.feed
         row = feed.run(run)
         try:
@@ -152,6 +154,7 @@ class ClassesPage:
             self._fetch()
 
     def _draw(self) -> None:
+        """Draw the predictions, or the sentence that says why there are none."""
         answer, view = self._answer, self._context.view
         if answer is None or answer.result is None or answer.hierarchy is None:
             has_no_topics = self._context.feed.latest(view.run) is None

@@ -125,6 +125,7 @@ class ComparePage(TreePage):
         self._draw(trees=bool(changed - {"sort", "listed", "pairs", "identical", "axis"}))
 
     def _on_tick(self, tick: Tick) -> None:
+        """Fetch and draw again the parts that a change of the store affects."""
         if self._view.page != "compare":
             return
         request = compare_requests.read_request(self._context)
@@ -218,6 +219,7 @@ class ComparePage(TreePage):
     # ------------------------------------------------------------- drawing
 
     def _draw(self, *, trees: bool = True) -> None:
+        """Draw the whole page, without the trees unless ``trees``."""
         comparison = self._comparison
         self._draw_head()
         self._draw_curves()
@@ -268,6 +270,7 @@ class ComparePage(TreePage):
         return draw_status(fetched.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
+        """Draw the verdict and the measures of agreement, judged by other seeds of the model."""
         comparison = self._comparison
         if comparison is None:
             self._numbers.html = ""

@@ -156,6 +156,7 @@ class DocumentsPage:
         )
 
     def _begin_placing(self, request: PlacementRequest, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed
+        """Place the document now that it is known whether kernels must be compiled for it."""
         if request != self._request:
             return
         if must_compile is True:
@@ -234,6 +235,7 @@ class DocumentsPage:
         )
 
     def _draw_answer(self) -> None:
+        """Draw the placed document, with the words of the chosen topic or path marked."""
         placement = self._placement
         if placement is None or placement.request != self._request:
             return

@@ -191,6 +191,7 @@ def choose_pair(context: Context, run: int) -> tuple[int, ...]:
 
 
 def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
+    """Return the hierarchy of a snapshot, and the inference that places documents in it."""
     row = find_snapshot(context.db, run, snapshot)
     inference = context.feed.places.inference(run, row.number)
     hierarchy = context.feed.hierarchy(run, row.number)
@@ -200,6 +201,7 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
+    """Place a visitor's text, and note how many of its words the vocabulary has."""
     document = read_new_text(request.text, inference.rules, request.title)
     (topics,) = inference.place_texts([document.counted])
     counted = document.counted
@@ -227,6 +229,7 @@ def _make_answer(
     text: str,
     spots: list[WordSpan],
 ) -> PlacedDocument:
+    """Return a placed document as the page shows it, without its number, label and reading."""
     phi = inference.topics.phi
     classes = None
     if placed.probabilities is not None:

@@ -206,6 +206,7 @@ class ExplorePage(TreePage):
         self._moments, self._finding = (), SearchResult("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
+        """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
         if key != (self._view.run, self._view.snapshot) or hierarchy is self._original:
             return
         is_newer = (

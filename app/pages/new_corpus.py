@@ -148,6 +148,7 @@ class NewCorpusForm:
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _start_over(self) -> None:
+        """Clear the form and drop its uploads."""
         if self._import is not None:
             progress.forget_import(self._import.number)  # the visitor has seen its result
         self._stop_inspection()
@@ -160,6 +161,7 @@ class NewCorpusForm:
         self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
     def _remember(self, texts: dict[object, object]) -> None:
+        """Store the texts in the form."""
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
@@ -225,6 +227,7 @@ class NewCorpusForm:
     # -------------------------------------------------------------- making
 
     def _start_import(self) -> None:
+        """Start the import if all options are valid and the files are ready."""
         if self._progress.error:
             self._inspect()  # corrected options need another inspection before the import
         chosen, _ = self._read_options()
@@ -297,6 +300,7 @@ class NewCorpusForm:
     # ------------------------------------------------------------- drawing
 
     def _draw(self) -> None:
+        """Draw the progress of the import if there is one, otherwise the form."""
         if self._import is not None:
             status = self._status
             self.board.html = wrap_page(

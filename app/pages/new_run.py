@@ -226,6 +226,7 @@ class NewRunForm:
         return {name: f"{name} must not be empty; usually {defaults[name]}" for name in blank if defaults[name]}
 
     def _check_common_fields(self) -> dict[str, str]:
+        """Return errors by field for the fields that every model has."""
         errors = {}
         text = self._get_text("minibatches")[:30]
         if not (text.isascii() and text.isdecimal() and int(text) >= 1):
@@ -327,6 +328,7 @@ class NewRunForm:
         return self._get_text("corpus") or str(offer.corpora[-1].number)
 
     def _choose_length(self) -> str:
+        """Return the proposed number of mini-batches as text."""
         if self._origin:
             return str(self._origin.run.planned)
         offer = self._offer
@@ -397,6 +399,7 @@ class NewRunForm:
         return [FormField("preset", "Settings", help_text, "choice", self._choose_preset(model), choices)]
 
     def _make_first_fields(self, offer: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
+        """Return the fields at the top of the form, which every model has."""
         corpus_choices = [
             (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
             for row in offer.corpora

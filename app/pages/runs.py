@@ -105,6 +105,7 @@ class RunsPage:
             self._draw()
 
     def _draw(self) -> None:
+        """Draw the list of runs, or what to do in an empty store; open the demo once it has its run."""
         feed = self._context.feed
         rows = feed.runs()
         imports = draw_imports(_list_imports())

@@ -188,6 +188,7 @@ def _bind_server(site: Site, address: str, port: int | None, reach: ServerReach)
 
 
 def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any:
+    """Return a server of Panel for the pages, with this program's limits, rules and headers."""
     repair_message_order()
     repair_current_document()
     pn.extension(notifications=True)

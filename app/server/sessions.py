@@ -67,6 +67,7 @@ def repair_current_document() -> None:
 
 @contextmanager
 def _set_current(document: Any) -> Iterator[None]:
+    """Make a document the current one while a block runs, also if it fails."""
     patched = current_document._PATCHED_CURDOCS  # noqa: SLF001 - the list that curdoc() reads
     patched.append(weakref.ref(document))
     del document

@@ -210,6 +210,7 @@ class SessionShell:
         self._loop.add_callback(self._next, call)
 
     def _next(self, call: Callable[[], None]) -> None:
+        """Run a call in this session soon, or after the browser has drawn the page."""
         if not self._drawn:
             self._waiting_calls.append(call)
         elif self._open:
@@ -231,6 +232,7 @@ class SessionShell:
         self._ring(partial(self._finish, then, failed, future))
 
     def _finish(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
+        """Pass on the result of background work, or show its error and schedule another attempt."""
         if future.cancelled():
             return
         error = future.exception()
@@ -347,6 +349,7 @@ class SessionShell:
                 self.context.later(partial(action, self.view.run), lambda _: None)
 
     def _draw_bar(self) -> None:
+        """Draw the top bar and the title of the window."""
         feed, view = self._site.feed, self.view
         run = feed.run(view.run)
         state = feed.state(view.run)
@@ -380,6 +383,7 @@ class SessionShell:
         return f"Pinned {position} · live is {latest.minibatch:,}"
 
     def _show(self) -> None:
+        """Show the page that the view names; build it at its first visit."""
         name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
         if name not in self._built:
             self._built[name] = BUILDERS[name](self.context)

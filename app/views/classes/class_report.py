@@ -193,6 +193,7 @@ def _draw_head(report: ClassReport) -> str:
 
 
 def _draw_numbers(result: Classified) -> str:
+    """Return tiles with the overall scores of the predictions."""
     scores = result.scores
     counts = [int(count) for count in result.train_counts if count]
     imbalance = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
@@ -232,6 +233,7 @@ def _draw_numbers(result: Classified) -> str:
 
 
 def _list_classes(report: ClassReport) -> str:
+    """Return the table of classes with their sizes and scores."""
     result = report.result
     most = max(1, *(int(count) for count in result.train_counts))
     rows = []
@@ -317,6 +319,7 @@ def _list_confused(result: Classified) -> str:
 
 
 def _draw_layer_shares(result: Classified) -> str:
+    """Return the card with each layer's share in the predictions."""
     if not sum(result.carried):
         reason = (
             "The topics lean to no class yet." if result.carried else "This model gives no topic a weight of its own."
@@ -334,6 +337,7 @@ def _draw_layer_shares(result: Classified) -> str:
 
 
 def _list_telling_paths(report: ClassReport) -> str:
+    """Return the card with the paths whose topics speak most for the chosen class."""
     title = "Paths that speak for a class"
     hierarchy, commonest = report.hierarchy, report.result.commonest
     label = report.label or (0 if commonest is None else commonest + 1)
@@ -374,6 +378,7 @@ def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
 
 
 def _list_misled(report: ClassReport) -> str:
+    """Return the card with wrong predictions, grouped by the path that misled them."""
     result, label = report.result, report.label
     documents = [misled for misled in result.misled if not label or label - 1 in (misled.label, misled.predicted)]
     wrong = round(result.scores.error * result.scores.documents)
