@@ -76,7 +76,7 @@ def draw_select(
     *,
     again: bool = False,
 ) -> str:
-    """Return a drop-down list that sends ``change``; with ``again`` the browser reselects the chosen entry."""
+    """Return a drop-down list that sends ``change``; with ``again`` it then returns to the chosen entry."""
     options, names = draw_options(entries, chosen), {"aria_label": label, "title": hint}
     return write_element("select", options, class_="ex-select", data_change=change, data_again=again, **names)
 

@@ -91,7 +91,7 @@ class Tallies(NamedTuple):
 
 
 class NetOutcome(NamedTuple):
-    """Sums over the kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1) in ``chance``."""
+    """Sums over kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1) in ``chance``."""
 
     tallies: Tallies
     theta: FloatArray
