@@ -96,7 +96,7 @@ def draw_delete_button(what: str, number: int) -> str:
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog in which the user types the name of a "run" or "corpus" to delete it; ``loses`` is a warning."""
+    """Return the dialog in which a user types the name of a "run" or "corpus" to delete it; ``loses`` is a warning."""
     delete = write_element(
         "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
     )

@@ -121,7 +121,7 @@ class Classifier(NamedTuple):
         return thin_tokens(docs, self.read, self.seed, t)
 
     def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
-        """Return the step sizes of the network's weights, which must not be large, and of those of the last layer.
+        """Return the step sizes of all weights: of the network, which fails at large ones, then of the last layer.
 
         Features are logarithms, mostly near 0, so that the weights of the last layer become large: their steps are
         ``FASTER`` times the encoder's.
@@ -183,7 +183,7 @@ class Classifier(NamedTuple):
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element); 0 before labels count.
 
-        It does not depend on the weight of labels, since a label that counts ``weight`` times is more evidence.
+        It does not depend on the weight of labels: labels that count ``weight`` times are ``weight`` times the evidence.
         """
         share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]

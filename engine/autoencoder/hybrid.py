@@ -40,9 +40,9 @@ class State(NamedTuple):
     ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 per layer), then those of a classifier, with Adam's ``first`` and
     ``second`` moments and the number of their steps ``moved`` () int64; ``topic_first``, ``topic_second`` Adam's
     moments of ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights``
-    while labels are learned, else none; ``since`` () int64 each, in a run that continues another one: the step after
-    which the encoder, and that after which labels, begin there; ``others`` the further encoders of sDATM (see
-    :func:`join_encoders`).
+    while labels are learned, else none; ``since`` () int64 each, only in a run that continues another one: the step
+    after which the encoder begins, and the step after which labels count; ``others`` the further encoders of sDATM
+    (see :func:`join_encoders`).
     """
 
     t: Array
@@ -224,7 +224,8 @@ def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -
     """Return the ``since`` of a state that continues from a snapshot at step ``t``.
 
     A new encoder starts its schedules here, and waits for labels as in a new run.  An existing encoder has already
-    learned without labels, so they count at once, or as of before if its classifier was restored too (``report``).
+    learned without labels, so they count at once; or since the same step as before if ``report``, that is, if the
+    classifier was restored too.
     """
     if "weights.0" not in arrays:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))

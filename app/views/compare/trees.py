@@ -202,6 +202,7 @@ def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[
 
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
+    """Return a box at the seat of a pair that is large enough for the boxes of both sides."""
     boxes = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
     largest = max(boxes, key=lambda box: box.width)  # its picture fills the place if topics are pictures
     return largest._replace(node=seat, height=max(box.height for box in boxes))
@@ -237,6 +238,7 @@ def _draw_half(
     changes: Sequence[EdgeChange],
     look: TreeLook,
 ) -> str:
+    """Draw the tree of one side, with its topics and edges at their places in the joint picture."""
     own_boxes, joint_boxes, layout = picture
     hierarchy, own_seats = comparison.hierarchy(side), seats.of[side]
     sized = {node: _fit_box(own_boxes[node], joint_boxes[seat]) for node, seat in own_seats.items()}

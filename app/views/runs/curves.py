@@ -180,10 +180,10 @@ def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
         if until is None:
             return
         chart.shade = BoxAnnotation(fill_color=MARK, fill_alpha=0.08, line_color=None, level="underlay", editable=False)
-        word = Label(x=6, y=5, x_units="screen", y_units="screen", text="burn-in", **WORDS)
-        for annotation in (chart.shade, word):
+        label = Label(x=6, y=5, x_units="screen", y_units="screen", text="burn-in", **WORDS)
+        for annotation in (chart.shade, label):
             chart.figure.add_layout(annotation)
-        chart.shade.js_link("visible", word, "visible")
+        chart.shade.js_link("visible", label, "visible")
     chart.shaded, chart.shade.visible = until, until is not None
     chart.place_shade()
 

@@ -198,7 +198,9 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
     )
 
 
-def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
+def _draw_run(
+    run: RunFacts, state: str, numbers: str, all_numbers: Collection[int], *, selected: bool, fork: str
+) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
@@ -210,10 +212,10 @@ def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *
         f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
-        f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
+        f"{_describe_group(run)}{_draw_lineage(run, all_numbers)}</div></div>"
         f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
-        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>'
+        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, all_numbers) + fork)}</div>'
         f"{dialog}</li>"
     )
 
@@ -223,8 +225,8 @@ def _describe_run(run: RunFacts) -> str:
     return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), inference, run.corpus_name)))
 
 
-def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
-    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+def _draw_lineage(run: RunFacts, all_numbers: Collection[int]) -> str:
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in all_numbers)
     return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{sentence}</div>' if sentence else ""
 
 
@@ -307,9 +309,9 @@ def _draw_numbers(run: RunFacts, estimate: Estimate | None, values: Sequence[flo
     )
 
 
-def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
+def _draw_compare_link(run: RunFacts, all_numbers: Collection[int]) -> str:
     """Return the button that compares a fork with its parent; empty for other runs."""
-    if run.parent not in known:
+    if run.parent not in all_numbers:
         return ""
     hint = f"What changed since run {run.parent}, from which this one was forked"
     return (

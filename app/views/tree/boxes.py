@@ -105,6 +105,7 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
 
 
 def _wrap_words(words: list[str]) -> list[str]:
+    """Return lines of words that together have about the ratio `SHAPE` of width to height."""
     area = sum(measure_text(word) + 0.28 for word in words) * LEADING
     return wrap_words(words, max([math.sqrt(area * SHAPE), *(measure_text(word) for word in words)]))
 

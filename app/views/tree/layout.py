@@ -159,6 +159,7 @@ def _measure_sizes(nodes: list[Node], boxes: Mapping[Node, TopicBox]) -> BoxSize
 
 
 def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
+    """Return the gap between layers, which grows with the width of the widest layer within limits."""
     widest = max(float(layer.widths.sum()) for layer in sizes)
     return float(np.clip(0.035 * widest, 64.0, 120.0))
 
@@ -180,6 +181,7 @@ def _stack_shelves(
     boxes: Mapping[Node, TopicBox],
     gaps: BoxGaps,
 ) -> list[_Shelf]:
+    """Return the rows of boxes stacked from the top down, shifted so that the leftmost box starts at the margin."""
     left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
     shelves: list[_Shelf] = []
     y, layer = MARGIN + _BAND_TITLE, 0
@@ -194,7 +196,8 @@ def _stack_shelves(
     return shelves
 
 
-def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
+def _place_bands(shelves: list[_Shelf], left_out: Mapping[int, int]) -> tuple[Band, ...]:
+    """Return the band of each layer; its chip "n more" comes after the last box of its last row."""
     layers: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
         layers.setdefault(shelf.nodes[0].layer, []).append(shelf)
@@ -203,7 +206,7 @@ def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, 
         last = layer_shelves[-1]
         chip = (last.ends[-1] + _BOX_GAP, (last.top + last.bottom - CHIP[1]) / 2)
         n_shown = sum(len(shelf.nodes) for shelf in layer_shelves)
-        bands.append(Band(layer, layer_shelves[0].top - 14, n_shown, more.get(layer, 0), chip))
+        bands.append(Band(layer, layer_shelves[0].top - 14, n_shown, left_out.get(layer, 0), chip))
     return tuple(bands)
 
 

@@ -123,10 +123,12 @@ def add_linking_topics(
 
 
 def _find_near_end(edge: Edge, direction: Direction) -> Node:
+    """Return the end of an edge on the side of the roots."""
     return edge.above if direction == "down" else edge.below
 
 
 def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[tuple[Node, float]]]:
+    """Return the neighbours of every topic away from the roots, each with the weight of its edge."""
     steps: dict[Node, list[tuple[Node, float]]] = {}
     for edge in graph:
         far_end = edge.below if direction == "down" else edge.above

@@ -52,11 +52,11 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     edges_before = {(edge.above, edge.below) for edge in before.edges(threshold)}
     edges_now = {(edge.above, edge.below) for edge in now.edges(threshold)}
     nodes = set(part.nodes)
-    lost = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
+    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
         before.minibatch,
         tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
-        tuple(edge for edge in lost if edge.above in nodes and edge.below in nodes),
+        tuple(edge for edge in gone if edge.above in nodes and edge.below in nodes),
     )
 
 
@@ -157,19 +157,20 @@ def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict
     more : dict of layer to int
         How many topics of each layer are left out.
     """
-    part, more = _cut_capped(hierarchy, choice)
+    part, left_out = _cut_capped(hierarchy, choice)
     if choice.part != "shared" or len(part.nodes) == len(part.roots):
-        return part, more
+        return part, left_out
     barred = (choice.closed | choice.without | (frozenset() if choice.light else hierarchy.light)) - set(part.roots)
     barred |= choice.closed
-    return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), more
+    return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), left_out
 
 
 def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
+    """Return the part reached from the roots, capped layer by layer, and how many topics of each layer are left out."""
     graph = list_edges(hierarchy, choice)
     roots = [root for root in choice.roots if hierarchy.has(root)]
     layers = sorted({*range(1, hierarchy.n_layers + 1)}, reverse=choice.direction == "down")
-    without, more = set(choice.without), {}
+    without, left_out = set(choice.without), {}
     if not choice.light:
         without.update(hierarchy.light.difference(roots))
 
@@ -181,10 +182,10 @@ def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, d
         nodes = [node for node in part.nodes if node.layer == layer and node not in part.roots]
         if len(nodes) > choice.cap:
             dropped = sorted(nodes, key=hierarchy.rank)[choice.cap :]
-            more[layer] = len(dropped)
+            left_out[layer] = len(dropped)
             without.update(dropped)
             part = cut()
-    return part, more
+    return part, left_out
 
 
 def list_ancestors(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> list[Node]:
@@ -237,7 +238,7 @@ def draw_tree(
     before : Hierarchy, optional
         The snapshot that was on screen before; edges that exist in only one of the two are marked.
     """
-    part, more = cut_tree(hierarchy, choice)
+    part, left_out = cut_tree(hierarchy, choice)
     linking = (
         frozenset(part.nodes).difference(_cut_capped(hierarchy, choice)[0].nodes)
         if choice.part == "shared"
@@ -245,7 +246,7 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=more)
+    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out)
     edges = list_edges(hierarchy, choice)
     expandable = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
@@ -262,7 +263,7 @@ def draw_tree(
         threshold=choice.threshold,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
-    return TreeDrawing(svg, part, layout, more, measure_picture(layout, look), news, linking)
+    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:

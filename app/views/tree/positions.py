@@ -59,6 +59,7 @@ def order_layers(
 
 
 def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
+    """Return orders to start from: the given one, depth first, and some at random (with a fixed seed)."""
     rng = np.random.default_rng(7)
     starts = [[np.arange(size) for size in sizes], _order_depth_first(links, sizes)]
     starts.extend([rng.permutation(size) for size in sizes] for _ in range(_SHUFFLES))
@@ -66,6 +67,7 @@ def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) ->
 
 
 def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
+    """Return the nodes of each layer in the order in which a depth-first walk from the top visits them."""
     visited: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
@@ -83,6 +85,7 @@ def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int])
 
 
 def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
+    """Return the order with the fewest crossings found by sweeps of barycentre sorting and swaps of neighbours."""
     order = [layer.copy() for layer in start]
     best, fewest = [layer.copy() for layer in order], count_crossings(links, order)
     for sweep in range(_ORDER_SWEEPS):
@@ -107,6 +110,7 @@ def _order_adjacency(
 
 
 def _sort_by_barycentre(adjacency: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the order of nodes by the mean position of their neighbours."""
     degree = adjacency.sum(axis=1)
     centre = adjacency @ np.arange(adjacency.shape[1]) / np.maximum(degree, 1)
     # a node without neighbours keeps its relative position
@@ -257,6 +261,7 @@ def spread_nodes(
 def _request_centres(
     links: Sequence[NDArray[np.float64]], centres: list[Floats], layer: int, *, downwards: bool
 ) -> tuple[Floats, Floats]:
+    """Return the wanted centres of the nodes of a layer, and the weight of each in `settle_centres`."""
     if downwards and layer > 0:
         weights, neighbours = links[layer - 1].T, centres[layer - 1]
     elif not downwards and layer < len(links):
@@ -270,9 +275,11 @@ def _request_centres(
 
 
 def _measure_row_widths(layer: BoxSizes, rows: int, gap: float) -> float:
+    """Return the width of the widest row of a layer folded into ``rows`` rows."""
     return max(float((layer.widths[row::rows] + gap).sum()) - gap for row in range(rows))
 
 
 def _measure_row_heights(layer: BoxSizes, rows: int, gap: float) -> float:
+    """Return the height of a layer folded into ``rows`` rows, with the gaps between them."""
     rows = min(rows, len(layer.heights))
     return sum(float(layer.heights[row::rows].max()) for row in range(rows)) + gap * (rows - 1)

@@ -371,8 +371,8 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     if look.live:
         pieces.append(draw_gist(box, look.theme, marking))
     if node in look.onward:
-        more = scene.part.hidden.get(node)
-        pieces.append(draw_handle(box, look.theme, more, below=look.direction == "down", live=look.live))
+        n_folded = scene.part.hidden.get(node)
+        pieces.append(draw_handle(box, look.theme, n_folded, below=look.direction == "down", live=look.live))
     pieces.append("</g>")
     return "".join(pieces)
 
