@@ -183,7 +183,7 @@ class Classifier(NamedTuple):
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element); 0 before labels count.
 
-        It does not depend on the weight of labels: labels that count ``weight`` times are ``weight`` times the evidence.
+        It does not depend on the weight of labels: labels counted ``weight`` times are that much more evidence.
         """
         share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
