@@ -88,7 +88,7 @@ def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Sw
 
 
 class Sampler(NamedTuple):
-    """A local sampler: hyperparameters, link, kind (collapsed or plain), statistics (expected or drawn), and threads."""
+    """A local sampler: hyperparameters, link, kind (collapsed or plain), statistics (expected or drawn), threads."""
 
     hyper: Hyper
     link: int

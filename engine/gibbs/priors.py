@@ -64,7 +64,7 @@ def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Arra
 
 @inlined
 def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior: FloatArray) -> tuple[int, Stream]:
-    """Draw k proportional to ``phi[word, k] * base[0, k]``: first its block by the running sums, then k in the block."""
+    """Draw k proportional to ``phi[word, k] * base[0, k]``: first its block by the running sums, then k itself."""
     n, last = uint(phi.shape[1]), uint(prior.shape[1]) - ONE
     u, rng = draw_uniform(rng)
     u *= prior[word, last]

@@ -321,7 +321,7 @@ def _draw_in_memory(
 def _draw_until_prior(
     course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
 ) -> tuple[TokenProgress, float]:
-    """Draw topics until the prior wins a token; return the progress, and the point ``over`` of its draw in the prior."""
+    """Draw topics until the prior wins a token; return the progress, and the point of that draw in the prior mass."""
     if used <= _TWO_VECTORS:
         course, over = _draw_two_vectors(course, phi, doc, cells, slots, used, n)
     elif used <= _FOUR_VECTORS:

@@ -1,8 +1,8 @@
 """The layers above layer 1, for one document: tables are sent up, rates and activations drawn from the top down.
 
 DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``collapsed.py``, ``plain.py``) use this module.
-Layer ``l`` of the paper is index ``l - 1`` here.  All variables of a document above layer 1 are in flat arrays, in which
-layer index ``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
+Layer ``l`` of the paper is index ``l - 1`` here.  All variables of a document above layer 1 are in flat arrays, in
+which layer index ``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations within layer 1, and a map of topics.
+"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations in layer 1, and a map of topics.
 
 A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).  Nothing here
 depends on words, ranks or the display: nodes are (layer, column), and results are in a deterministic order.
