@@ -81,7 +81,7 @@ class Batch(NamedTuple):
     starts : (documents + 1,) int64
         Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
     labels : (documents,) int32
-        Class of each document, -1 where there is none.
+        Class of each document; -1 for a document without a class.
     documents : (documents,) int64
         Number of each document in its corpus; random streams are keyed by it, so results do not
         depend on how documents are spread over threads or machines.
@@ -124,7 +124,7 @@ class Link(NamedTuple):
     response : str
         Mean of a unit below given the units above: "linear", "sigmoid" or "softplus" of ``weights @ above + bias``.
     bias : (K_{l-1},) float64
-        Zeros where the model has none.
+        Zeros if the model has none.
     """
 
     kind: str
@@ -316,10 +316,10 @@ class Kernel(NamedTuple):
         single precision, so the restored state is close to the earlier one, not equal to it.
     predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
         Return the probability of every class for every document, averaged over ``draws`` draws (None = the model's own
-        number); ``None`` where the model has no classifier.
+        number); ``None`` if the model has no classifier.
     read_features : (state, Batch) -> list of (documents, K_l) float64, or None
         Return the classifier's input for documents, one array per layer, which may differ from the activations of
-        ``infer``; ``None`` where there is no classifier.
+        ``infer``; ``None`` if the model has no classifier.
     has_converged : (state) -> bool, or None
         Return True if further steps would change next to nothing; None for samplers, which never stop changing.
     work : float
@@ -372,9 +372,9 @@ class Kernel(NamedTuple):
             return self.gather(seed, state, docs, local)
         sums, results = BlockSums(), []
         for number, piece in enumerate(pieces):
-            part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
+            batch = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
             variables = local if local is None else type(local)(*(rows[piece] for rows in local))
-            statistics, variables = self.gather(seed, state, part, variables)
+            statistics, variables = self.gather(seed, state, batch, variables)
             sums.add(BlockSum(number, 1, statistics))
             results.append(variables)
         if results[0] is None:

@@ -131,8 +131,8 @@ def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: boo
     """
     size = min(size, len(documents))
     per_epoch = len(documents) // size
-    epoch, place = divmod(t - 1, per_epoch)
-    rows = slice(place * size, (place + 1) * size)
+    epoch, number = divmod(t - 1, per_epoch)
+    rows = slice(number * size, (number + 1) * size)
     if filed and epoch == 0:
         return documents[rows]
     return documents[_shuffle_epoch(seed, epoch, len(documents))[rows]]
@@ -146,11 +146,11 @@ def _shuffle_epoch(seed: int, epoch: int, n_documents: int) -> Array:
 
 def _subtract_batch(whole: Batch, part: Batch) -> Batch:
     """Return the tokens of ``whole`` that are not in ``part``."""
-    rest = whole.counts.copy()
-    bad_row = _subtract_cells(whole.cells, rest, part.cells)
+    remaining = whole.counts.copy()
+    bad_row = _subtract_cells(whole.cells, remaining, part.cells)
     if bad_row >= 0:
         raise ValueError(f"document {whole.documents[bad_row]} scores tokens that it does not have")
-    return replace_counts(whole, rest)
+    return replace_counts(whole, remaining)
 
 
 def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
@@ -175,17 +175,17 @@ def _copy_cells(counts: Counts, documents: Array, out: Counts) -> None:
 
 
 @compiled
-def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
-    """Subtract the counts of ``part`` from ``rest``; return the first row that lacks some of them, or -1."""
+def _subtract_cells(whole: Counts, remaining: Array, part: Counts) -> int:
+    """Subtract the counts of ``part`` from ``remaining``; return the first row that lacks some of them, or -1."""
     starts, words = whole.starts, whole.words
     for row in range(len(starts) - 1):
         for cell in range(part.starts[row], part.starts[row + 1]):
-            place = starts[row]
-            while place < starts[row + 1] and words[place] != part.words[cell]:
-                place += 1
-            if place == starts[row + 1] or rest[place] < part.values[cell]:
+            target = starts[row]
+            while target < starts[row + 1] and words[target] != part.words[cell]:
+                target += 1
+            if target == starts[row + 1] or remaining[target] < part.values[cell]:
                 return row
-            rest[place] -= part.values[cell]
+            remaining[target] -= part.values[cell]
     return -1
 
 

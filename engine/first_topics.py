@@ -109,8 +109,8 @@ def _mix_background(table: FloatArray) -> FloatArray:
     background = table.sum(axis=1) + 0.05
     background /= background.sum()
     totals = table.sum(axis=0)
-    own = np.where(totals > 0.0, table / np.where(totals > 0.0, totals, 1.0), background[:, None])
-    mixed = OWN * own + (1.0 - OWN) * background[:, None]
+    distributions = np.where(totals > 0.0, table / np.where(totals > 0.0, totals, 1.0), background[:, None])
+    mixed = OWN * distributions + (1.0 - OWN) * background[:, None]
     return np.ascontiguousarray(mixed / mixed.sum(axis=0))
 
 

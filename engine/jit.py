@@ -117,7 +117,7 @@ def _find_imports(names: tuple[str, ...]) -> Iterator[Path]:
     The names of ``from engine.gibbs import tokens`` are ``engine.gibbs`` and ``tokens``.
     """
     for package in (name for name in names if name.partition(".")[0] == ENGINE.name):
-        for name in (package, *(f"{package}.{other}" for other in names if other.isidentifier())):
+        for name in (package, *(f"{package}.{submodule}" for submodule in names if submodule.isidentifier())):
             file = ENGINE.parent.joinpath(*name.split(".")).with_suffix(".py")
             if file.is_file():
                 yield file
@@ -164,8 +164,8 @@ def make_private_folder(root: Path, *below: str) -> Path:
     or can write to is not used: a second name is tried instead.  If that is not private either, the first folder is
     returned, for which :func:`is_private` is false.
     """
-    places = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
-    return next((place[-1] for place in places if all(map(is_private, place))), places[0][-1])
+    candidates = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
+    return next((folders[-1] for folders in candidates if all(map(is_private, folders))), candidates[0][-1])
 
 
 def is_private(folder: Path) -> bool:

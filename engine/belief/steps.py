@@ -253,7 +253,8 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
     counted = got._replace(documents=got.documents * n_sweeps, tokens=got.tokens * n_sweeps)
     previous = old.filtered or (np.array(0.0),) * len(counted)
     sums = (
-        np.asarray((1.0 - config.forget) * past + now / n_sweeps) for past, now in zip(previous, counted, strict=True)
+        np.asarray((1.0 - config.forget) * old_sum + new_sum / n_sweeps)
+        for old_sum, new_sum in zip(previous, counted, strict=True)
     )
     total = NetStatistics(*sums)
     table = total.words + config.a_phi
@@ -318,7 +319,8 @@ def _draw_network(
     if t <= setup.settings.everything_on:
         return old
     rows = [
-        draw_rows(*each, table, rng) for each, table in zip(_split_moments(layers, sums), old.precision, strict=True)
+        draw_rows(*moments, table, rng)
+        for moments, table in zip(_split_moments(layers, sums), old.precision, strict=True)
     ]
     weights = tuple(table for table, _ in rows)
     top = draw_top_bias(network.split_layers(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
@@ -348,8 +350,8 @@ def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: 
     weights, biases, thermostats = [], [], []
     tables = [*old.weights, np.zeros((config.layers[-1], 0))]
     precisions = [*old.precision, np.zeros((config.layers[-1], 0))]
-    parts = zip(tables, precisions, old.biases, old.thermostats, strict=True)
-    for number, (table, precision, bias, xi) in enumerate(parts):
+    layers = zip(tables, precisions, old.biases, old.thermostats, strict=True)
+    for number, (table, precision, bias, xi) in enumerate(layers):
         x = np.vstack([table.T, bias])
         prior_pull = np.vstack([(precision * table).T, bias])
         gradient = slope[start : start + x.size].reshape(x.shape) - prior_pull

@@ -118,20 +118,20 @@ class Evidence(NamedTuple):
 
 def choose_documents(plan: Scheme, seed: int, t: int, numbers: Array) -> Array:
     """Return the rows of the documents that move at step ``t``; each document moves once per pass over the corpus."""
-    parts = -(-plan.n_documents // plan.batch)
-    if parts <= 1:
+    n_parts = -(-plan.n_documents // plan.batch)
+    if n_parts <= 1:
         return np.arange(len(numbers))
     turns = np.empty(len(numbers), dtype=np.int64)
-    _write_turns(seed, (t - 1) // parts, parts, np.asarray(numbers, dtype=np.int64), turns)
-    return np.flatnonzero(turns == (t - 1) % parts)
+    _write_turns(seed, (t - 1) // n_parts, n_parts, np.asarray(numbers, dtype=np.int64), turns)
+    return np.flatnonzero(turns == (t - 1) % n_parts)
 
 
 @compiled
-def _write_turns(seed: int, pass_number: int, parts: int, numbers: Array, out: Array) -> None:
-    """Draw the part of each document (0 to ``parts`` - 1) in this pass over the corpus."""
+def _write_turns(seed: int, pass_number: int, n_parts: int, numbers: Array, out: Array) -> None:
+    """Draw the part of each document (0 to ``n_parts`` - 1) in this pass over the corpus."""
     for j in range(len(numbers)):
         word, _ = streams.draw_bits(streams.start_stream(seed, streams.BATCHES, pass_number, numbers[j]))
-        out[j] = np.int64((word >> np.uint64(11)) % np.uint64(parts))
+        out[j] = np.int64((word >> np.uint64(11)) % np.uint64(n_parts))
 
 
 def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
@@ -164,11 +164,11 @@ def gather_statistics(
     cells = docs.cells.select_cells(np.repeat(moving, np.diff(docs.starts)))
     starts = np.concatenate([[0], np.cumsum(np.diff(cells.starts)[rows])]).astype(np.int64)
     batch = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
-    statistics, moved = _gather_chosen(plan, seed, t, matrices, batch, Params(*(part[rows] for part in local)))
-    after = Params(*(part.copy() for part in local))
-    for table, part in zip(after, moved, strict=True):
-        table[rows] = part
-    return statistics, after
+    statistics, moved = _gather_chosen(plan, seed, t, matrices, batch, Params(*(values[rows] for values in local)))
+    new_local = Params(*(values.copy() for values in local))
+    for table, values in zip(new_local, moved, strict=True):
+        table[rows] = values
+    return statistics, new_local
 
 
 def _gather_chosen(
@@ -228,7 +228,7 @@ class _DocumentStep(NamedTuple):
     def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
         """Return the parameters after a step along the summed gradients."""
         plan, old = self.plan, self.local
-        new = Params(*(np.empty_like(part) for part in old))
+        new = Params(*(np.empty_like(values) for values in old))
         pieces = cut_evenly(len(old.first), PARTS)
         if plan.path:
             if samples > 1:
@@ -271,7 +271,7 @@ def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[We
 
 def _fix_weights(plan: Scheme, draws: list[WeightDraw]) -> Loadings:
     """Return drawn weights in the form that documents read."""
-    upper = documents.pad_matrices(plan.model, tuple(each.values for each in draws[1:]))
+    upper = documents.pad_matrices(plan.model, tuple(draw.values for draw in draws[1:]))
     return Loadings(draws[0].values, draws[0].sums, upper)
 
 

@@ -142,19 +142,19 @@ def build_kernel(plan: Scheme, **own: Any) -> Kernel:
 
 def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
     """Return matrices as the fields of a State: the ``first`` parameters of all matrices, then the ``second`` ..."""
-    parts = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
-    return {f"{prefix}{name}": part for name, part in zip(Weights._fields, parts, strict=True)}
+    fields = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
+    return {f"{prefix}{name}": values for name, values in zip(Weights._fields, fields, strict=True)}
 
 
 def get_weights(state: Any, prefix: str = "") -> tuple[Weights, ...]:
     """Return the matrices that a State holds in the fields of :func:`name_weights`."""
-    parts = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
-    return tuple(Weights(*each) for each in zip(*parts, strict=True))
+    fields = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
+    return tuple(Weights(*parameters) for parameters in zip(*fields, strict=True))
 
 
 def name_units(units: Params, prefix: str = "unit_") -> dict[str, Any]:
     """Return variational parameters of units as the fields of a State."""
-    return {f"{prefix}{name}": part for name, part in zip(Params._fields, units, strict=True)}
+    return {f"{prefix}{name}": values for name, values in zip(Params._fields, units, strict=True)}
 
 
 def get_units(state: Any, prefix: str = "unit_") -> Params:
@@ -219,9 +219,9 @@ def list_widths(model: Units) -> list[int]:
 
 def make_no_units(model: Units) -> Params:
     """Return the units of a corpus of no documents."""
-    none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
-    second = none if model.family == families.GAMMA else none[:, :0]
-    return Params(none, second, none, second)
+    empty = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
+    second = empty if model.family == families.GAMMA else empty[:, :0]
+    return Params(empty, second, empty, second)
 
 
 def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
@@ -278,7 +278,7 @@ def read_weights(
 ) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
     """Return weights with the topics of another model's snapshot, these topics, and the activations of the top."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
-    phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
+    phi = tuple(np.asarray(values, dtype=np.float64) for values in collect_arrays(arrays, "phi"))
     matrices = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
     scale = weights.compute_means(plan.priors[0], matrices[0], plan.pool).sum(axis=0)
     for link, table in enumerate(phi[1:], start=1):
@@ -332,16 +332,18 @@ def advance_chain(
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
     """Return fields of a state (tuples of arrays) by their names in a snapshot: ``name.0``, ``name.1`` ..."""
-    return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
+    return {f"{name}.{link}": array for name in names for link, array in enumerate(getattr(state, name))}
 
 
 def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
     """Return the state with these fields and the step of a snapshot; None if one is missing or has another shape."""
     fields = {}
     for name in names:
-        parts = getattr(state, name)
-        keys = [f"{name}.{link}" for link in range(len(parts))]
-        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, parts, strict=True)):
+        old_arrays = getattr(state, name)
+        keys = [f"{name}.{link}" for link in range(len(old_arrays))]
+        if any(
+            key not in arrays or arrays[key].shape != array.shape for key, array in zip(keys, old_arrays, strict=True)
+        ):
             return None
-        fields[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, parts, strict=True))
+        fields[name] = tuple(arrays[key].astype(array.dtype) for key, array in zip(keys, old_arrays, strict=True))
     return state._replace(t=np.asarray(arrays["t"], dtype=np.int64), **fields)

@@ -75,6 +75,7 @@ class UnitDesk(NamedTuple):
 
 @compiled
 def _make_desk(n_units: int) -> UnitDesk:
+    """Return working memory for documents of ``n_units`` units."""
     desk = np.empty((8, n_units))
     return UnitDesk(desk[0], desk[1], desk[2], desk[3], desk[4], desk[5], desk[6], desk[7])
 

@@ -91,6 +91,7 @@ def _unconstrain(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatA
 
 @compiled
 def _write_unconstrained(kind: int, shape: FloatArray, mean: FloatArray, out: FloatArray) -> None:
+    """Write the unconstrained parameters of gamma distributions to ``out`` (2, n)."""
     for i in range(len(shape)):
         out[0, i], out[1, i] = families.write_gamma(kind, shape[i], mean[i])
 
@@ -110,6 +111,7 @@ def compute_all_means(priors: Sequence[Prior], matrices: Sequence[Weights], pool
 
 @compiled
 def _write_means(prior: Prior, weights: Weights, out: FloatArray, begin: int, end: int) -> None:
+    """Write ``E[w]`` of rows ``begin:end``."""
     first, second = weights.first, weights.second
     for i in range(begin, end):
         for k in range(out.shape[1]):
@@ -134,6 +136,7 @@ def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Po
 def _write_draws(
     prior: Prior, weights: Weights, sample: WeightAddress, out: WeightDraw, part: int, begin: int, end: int
 ) -> None:
+    """Draw rows ``begin:end``, and add their means to row ``part`` of ``out.sums``."""
     first, second = weights.first, weights.second
     values, slopes, sums = out
     want_slopes = slopes.shape[0] > 0
@@ -191,7 +194,7 @@ def climb_path(
     float
         ``E[ln p(w)] - E[ln q(w)]`` before the step, without the prior of the columns' own hierarchy.
     """
-    new = Weights(*(np.empty_like(part) for part in weights))
+    new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
     bounds = pool.run(_climb_path, [(prior, weights, gradient, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
@@ -201,6 +204,7 @@ def climb_path(
 def _climb_path(
     prior: Prior, old: Weights, gradient: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> float:
+    """Step rows ``begin:end`` by pathwise gradients; return their part of the bound before the step."""
     pulls, along, linear, rates = gradient
     bound = 0.0
     has_rates = rates.shape[0] > 0
@@ -285,6 +289,7 @@ def _add_scores(
     prior: Prior, weights: Weights, values: Array, terms: FloatArray, units: FloatArray, into: Scores, aside: bool,
     begin: int, end: int,
 ) -> None:  # fmt: skip
+    """Add one sample of the weights of rows ``begin:end``."""
     for i in range(begin, end):
         common = terms[i]
         for k in range(len(units)):
@@ -315,7 +320,7 @@ def climb_scores(
     prior: Prior, weights: Weights, sums: Scores, samples: int, pace: families.Stride, pool: Pool
 ) -> Weights:
     """Take one step uphill along the score-function estimate; ``samples`` were not set aside."""
-    new = Weights(*(np.empty_like(part) for part in weights))
+    new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
     pool.run(_climb_scores, [(prior, weights, sums, samples, pace, new, a, b) for a, b in pieces])
     return new
@@ -325,6 +330,7 @@ def climb_scores(
 def _climb_scores(
     prior: Prior, old: Weights, sums: Scores, samples: int, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> None:
+    """Step rows ``begin:end`` along the score-function estimate."""
     for i in range(begin, end):
         for k in range(old.first.shape[1]):
             g1 = estimate_gradient(sums, i, k, 0, samples)

@@ -130,11 +130,11 @@ def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
     mode = np.int64(0.5 * (sqrt(alpha * alpha + 1.0) + 1.0))
     half = np.int64(min(0.55 * sqrt(alpha) + 1.0, mode - 1.0))
     low, high = mode - half, mode + half
-    right = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
-    left = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
+    right_ratio = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
+    left_ratio = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
     flat = 2.0 * half + 1.0
-    mass_above = exp(_compute_log_bessel(high, mode, square)) * right / (1.0 - right)
-    mass_below = exp(_compute_log_bessel(low, mode, square)) * left / (1.0 - left)
+    mass_above = exp(_compute_log_bessel(high, mode, square)) * right_ratio / (1.0 - right_ratio)
+    mass_below = exp(_compute_log_bessel(low, mode, square)) * left_ratio / (1.0 - left_ratio)
     while True:
         u, rng = draw_uniform(rng)
         e, rng = draw_exponential(rng)
@@ -143,13 +143,13 @@ def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
             x = low + np.int64(u)
             hat = 0.0
         elif u < flat + mass_above:
-            steps = floor(e / -log(right))
+            steps = floor(e / -log(right_ratio))
             x = high + 1 + np.int64(steps)
-            hat = _compute_log_bessel(high, mode, square) + (steps + 1.0) * log(right)
+            hat = _compute_log_bessel(high, mode, square) + (steps + 1.0) * log(right_ratio)
         else:
-            steps = floor(e / -log(left))
+            steps = floor(e / -log(left_ratio))
             x = low - 1 - np.int64(steps)
-            hat = _compute_log_bessel(low, mode, square) + (steps + 1.0) * log(left)
+            hat = _compute_log_bessel(low, mode, square) + (steps + 1.0) * log(left_ratio)
         e, rng = draw_exponential(rng)
         if x >= 1 and -e <= _compute_log_bessel(x, mode, square) - hat:
             return x, rng

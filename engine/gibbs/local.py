@@ -104,10 +104,10 @@ class Sampler(NamedTuple):
         single_layer = len(phi) == 1
         base = np.ascontiguousarray(r[None, :] if single_layer else phi[1].T)
         prior = priors.allocate_priors(phi[0] if self.collapsed else phi[0][:0], base, lone=single_layer)
-        weighed = np.arange(len(phi[0])) if words is None else words
-        parts = cut_evenly(len(weighed), self.pool.n_threads) if self.collapsed else []
+        distinct_words = np.arange(len(phi[0])) if words is None else words
+        parts = cut_evenly(len(distinct_words), self.pool.n_threads) if self.collapsed else []
         weigh = priors.add_blocks if single_layer else priors.weigh_words
-        self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
+        self.pool.run(weigh, [(phi[0], base, prior, distinct_words, a, b) for a, b in parts])
         return Globals(phi[0], base, prior, pack_layers(phi, r))
 
     def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:
@@ -192,8 +192,8 @@ class Sampler(NamedTuple):
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
         docs = _view_collapsed(batch, local) if self.collapsed else _view_plain(batch, local)
-        work = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
-        self._run(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
+        redraw = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
+        self._run(redraw, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
     def rate_cells(
         self,
@@ -237,17 +237,17 @@ class Sampler(NamedTuple):
         make_outcome: Callable[[], Outcome],
     ) -> None:
         """Run the compiled sampler; every thread gets its own ``make_outcome()``."""
-        head: tuple[Any, ...]
+        arguments: tuple[Any, ...]
         if self.collapsed:
-            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
+            sweep, arguments = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
         else:
             law = plain.Law(self.hyper, self.link, self.expected)
-            work, head = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
-        self._run(work, batch, lambda first, last: (*head, first, last, plan, make_outcome()))
+            sweep, arguments = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
+        self._run(sweep, batch, lambda first, last: (*arguments, first, last, plan, make_outcome()))
 
-    def _run(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
-        """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
-        self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
+    def _run(self, kernel: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+        """Run a compiled function over contiguous runs of documents of about equal numbers of cells, one per thread."""
+        self.pool.run(kernel, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
     def _make_tables(self, glob: Globals, most: int) -> Tables:
         """Return tables for counts of at most ``most``."""
@@ -271,15 +271,17 @@ class Sampler(NamedTuple):
 
 
 def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
+    """Return a batch and its local variables in the form of the collapsed sampler, without copies."""
     places = (batch.documents, find_token_starts(batch))
     return collapsed.DocBatch(*batch[:3], *places, local.topics, local.theta, local.c)
 
 
 def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
+    """Return a batch and its local variables in the form of the plain sampler, without copies."""
     return plain.PlainBatch(*batch[:3], batch.documents, *local[1:])
 
 
-class _KnownBatch(NamedTuple):
+class _LatestBatch(NamedTuple):
     """The latest batch (by weak references to its arrays), and where the tokens of its documents begin."""
 
     starts: weakref.ref[Array]
@@ -287,16 +289,16 @@ class _KnownBatch(NamedTuple):
     tokens: Array
 
 
-_last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
+_latest_batch: list[_LatestBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
 
 
 def find_token_starts(batch: Batch) -> Array:
     """Return where the tokens of every document begin, (documents + 1,), cached for the latest batch."""
-    for known in _last_known:
-        if known.starts() is batch.starts and known.counts() is batch.counts:
-            return known.tokens
+    for latest in _latest_batch:
+        if latest.starts() is batch.starts and latest.counts() is batch.counts:
+            return latest.tokens
     tokens: Array = _count_token_starts(batch.starts, batch.counts)
-    _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    _latest_batch[:] = [_LatestBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens
 
 

@@ -73,15 +73,18 @@ class _Writer:
         self.positions = [ir.Constant(kind, [lane * n + vector for lane in range(LANES)]) for vector in range(n)]
 
     def _split(self, code: Any, joined: Any) -> list[Any]:
+        """Return the vectors of an LLVM array value."""
         return [code.extract_value(joined, vector) for vector in range(self.n)]
 
     def _join(self, code: Any, vectors: list[Any], kind: Any = None) -> Any:
+        """Return vectors as one LLVM array value."""
         joined = ir.Constant(kind or self.kind, ir.Undefined)
         for vector, part in enumerate(vectors):
             joined = code.insert_value(joined, part, vector)
         return joined
 
     def _build(self, code: Any, find: Callable[[Any], Any]) -> Any:
+        """Return the numbers that ``find`` gives for every place, as one LLVM array value."""
         vectors = [ir.Constant(_VECTOR, ir.Undefined)] * self.n
         for vector, lane, place in self.places:
             vectors[vector] = code.insert_element(vectors[vector], find(place), simd.I32(lane))

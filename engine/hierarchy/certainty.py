@@ -38,7 +38,7 @@ def find_interval(mean: Array, variance: Array, level: float = LEVEL) -> Interva
     a, b, varies = _match_beta(mean, variance)
     tail = (1.0 - level) / 2
     low_tails = np.select([a <= 1.0, b <= 1.0], [0.0, 1.0 - level], tail)
-    low, high = (np.where(varies, special.betaincinv(a, b, part), mean) for part in (low_tails, low_tails + level))
+    low, high = (np.where(varies, special.betaincinv(a, b, tails), mean) for tails in (low_tails, low_tails + level))
     return Interval(low, high)
 
 

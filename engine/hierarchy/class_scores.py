@@ -180,8 +180,8 @@ def share_by_layer(weights: Sequence[Array], theta: Sequence[Array], probabiliti
             for table, layer in zip(weights, theta, strict=True)
         ]
     )
-    parts = np.maximum(sums, 0.0)
-    return np.asarray(parts / parts.sum() if parts.sum() > 0 else parts)
+    positive_sums = np.maximum(sums, 0.0)
+    return np.asarray(positive_sums / positive_sums.sum() if positive_sums.sum() > 0 else positive_sums)
 
 
 def centre_weights(weights: Array) -> FloatArray:
@@ -218,7 +218,7 @@ def find_telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) 
                 ((edge.above, *nodes), value + gain) for nodes, value in best.get(edge.below, ())
             )
         best = {node: _take_heaviest(paths, n) for node, paths in longer.items()}
-    return _take_heaviest([each for paths in best.values() for each in paths], n)
+    return _take_heaviest([path for paths in best.values() for path in paths], n)
 
 
 def _take_heaviest(paths: list[TellingPath], n: int) -> list[TellingPath]:

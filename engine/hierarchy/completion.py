@@ -37,8 +37,8 @@ def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Ba
     """
     observed = np.zeros(len(docs.words), dtype=np.bool_)
     _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), observed)
-    parts = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
-    return parts[0], parts[1]
+    batches = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
+    return batches[0], batches[1]
 
 
 @compiled
@@ -110,7 +110,7 @@ def complete_documents(
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
     """Return the cells of both batches, document by document, and a mask of those that are scored."""
-    owners = np.concatenate([list_owners(each.starts) for each in (observed, scored)])
+    owners = np.concatenate([list_owners(batch.starts) for batch in (observed, scored)])
     is_scored = np.arange(len(owners)) >= len(observed.words)
     order = np.argsort(owners, kind="stable")
     counts = Counts.of(
@@ -140,8 +140,8 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
         gains = np.zeros(n_words)
         cells = slice(scored.starts[j], scored.starts[j + 1])
         gains[scored.words[cells]] = scored.counts[cells]
-        places = slice(unseen.starts[j], unseen.starts[j + 1])
-        out[j] = compute_ndcg(rates.cells[places], gains[unseen.words[places]])
+        unseen_cells = slice(unseen.starts[j], unseen.starts[j + 1])
+        out[j] = compute_ndcg(rates.cells[unseen_cells], gains[unseen.words[unseen_cells]])
     return out
 
 

@@ -23,7 +23,7 @@ def measure_persistence(before: Sequence[FloatArray], now: Sequence[FloatArray])
 
     Both arguments are results of :func:`weigh_edges` from one run.  If the widths of layers differ, the share is 0.
     """
-    if [each.shape for each in before] != [each.shape for each in now]:
+    if [weights.shape for weights in before] != [weights.shape for weights in now]:
         return (0.0,) * len(now)
     return tuple(float(np.minimum(old, new).sum()) for old, new in zip(before, now, strict=True))
 

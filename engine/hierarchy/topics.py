@@ -105,7 +105,7 @@ def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
     )
     units = tuple(UNITS[code] for code in arrays["units"].tolist()) if "units" in arrays else ()
     popularity, means = (
-        tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, name))
+        tuple(np.asarray(values, dtype=np.float64) for values in collect_arrays(arrays, name))
         for name in ("popularity", "means")
     )
     return links, units, popularity, means, bool(arrays.get("directed", True))
@@ -114,7 +114,7 @@ def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
 def collect_arrays(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
     """Return the arrays ``name.0``, ``name.1`` ... of a snapshot; () if it has none."""
     names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
-    return tuple(arrays[each] for each in names)
+    return tuple(arrays[key] for key in names)
 
 
 def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
@@ -306,9 +306,9 @@ def choose_titles(
     titles = words[:, :n].copy()
     n_uses, chosen_sets = np.zeros(len(projection)), set[frozenset[int]]()
     for topic in range(len(titles)) if first is None else first.tolist():
-        worth = value[topic] - _REPEAT_PENALTY * np.log1p(n_uses[words[topic]])
-        ranked = words[topic, np.argsort(-worth, kind="stable")].tolist()
-        n_finite = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
+        discounted = value[topic] - _REPEAT_PENALTY * np.log1p(n_uses[words[topic]])
+        ranked = words[topic, np.argsort(-discounted, kind="stable")].tolist()
+        n_finite = int(np.isfinite(discounted).sum())  # words of weight 0 have no relevance
         choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
         titles[topic] = next(
             (choice for choice in choices if frozenset(choice) not in chosen_sets), ranked[: titles.shape[1]]
@@ -336,8 +336,8 @@ def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list
     """
     layers = [phi[0]]
     for layer, below in zip(phi[1:], background, strict=False):
-        rest = layer * ~np.asarray(below, dtype=bool)[:, None]
-        mass = rest.sum(axis=0)
+        kept_weights = layer * ~np.asarray(below, dtype=bool)[:, None]
+        mass = kept_weights.sum(axis=0)
         enough = mass > _LEAST_MASS
-        layers.append(np.where(enough, rest / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
+        layers.append(np.where(enough, kept_weights / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
     return project_topics(layers)

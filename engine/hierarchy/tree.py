@@ -157,8 +157,8 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node
     """Return the neighbours of every node in one direction."""
     steps: defaultdict[Node, list[Node]] = defaultdict(list)
     for edge in graph:
-        near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
-        steps[near].append(far)
+        start, end = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
+        steps[start].append(end)
     return steps
 
 
@@ -175,10 +175,10 @@ def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Colle
 
 def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
     """Return the nodes reached from any root, from several, or from exactly one, as ``part`` says."""
-    times = Counter(node for nodes in reached for node in nodes)
+    counts = Counter(node for nodes in reached for node in nodes)
     if part == "union":
-        return set(times)
-    return {node for node, count in times.items() if (count > 1) == (part == "shared")}
+        return set(counts)
+    return {node for node, count in counts.items() if (count > 1) == (part == "shared")}
 
 
 RELATED = 0.85  # least correlation of related topics, as in the paper's figure
@@ -212,7 +212,7 @@ def correlate_topics(weights: Sequence[Array]) -> FloatArray:
     -------
     (K_1, K_1) float64
         ``W^(1) W^(2) (W^(1) W^(2))'`` (for two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
-        diagonal, and 0 where a topic has no weight at all.
+        diagonal, and 0 for a topic without any weight.
     """
     product = np.asarray(weights[0], dtype=np.float64)
     for table in weights[1:]:
@@ -232,11 +232,11 @@ def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Rela
     if not weights:
         return Relations(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     table = correlate_topics(weights)
-    one, other = np.triu_indices(len(table), 1)
-    strong = table[one, other] >= threshold
-    one, other = one[strong], other[strong]
-    order = np.argsort(-table[one, other], kind="stable")
-    return Relations(one[order], other[order], table[one, other][order])
+    rows, columns = np.triu_indices(len(table), 1)
+    strong = table[rows, columns] >= threshold
+    rows, columns = rows[strong], columns[strong]
+    order = np.argsort(-table[rows, columns], kind="stable")
+    return Relations(rows[order], columns[order], table[rows, columns][order])
 
 
 _ROUNDS = 200  # most rounds of pushing circles apart
@@ -262,8 +262,8 @@ def place_topics(words: Array) -> FloatArray:
     inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     values, vectors = np.linalg.eigh(inner)
     points = np.zeros((len(values), 2))
-    for axis, place in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
-        column = vectors[:, place] * np.sqrt(max(values[place], 0.0))
+    for axis, number in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
+        column = vectors[:, number] * np.sqrt(max(values[number], 0.0))
         points[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
     return points
 

@@ -212,6 +212,7 @@ def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tupl
 
 
 def _get_variables(state: State) -> steps.Variables:
+    """Return the variables of a state that a step moves."""
     return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
 
 
@@ -230,6 +231,7 @@ def _get_local(state: State) -> Locals | None:
 
 
 def _put_local(state: State, local: Locals | None) -> State:
+    """Return the state with these local variables, or as it is if there are none."""
     if local is None:
         return state
     return state._replace(
@@ -308,6 +310,7 @@ def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaSt
 
 
 def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return posterior means of theta for new documents, with topics fixed."""
     plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
     return setup.sampler.place_documents(setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, plan)
 

@@ -87,10 +87,10 @@ def climb_columns(
     total, pulls, along = 0.0, 0.0, 0.0
     for draw in range(plan.draws):
         samples = [
-            weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
-            for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
+            weights.draw_weights(prior, sample, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
+            for link, (prior, sample) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
         ]
-        upper = documents.pad_matrices(model, tuple(each.values for each in samples))
+        upper = documents.pad_matrices(model, tuple(sample.values for sample in samples))
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         arguments = (model, upper, address, table, columns.units, gradient, rates)
@@ -100,7 +100,7 @@ def climb_columns(
         )
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
-        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in samples))
+        along = along + sheet * documents.pad_matrices(model, tuple(sample.slopes for sample in samples))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
     units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
@@ -116,10 +116,10 @@ def _climb_matrices(
     """Step the upper weights of the columns; return them and their part of the bound."""
     moved, total = [], 0.0
     no_rates = np.zeros((0, 0), dtype=np.float32)
-    for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
-        rows, width = each.first.shape
+    for link, (prior, matrix) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
+        rows, width = matrix.first.shape
         gradient = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), no_rates)
-        new, bound = weights.climb_path(prior, each, gradient, pace, plan.pool)
+        new, bound = weights.climb_path(prior, matrix, gradient, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
@@ -215,6 +215,7 @@ def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatAr
 
 
 def _get_columns(state: State) -> TableColumns:
+    """Return the variational parameters of the columns that a state holds."""
     return TableColumns(kernel.get_weights(state, "column_"), kernel.get_units(state, "item_"))
 
 

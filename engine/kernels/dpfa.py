@@ -224,10 +224,12 @@ def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> St
 
 
 def _get_local(state: State) -> NetLocals:
+    """Return the local variables of a state."""
     return NetLocals(state.topics, state.h)
 
 
 def _put_local(state: State, local: NetLocals) -> State:
+    """Return the state with these local variables."""
     return state._replace(topics=local.topics, h=local.h)
 
 
@@ -293,8 +295,8 @@ def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) 
 
     ``above`` (K_{l+1},) are the mean activations of the units above, at which all others stay.
     """
-    rest = (weights @ above + bias)[:, None] - weights * above
-    return apply_sigmoid(rest + weights) - apply_sigmoid(rest)
+    others = (weights @ above + bias)[:, None] - weights * above
+    return apply_sigmoid(others + weights) - apply_sigmoid(others)
 
 
 def weigh_units(
@@ -344,10 +346,11 @@ def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float
         variance=mean.variance,
         mean_shapes=old.mean_shapes + weight * (new.shapes - old.mean_shapes),
         mean_weights=tuple(
-            past + rate[:, None] * (now - past)
-            for past, now, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
+            old_mean + rate[:, None] * (new_value - old_mean)
+            for old_mean, new_value, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
         ),
         mean_biases=tuple(
-            past + rate * (now - past) for past, now, rate in zip(old.mean_biases, new.biases, rates, strict=True)
+            old_mean + rate * (new_value - old_mean)
+            for old_mean, new_value, rate in zip(old.mean_biases, new.biases, rates, strict=True)
         ),
     )

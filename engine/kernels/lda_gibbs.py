@@ -135,6 +135,7 @@ def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
 
 
 def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with initial topics of all training tokens."""
     return state._replace(topics=_start_tokens(setup, Address(seed, streams.INIT, 0), state, docs))
 
 
@@ -205,6 +206,7 @@ def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps:
 
 
 def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
+    """Return the initial chains of documents under evaluation."""
     return TopicChain(np.array(0, dtype=np.int64), _start_tokens(setup, Address(seed, streams.CHAIN, 0), state, docs))
 
 

@@ -123,8 +123,12 @@ def _keep_state(setup: Hybrid, state: State) -> dict[str, Array]:
 def _average_class_weights(setup: Hybrid, state: State) -> list[FloatArray]:
     """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders like predictions."""
     widths = tuple(phi.shape[1] for phi in state.phi)
-    heads = (_average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
-    tables = [_make_classifier(setup, 0).compute_class_weights(head, widths) for head in heads]
+    all_head_weights = (
+        _average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state)
+    )
+    tables = [
+        _make_classifier(setup, 0).compute_class_weights(head_weights, widths) for head_weights in all_head_weights
+    ]
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
