@@ -40,7 +40,7 @@ class Scheme(NamedTuple):
     pace : Schedule
         Step sizes.
     window : float
-        Forgetting factor of RMSProp.
+        Number of steps over which RMSProp averages the size of gradients.
     batch : int
         Approximate number of documents that move in a step.
     pool : Pool

@@ -18,10 +18,8 @@ LANES = 4  # float64 numbers in a register of AVX2
 _VECTOR, _BITS = ir.VectorType(simd.DOUBLE, LANES), ir.VectorType(ir.IntType(1), LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
 _STEPS = simd.list_prefix_steps(LANES)
-_PREVIOUS_LANE = [
-    0,
-    *(LANES + lane for lane in range(LANES - 1)),
-]  # shuffle: 0 for the first lane, else the previous lane
+# Shuffle that takes 0 for the first lane, and else the previous lane.
+_PREVIOUS_LANE = [0, *(LANES + lane for lane in range(LANES - 1))]
 
 
 class Registers(NamedTuple):

@@ -173,7 +173,10 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Write the cell of each token of a document, and the prior masses of its words (with one layer, their sum)."""
+    """Write the cell of each token of a document, and the prior masses of its words by column, or as one sum.
+
+    The sum is that of a model with one layer; with more layers, :func:`weigh_priors` weighs the columns.
+    """
     spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
@@ -234,21 +237,10 @@ def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -
 
 def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
     """Return the token loop for documents whose slots fit into ``n_vectors`` registers, and their number of slots."""
-    registers = make_registers(n_vectors)
-    load, store, gather, transfer, multiply = (
-        registers.load,
-        registers.store,
-        registers.gather,
-        registers.transfer,
-        registers.multiply,
-    )
-    sum_up, take_last, raise_unless, mark_at_most = (
-        registers.sum_up,
-        registers.take_last,
-        registers.raise_unless,
-        registers.mark_at_most,
-    )
-    mark_before, count_marks = registers.mark_before, registers.count_marks
+    ops = make_registers(n_vectors)
+    load, store, gather, transfer, multiply = ops.load, ops.store, ops.gather, ops.transfer, ops.multiply
+    sum_up, take_last, raise_unless, mark_at_most = ops.sum_up, ops.take_last, ops.raise_unless, ops.mark_at_most
+    mark_before, count_marks = ops.mark_before, ops.count_marks
 
     @inlined
     def draw(
@@ -283,7 +275,7 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
         store(slots.tokens, tokens)
         return TokenProgress(rng, token, latest, before), over
 
-    return draw, uint(registers.size)
+    return draw, uint(ops.size)
 
 
 _draw_two_vectors, _TWO_VECTORS = _make_register_loop(2)

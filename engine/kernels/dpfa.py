@@ -201,23 +201,21 @@ def _keep_state(state: State) -> dict[str, Array]:
 
 def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or of another model with the same layers."""
-    initial = _init_state(setup, seed)
+    fresh = _init_state(setup, seed)
     first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
-    lower = (
-        tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or initial.biases[:-1]
-    )
+    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or fresh.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
     names = ("shapes", "load", "active", "scale")
     fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
-    state = initial._replace(**fields)
+    state = fresh._replace(**fields)
     precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
         phi=phi,
         expanded=_begin_expanded(setup, phi),
         weights=weights,
-        precision=precision or initial.precision,
+        precision=precision or fresh.precision,
         biases=biases,
         **begin_means(phi, state.shapes, weights, biases)._asdict(),
     )
