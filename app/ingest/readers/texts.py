@@ -114,7 +114,7 @@ class _TextFolder:
         self.understood: dict[str, str] = {}
         self._cache: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
-    def n_documents(self) -> Iterator[TextDocument]:
+    def documents(self) -> Iterator[TextDocument]:
         """Yield every document that can be read; add notes about the others and about guessed encodings."""
         undecoded: dict[str, list[str]] = {}
         unreadable: list[str] = []
