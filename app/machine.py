@@ -1,21 +1,21 @@
-"""The machine Topiary runs on."""
+"""Facts about this installation and machine: where assets lie, and how many processors there are."""
 
 import os
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-ROOT = _HERE.parent  # the folder that holds the three rooms
+ROOT = _HERE.parent  # the folder that contains the packages app, engine and store
 
 
 def find_asset(name: str) -> Path:
-    """Return the path of the file or folder ``name`` of the assets.
+    """Return the path of a file or folder among the assets.
 
-    Installed, they travel inside ``app``; in a checkout they lie next to it.
+    In an installation the assets lie inside ``app``, in a checkout next to it.
 
     Raises
     ------
     FileNotFoundError
-        When the installation lacks it.
+        When the asset is missing.
     """
     for root in (_HERE / "assets", _HERE.parent / "assets"):
         if (root / name).exists():
@@ -24,6 +24,6 @@ def find_asset(name: str) -> Path:
 
 
 def count_processors() -> int:
-    """Return how many processors there are, or as many as ``TOPIARY_CPUS`` says."""
-    request = os.environ.get("TOPIARY_CPUS", "")
-    return int(request) if request.isdecimal() and int(request) > 0 else os.cpu_count() or 1
+    """Return the number of processors, or the number in the environment variable TOPIARY_CPUS."""
+    setting = os.environ.get("TOPIARY_CPUS", "")
+    return int(setting) if setting.isdecimal() and int(setting) > 0 else os.cpu_count() or 1

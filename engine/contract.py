@@ -1,7 +1,7 @@
 """Types of the interface between models and the rest of the program.
 
-A model's file in ``engine/models`` offers ``TITLE``, ``CHILD`` and ``Config``; ``State`` and
-``build(config, facts, n_threads) -> Kernel`` come with it (see :mod:`engine.models`).  Worker, store, form, views,
+A model's file in ``engine/models`` defines ``TITLE``, ``CHILD`` and ``Config``; its ``State`` and
+``build(config, facts, n_threads) -> Kernel`` are found by :mod:`engine.models`.  Worker, store, form, views,
 benchmarks and the contract test know models only through the types below.
 
 Letters follow the papers: ``V`` words, ``K_l`` topics of layer ``l`` (``K_0 = V``), ``N`` documents,
@@ -59,18 +59,18 @@ class Counts(NamedTuple):
         return Counts(starts - starts[0], self.words[cells], self.values[cells])
 
     def select_cells(self, cells: Array) -> "Counts":
-        """Return all documents with those of their cells that ``cells`` (nnz,) bool selects."""
-        before = np.concatenate([[0], np.cumsum(cells)])
-        return Counts(before[self.starts], self.words[cells], self.values[cells])
+        """Return all documents, with only the cells that the mask ``cells`` (nnz,) bool selects."""
+        n_before = np.concatenate([[0], np.cumsum(cells)])
+        return Counts(n_before[self.starts], self.words[cells], self.values[cells])
 
     def batch(self, documents: Array, labels: Array | None = None) -> "Batch":
-        """Return all documents as a kernel reads them, with these numbers and labels (-1 everywhere without labels)."""
+        """Return all documents as a Batch with these numbers and labels; labels are -1 if none are given."""
         classes = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
         return Batch(self.words, self.values, self.starts, classes, documents)
 
 
 class Batch(NamedTuple):
-    """Documents as compressed rows, as kernels read them.
+    """Documents as compressed rows, with labels and numbers, as kernels read them.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Batch(NamedTuple):
     starts : (documents + 1,) int64
         Document ``j`` owns the cells ``starts[j]:starts[j + 1]``.
     labels : (documents,) int32
-        Class of each document, -1 where there is none.
+        Class of each document; -1 for a document without a class.
     documents : (documents,) int64
         Number of each document in its corpus; random streams are keyed by it, so results do not
         depend on how documents are spread over threads or machines.
@@ -115,7 +115,7 @@ GAMMA, BINARY, COUNT, SHARE = "gamma", "binary", "count", "share"
 
 
 class Link(NamedTuple):
-    """The effect that the units of one layer have on the layer below, except for the weights in ``Topics.phi``.
+    """The link from one layer to the layer below: everything but the weights, which are in ``Topics.phi``.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Link(NamedTuple):
     response : str
         Mean of a unit below given the units above: "linear", "sigmoid" or "softplus" of ``weights @ above + bias``.
     bias : (K_{l-1},) float64
-        Zeros where the model has none.
+        Zeros if the model has none.
     """
 
     kind: str
@@ -143,17 +143,17 @@ class Topics(NamedTuple):
         ``phi[0]`` (V, K_1) has simplex columns: their scale lives in theta.  ``phi[l-1]`` for l >= 2 are the weights
         of the link from layer l to layer l-1, of the kind given in ``links``.
     r : (K_L,) float64
-        The top: gamma shapes, mean activations, or biases of binary units.
+        Gamma shapes, mean activations, or biases of binary units of the top layer.
     links : tuple of Link
-        One for every layer but the lowest; () where all are linear on the simplex.
+        One for every layer but the lowest; () if all are linear on the simplex.
     units : tuple of str
-        One per layer, "gamma", "binary", "count" or "share"; () where all are gamma.
+        One per layer, "gamma", "binary", "count" or "share"; () if all are gamma.
     popularity : tuple of (K_l,) float64
-        How much of the documents each topic carries, by which topics are ranked.  () where it follows from
+        Amount of the documents that each topic explains, by which topics are ranked.  () if it follows from
         ``phi`` and ``r`` as in :func:`engine.hierarchy.topics.weigh_topics`.
     means : tuple of (K_l,) float64
-        Mean activation of each unit, the base of effects; for layer 1, if its link is not linear, the tokens that a
-        unit adds when it is on (for units that count: per count).  () without links.
+        Mean activation of each unit, from which effects are measured; for layer 1, if its link is not linear, the
+        tokens that a unit adds when it is on (per count, for units that count).  () without links.
     directed : bool
         False: the links are those of a Boltzmann machine.
     columns : Topics or None
@@ -194,9 +194,9 @@ class Event(NamedTuple):
     layer : int
         Number of the layer, counted from 1.
     topics : tuple of int
-        Names (original columns, from 0) of the topics pruned; empty when nothing was below the threshold.
+        Original columns, from 0, of the pruned topics; empty if none was below the threshold.
     before, after : int
-        Topics of the layer.
+        Number of topics of the layer.
     """
 
     kind: str
@@ -231,7 +231,7 @@ class Info(NamedTuple):
 
 
 class Sweeps(NamedTuple):
-    """Length of a local chain: ``burn_in`` unused sweeps, then ``collect``, of which every ``thin``-th is kept."""
+    """Length of a local chain: ``burn_in`` sweeps that are discarded, then ``collect``; every ``thin``-th is kept."""
 
     burn_in: int
     collect: int
@@ -239,7 +239,7 @@ class Sweeps(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Accumulated Poisson rates of the scored cells, unnormalised (DLDA section 4, models.md 1.4).
+    """Poisson rates of the scored cells, summed over samples and unnormalised (DLDA section 4, models.md 1.4).
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Kernel(NamedTuple):
         Make the state before anything is known about the corpus.
     begin : (seed, Batch) -> State, or None
         Make the state before the first step of a new run from training documents (at most ``first_topics.SAMPLED``);
-        None where a run begins with ``init``.
+        None if a run begins with ``init``.
     gather : (seed, state, Batch, local) -> (Statistics, local)
         Do the work on documents: return their statistics for the topics, a NamedTuple of sums over documents (see
         :func:`engine.pool.add_statistics`), and their new local variables.  It can be done on any machine and in blocks
@@ -284,21 +284,21 @@ class Kernel(NamedTuple):
     move : (seed, state, Statistics) -> (State, Info)
         Do the work on topics, once a step, given the statistics of all blocks added up.
     settle : (seed, state, Batch, local) -> local, or None
-        Finish the documents' local variables after the topics have moved; None where there is nothing to finish.
+        Finish the documents' local variables after the topics have moved; None if there is nothing to finish.
     prepare : (seed, state, Batch) -> State
-        Prepare a state for a first step that reads all training documents, so that it can hold per-document variables;
-        a later step that is the first to read them all does this itself.
+        Add per-document variables to the state of a run whose first step reads all training documents.  If an earlier
+        step reads mini-batches, the first step that reads all documents does this itself.
     local : (state) -> local
         Return the variables of every training document that are kept during the run, a NamedTuple of arrays whose rows
-        are documents (or tokens, in the order of the documents); None where steps read mini-batches and keep nothing.
+        are documents (or tokens, in the order of the documents); None if steps read mini-batches and keep nothing.
     with_local : (state, local) -> State
         Return the state with these variables.
     infer : (seed, state, Batch, Sweeps | None) -> Local
         Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
     topics : (state) -> Topics
     average : (state) -> State, or None
-        Return the state with the mean of the topics over the last samples instead of the last sample: less noisy, and
-        the one that users see.  None where the model keeps no mean.
+        Return the state with the mean of the topics over the last samples instead of the last sample.  The mean is less
+        noisy, and is shown to users.  None if the model keeps no mean.
     variance : (state) -> tuple of (K_{l-1}, K_l) arrays, or None
         Return the variance of a draw of the topics of the lowest layers around that mean; None without a mean.
     start_chain : (seed, state, Batch) -> Chain
@@ -313,22 +313,22 @@ class Kernel(NamedTuple):
     restore : (seed, arrays) -> State
         Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays that ``keep``
         named (the snapshot of another model may lack some of these, which then start as in ``init``).  Snapshots are
-        single precision, so it is close to the earlier state, not equal to it.
+        single precision, so the restored state is close to the earlier one, not equal to it.
     predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
         Return the probability of every class for every document, averaged over ``draws`` draws (None = the model's own
-        number); ``None`` where the model has no classifier.
+        number); ``None`` if the model has no classifier.
     read_features : (state, Batch) -> list of (documents, K_l) float64, or None
-        Return the classifier's input for documents, one array per layer, which is not always their place in the
-        hierarchy (that may come from sweeps); ``None`` where there is no classifier.
+        Return the classifier's input for documents, one array per layer, which may differ from the activations of
+        ``infer``; ``None`` if the model has no classifier.
     has_converged : (state) -> bool, or None
-        Return True when further steps would change next to nothing; None where steps draw and never stand still.
+        Return True if further steps would change next to nothing; None for samplers, which never stop changing.
     work : float
         Cost of a document of a mini-batch in addition to its draws of topics, in units of such a draw (about 50 ns).
     prediction_work : float
-        Cost of one draw of one document's prediction, in the same unit; 0 where nothing is predicted.
+        Cost of one draw of one document's prediction, in the same unit; 0 if nothing is predicted.
     real : bool
-        True where statistics are real sums, whose last bits depend on the order of addition: documents are then always
-        gathered in the same pieces (:func:`engine.pool.cut_pieces`).  Whole numbers need no such order.
+        True if statistics are floating-point sums, whose last bits depend on the order of addition: documents are then
+        always gathered in the same pieces (:func:`engine.pool.cut_pieces`).  Integers need no fixed order.
     """
 
     batch_size: int
@@ -366,15 +366,15 @@ class Kernel(NamedTuple):
         return self.with_local(state, local), info
 
     def _gather_pieces(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
-        """Gather the statistics of all documents, in pieces where the order of sums matters, and their locals."""
-        local, cut = self.local(state), cut_pieces(len(docs.documents))
-        if not self.real or len(cut) == 1:
+        """Return the statistics of all documents and their local variables, gathered in pieces if ``real``."""
+        local, pieces = self.local(state), cut_pieces(len(docs.documents))
+        if not self.real or len(pieces) == 1:
             return self.gather(seed, state, docs, local)
         sums, results = BlockSums(), []
-        for number, piece in enumerate(cut):
-            part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
+        for number, piece in enumerate(pieces):
+            batch = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
             variables = local if local is None else type(local)(*(rows[piece] for rows in local))
-            statistics, variables = self.gather(seed, state, part, variables)
+            statistics, variables = self.gather(seed, state, batch, variables)
             sums.add(BlockSum(number, 1, statistics))
             results.append(variables)
         if results[0] is None:
@@ -382,7 +382,7 @@ class Kernel(NamedTuple):
         return sums.total(), type(results[0])(*(np.concatenate(rows) for rows in zip(*results, strict=True)))
 
     def find_shown_state(self, state: Any) -> Any:
-        """Return the state whose topics users see: the averaged one, where there is one."""
+        """Return the state whose topics users see: the averaged one if there is one, else the state itself."""
         return state if self.average is None else self.average(state)
 
     def is_sweeping(self, state: Any) -> bool:

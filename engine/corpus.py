@@ -18,22 +18,22 @@ class Corpus:
     Attributes
     ----------
     counts : Counts
-        Every document, of all parts, with all its tokens (observed and scored).
+        All documents of all parts, with all their tokens (observed and scored).
     vocabulary : tuple of str
         ``V`` words; word ``v`` of ``counts`` is ``vocabulary[v]``.
     part : (documents,) int8
         TRAIN, TEST or VALIDATION.
     scored : Counts or None
-        For corpora that bring their own held-out tokens: the scored part of each document, a part of
-        ``counts``.  ``None``: tokens are split by ``split_seed``.
+        For corpora with held-out tokens of their own: the scored tokens of each document, which ``counts``
+        includes.  ``None``: tokens are split by ``split_seed``.
     labels : (documents,) int32
-        Class numbers, -1 where there is none.
+        Class numbers; -1 for a document without a class.
     label_names : tuple of str
         Name of each class.
     split_seed : int
         Seed of the token split, fixed when the corpus was made so that every run shares it.
     image_shape : (height, width) or None
-        Set when words are pixels.
+        Size of the image if words are pixels.
     """
 
     counts: Counts
@@ -55,11 +55,11 @@ class Corpus:
         return np.flatnonzero(self.part == part)
 
     def list_lengths(self) -> Array:
-        """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
-        starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
-        lengths, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
+        """Return the number of tokens of every document, (documents,) int64; for real values their sum, float64."""
+        starts, dtype = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
+        lengths, filled = np.zeros(len(starts) - 1, dtype), starts[1:] > starts[:-1]
         if filled.any():
-            lengths[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
+            lengths[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=dtype)
         return lengths
 
     def count_tokens(self, part: int) -> int:
@@ -67,20 +67,20 @@ class Corpus:
         return int(self.list_lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
-        """Copy the given documents with all their tokens out as a Batch."""
+        """Copy the given documents, with all their tokens, into a Batch."""
         return take_documents(self.counts, documents, self.labels)
 
     def take_scored(self, documents: Array) -> Batch | None:
-        """Return the scored tokens that the corpus provides for the given documents; None where it has none."""
+        """Return the corpus's own scored tokens of the given documents; None if it has none."""
         return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
     def split_tokens(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
-        Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
-        with its own scored tokens uses those, except of validation documents, which may have none;
-        otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored,
-        drawn by ``(split_seed, document)``.
+        Single tokens are split, not words; real values have no tokens, so whole cells are split.  A corpus
+        with scored tokens of its own uses those, unless these are validation documents without any.
+        Otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2`` tokens of each document are scored,
+        drawn at random by ``(split_seed, document)``.
         """
         whole, scored = self.batch(documents), self.take_scored(documents)
         if scored is not None and (len(scored.words) or not (self.part[documents] == VALIDATION).all()):
@@ -94,7 +94,7 @@ class Corpus:
 
 
 def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
-    """Copy some rows of ``counts`` out as a Batch, in the given order."""
+    """Copy rows of ``counts`` into a Batch, in the given order."""
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
@@ -104,16 +104,16 @@ def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
 
 
 def number_document(words: Array, values: Array) -> int:
-    """Return the number of a document that is not part of the corpus, computed from its words and counts in any order.
+    """Return a number for a document outside the corpus, computed from its words and counts, whatever their order.
 
-    It is the key of the document's random draws, so that the same document always gets the same place.
+    It is the key of the document's random draws, so that equal documents always get equal activations.
     """
     order = np.argsort(words, kind="stable")
     return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
 def list_owners(starts: Array) -> Array:
-    """Return the row that each cell belongs to, given where rows begin."""
+    """Return the row of each cell, given where the cells of each row begin."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -125,14 +125,14 @@ def slice_documents(batch: Batch, first: int, last: int) -> Batch:
 def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
     """Return the document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 
-    Every epoch is a new permutation of ``documents``; its remainder is skipped.  With ``filed`` the first epoch keeps
-    their order, as the authors' released code does.  But files are often sorted by class, and then the first topics are
-    those of one class after another.
+    Every epoch is a new permutation of ``documents``; the remainder that fills no mini-batch is skipped.  With
+    ``filed`` the first epoch keeps the order of the file, as the authors' released code does.  Beware: files are often
+    sorted by class, and then the first topics are learned from one class after another.
     """
     size = min(size, len(documents))
     per_epoch = len(documents) // size
-    epoch, place = divmod(t - 1, per_epoch)
-    rows = slice(place * size, (place + 1) * size)
+    epoch, number = divmod(t - 1, per_epoch)
+    rows = slice(number * size, (number + 1) * size)
     if filed and epoch == 0:
         return documents[rows]
     return documents[_shuffle_epoch(seed, epoch, len(documents))[rows]]
@@ -145,25 +145,27 @@ def _shuffle_epoch(seed: int, epoch: int, n_documents: int) -> Array:
 
 
 def _subtract_batch(whole: Batch, part: Batch) -> Batch:
-    rest = whole.counts.copy()
-    missing = _subtract_cells(whole.cells, rest, part.cells)
-    if missing >= 0:
-        raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
-    return replace_counts(whole, rest)
+    """Return the tokens of ``whole`` that are not in ``part``."""
+    remaining = whole.counts.copy()
+    bad_row = _subtract_cells(whole.cells, remaining, part.cells)
+    if bad_row >= 0:
+        raise ValueError(f"document {whole.documents[bad_row]} scores tokens that it does not have")
+    return replace_counts(whole, remaining)
 
 
 def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
-    """Keep every token with probability ``share``: Poisson counts again, of shorter documents."""
+    """Return the documents with each token kept with probability ``share``, which leaves Poisson counts Poisson."""
     return replace_counts(whole, _thin_cells(whole.starts, whole.counts, whole.documents, share, seed, step))
 
 
 def replace_counts(whole: Batch, counts: Array) -> Batch:
-    """Return the documents with other ``counts``, one per cell, without the cells whose count is 0."""
+    """Return the documents with new ``counts``, one per cell, dropping cells whose count is 0."""
     return whole.cells._replace(values=counts).select_cells(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled
 def _copy_cells(counts: Counts, documents: Array, out: Counts) -> None:
+    """Copy the cells of the given documents to ``out``, whose ``starts`` are set."""
     starts, words, values = out
     for row in range(len(documents)):
         begin = counts.starts[documents[row]]
@@ -173,63 +175,65 @@ def _copy_cells(counts: Counts, documents: Array, out: Counts) -> None:
 
 
 @compiled
-def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
+def _subtract_cells(whole: Counts, remaining: Array, part: Counts) -> int:
+    """Subtract the counts of ``part`` from ``remaining``; return the first row that lacks some of them, or -1."""
     starts, words = whole.starts, whole.words
     for row in range(len(starts) - 1):
         for cell in range(part.starts[row], part.starts[row + 1]):
-            place = starts[row]
-            while place < starts[row + 1] and words[place] != part.words[cell]:
-                place += 1
-            if place == starts[row + 1] or rest[place] < part.values[cell]:
+            target = starts[row]
+            while target < starts[row + 1] and words[target] != part.words[cell]:
+                target += 1
+            if target == starts[row + 1] or remaining[target] < part.values[cell]:
                 return row
-            rest[place] -= part.values[cell]
+            remaining[target] -= part.values[cell]
     return -1
 
 
 @compiled
 def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
+    """Return the counts of the tokens that remain, each with probability ``share``."""
     thinned = np.zeros_like(counts)
     for row in range(len(documents)):
         rng = streams.start_stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
-                u, rng = streams.draw_uniform(rng)
-                thinned[cell] += u < share
+                uniform, rng = streams.draw_uniform(rng)
+                thinned[cell] += uniform < share
     return thinned
 
 
 @compiled
 def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, seed: int) -> Array:
-    """Select a fixed number of tokens per document, without replacement."""
+    """Return the counts of the scored tokens of each cell: a fixed number per document, drawn without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):
         remaining = np.int64(0)
         for cell in range(starts[row], starts[row + 1]):
             remaining += np.int64(counts[cell])
-        request = np.int64(share * remaining) + 1 if remaining >= 2 else 0
+        n_wanted = np.int64(share * remaining) + 1 if remaining >= 2 else 0
         rng = streams.start_stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.draw_uniform(rng)
-                if u * remaining < request:
+                if u * remaining < n_wanted:
                     picked[cell] += 1
-                    request -= 1
+                    n_wanted -= 1
                 remaining -= 1
     return picked
 
 
 @compiled
 def sort_by_word(words: Array, n_words: int) -> tuple[Array, Array]:
-    """Return where the cells of every word begin, (V + 1,), and the cells by words, each word's in document order."""
+    """Sort cells by word, in document order within a word; return where each word begins, (V + 1,), and the cells."""
     starts = np.zeros(n_words + 1, np.int64)
     for cell in range(len(words)):
         starts[words[cell] + 1] += 1
     for v in range(n_words):
         starts[v + 1] += starts[v]
     order = np.empty(len(words), np.int64)
-    at = starts[:-1].copy()
+    next_places = starts[:-1].copy()
     for cell in range(len(words)):
         v = words[cell]
-        order[at[v]] = cell
-        at[v] += 1
+        order[next_places[v]] = cell
+        next_places[v] += 1
     return starts, order

@@ -1,9 +1,9 @@
-"""The one numba decorator of the program, and the cache of compiled kernels on disk.
+"""The numba decorators of the program, and the cache of compiled kernels on disk.
 
 Numba's own cache drops a kernel when its file is touched, even if only a comment changed, and does not notice
-when a function that the kernel calls changes in another file.  Here a kernel is kept under a digest of what is
+when a function that the kernel calls changes in another file.  This cache stores a kernel under a digest of what is
 compiled: the code, without docstrings, comments and line numbers, of its module and of every engine module that
-this one imports, directly or not.
+it imports, directly or not.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ ENGINE = Path(__file__).parent
 
 
 def _find_cache_root() -> Path:
-    """Return the folder of this user's caches on this system."""
+    """Return the user's cache folder on this operating system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     if sys.platform == "darwin":
@@ -32,7 +32,7 @@ def _find_cache_root() -> Path:
 
 
 def find_cache_folder() -> Path:
-    """Return the folder of compiled kernels, which this user alone may write to where that is possible."""
+    """Return the folder of compiled kernels, writable by this user only if that is possible."""
     return make_private_folder(_find_cache_root(), "kernels")
 
 
@@ -43,7 +43,7 @@ def compute_engine_digest() -> str:
 
 
 def compute_kernel_digest(source: Path) -> str:
-    """Return 16 hexadecimal digits that change whenever the kernels of a module may compile to something else.
+    """Return 16 hexadecimal digits that change whenever the kernels of a module might compile differently.
 
     Parameters
     ----------
@@ -64,6 +64,7 @@ def list_imported_files(source: Path) -> list[Path]:
 
 
 def _digest_files(sources: list[Path]) -> str:
+    """Return 16 hexadecimal digits that stand for the code of these files, numba and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
     for source in sources:
         digest.update(source.name.encode())
@@ -86,6 +87,7 @@ class _ModuleCode:
 
 @cache
 def _read_code(source: Path) -> _ModuleCode:
+    """Return the digest and imports of a file, computed once per process."""
     return _ModuleCode(source)
 
 
@@ -98,7 +100,7 @@ def _walk_code(code: CodeType) -> Iterator[CodeType]:
 
 
 def _list_instructions(code: CodeType) -> tuple[Any, ...]:
-    """Return all of a code object but its place in the file."""
+    """Return everything in a code object except its place in the file and the code nested in it."""
     constants = [
         sorted(map(repr, value)) if isinstance(value, frozenset) else value
         for value in code.co_consts
@@ -110,19 +112,19 @@ def _list_instructions(code: CodeType) -> tuple[Any, ...]:
 
 
 def _find_imports(names: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of the engine modules among the names that a piece of code uses.
+    """Yield the files of the engine modules that a code object may import, given the names that it uses.
 
-    ``from engine.gibbs import tokens`` leaves the names ``engine.gibbs`` and ``tokens``.
+    The names of ``from engine.gibbs import tokens`` are ``engine.gibbs`` and ``tokens``.
     """
     for package in (name for name in names if name.partition(".")[0] == ENGINE.name):
-        for name in (package, *(f"{package}.{other}" for other in names if other.isidentifier())):
+        for name in (package, *(f"{package}.{submodule}" for submodule in names if submodule.isidentifier())):
             file = ENGINE.parent.joinpath(*name.split(".")).with_suffix(".py")
             if file.is_file():
                 yield file
 
 
 class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no public way
-    """Cache location of a module's kernels, and their digest."""
+    """Location of a module's kernels in the cache, and their digest."""
 
     def __init__(self, source: str) -> None:
         self._py_file = source  # named by numba's warnings
@@ -156,21 +158,21 @@ class _KernelCache(caching.FunctionCache):
 
 
 def make_private_folder(root: Path, *below: str) -> Path:
-    """Return a folder of ours below a root that this user alone may write to, made where it was missing.
+    """Return a folder of this program below ``root`` that only this user may write to; create it if it is missing.
 
-    Numba's index of compiled kernels is a pickle, which runs as code when it is read.  A folder that others own or
-    can write to is left alone, and one of a second name takes its place.  Where that is not private either, the first
-    one is returned, and :func:`is_private` is false for it.
+    Numba's index of compiled kernels is a pickle, which can run code when it is read.  A folder that other users own
+    or can write to is not used: a second name is tried instead.  If that is not private either, the first folder is
+    returned, for which :func:`is_private` is false.
     """
-    places = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
-    return next((place[-1] for place in places if all(map(is_private, place))), places[0][-1])
+    candidates = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
+    return next((folders[-1] for folders in candidates if all(map(is_private, folders))), candidates[0][-1])
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether a folder is there, or can be made, that this user alone may write to; close it to all others."""
+    """Create a folder if it is missing and close it to other users; return whether only this user may write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.name == "posix":  # elsewhere the user's own folders are
+        if os.name == "posix":  # elsewhere the user's own folders are private already
             status = folder.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return False
@@ -186,7 +188,7 @@ _CACHED = is_private(_FOLDER)
 
 
 def compiled(function: Callable[..., Any], **flags: Any) -> Any:
-    """Compile with numba: no GIL, cached on disk where that is possible, IEEE arithmetic as written."""
+    """Compile a function with numba: without the GIL, with strict IEEE arithmetic, and cached on disk if possible."""
     kernel = numba.njit(nogil=True, error_model="numpy", **flags)(function)
     if _CACHED and not numba.config.DISABLE_JIT and Path(function.__code__.co_filename).is_file():  # type: ignore[attr-defined]
         kernel._cache = _KernelCache(function)  # noqa: SLF001 - what numba's enable_caching does
@@ -194,12 +196,12 @@ def compiled(function: Callable[..., Any], **flags: Any) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a function without allocations as :func:`compiled` does, and inline it into its callers.
+    """Compile a function like :func:`compiled`, and inline it into its callers; it must not allocate arrays.
 
-    A call that returns a stream costs 10 ns.  Without numba's run time, views of arrays are not counted
-    either, which costs an atomic operation each time; in exchange such a function may not make an array.
+    Inlining saves the call, which costs 10 ns if it returns a stream.  The function is compiled without numba's
+    run time, which saves the reference counts of array views (an atomic operation each), but rules out allocations.
     """
     kernel = compiled(function, _nrt=False)
-    if hasattr(kernel, "targetoptions"):  # not where the compiler is switched off
+    if hasattr(kernel, "targetoptions"):  # absent if the compiler is switched off
         kernel.targetoptions["forceinline"] = True
     return kernel

@@ -1,4 +1,4 @@
-"""Work in pieces: over threads, and with sums whose last bit does not depend on which machine made which piece."""
+"""Work in pieces: in threads, and with sums whose last bit does not depend on which machine computed which piece."""
 
 import itertools
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def cut_evenly(n_items: int, n_parts: int) -> list[tuple[int, int]]:
 
 
 def cut_rows(starts: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
-    """Cut documents into contiguous runs with about equal numbers of cells, from where each one's cells begin."""
+    """Cut documents, whose cells begin at ``starts``, into contiguous runs with about equal numbers of cells."""
     shares = np.arange(1, n_parts) * int(starts[-1]) // n_parts
     edges = [0, *np.searchsorted(starts, shares).tolist(), len(starts) - 1]
     return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
@@ -27,7 +27,7 @@ _Arrays = TypeVar("_Arrays", bound=tuple[NDArray[Any], ...])
 
 
 class Pool:
-    """A few threads for kernels that do not hold the GIL."""
+    """A pool of threads for kernels that release the GIL."""
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = max(1, n_threads)
@@ -40,16 +40,16 @@ class Pool:
         return [future.result() for future in [self._threads.submit(work, *piece) for piece in pieces]]
 
 
-PIECE = 8192  # documents whose real sums are made together
+PIECE = 8192  # documents per piece; floating-point sums are computed by piece
 
 
 def cut_pieces(n_documents: int) -> list[slice]:
-    """Cut documents into pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
+    """Cut documents into pieces of at most ``PIECE`` neighbours, whose sums are always added by the same tree."""
     return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
 
 
 class BlockSum(NamedTuple):
-    """Statistics of ``size`` neighbouring pieces, the first of which is number ``first``, added up."""
+    """The sum of the statistics of ``size`` neighbouring pieces; ``first`` is the number of the first of them."""
 
     first: int
     size: int
@@ -59,20 +59,20 @@ class BlockSum(NamedTuple):
 class BlockSums:
     """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
 
-    So the last bit does not depend on where pieces were gathered, and a process that has some neighbours can add the
-    part of the tree that lies within them.  Pieces, or sums of pieces made in the same way, must come in their order.
+    So the last bit does not depend on where pieces were computed, and a process that has some neighbouring pieces can
+    add the branches of the tree that lie within them.  Pieces, or sums of pieces by this class, must be added in order.
     """
 
     def __init__(self) -> None:
         self.parts: list[BlockSum] = []
 
     def add(self, part: BlockSum) -> None:
-        """Append the next sum and add those that form a complete branch."""
+        """Append the next sum, and merge sums that form a complete branch."""
         self.parts.append(part)
         while len(self.parts) > 1 and self._are_siblings(*self.parts[-2:]):
-            other = self.parts.pop()
+            right = self.parts.pop()
             first, size, statistics = self.parts.pop()
-            self.parts.append(BlockSum(first, 2 * size, add_statistics(statistics, other.statistics)))
+            self.parts.append(BlockSum(first, 2 * size, add_statistics(statistics, right.statistics)))
 
     def total(self) -> Any:
         """Return the statistics of all pieces."""
@@ -82,12 +82,13 @@ class BlockSums:
         return total
 
     @staticmethod
-    def _are_siblings(one: BlockSum, other: BlockSum) -> bool:
-        return one.size == other.size and one.first % (2 * one.size) == 0
+    def _are_siblings(left: BlockSum, right: BlockSum) -> bool:
+        """Return whether two neighbouring sums are the halves of a branch of the tree."""
+        return left.size == right.size and left.first % (2 * left.size) == 0
 
 
 def add_in_place(parts: list[_Arrays]) -> _Arrays:
-    """Add the arrays of all parts, whole numbers from different threads, to those of the first, and return it."""
+    """Add the arrays of all parts to those of the first and return it; exact because the arrays hold integers."""
     for part in parts[1:]:
         for total, array in zip(parts[0], part, strict=True):
             np.add(total, array, out=total)
@@ -95,9 +96,9 @@ def add_in_place(parts: list[_Arrays]) -> _Arrays:
 
 
 def add_statistics(one: Any, other: Any) -> Any:
-    """Add the statistics of two blocks of documents: every array, or number, is a sum over documents.
+    """Add the statistics of two blocks of documents, where every array or number is a sum over documents.
 
-    :class:`BlockSums` decides in which order.
+    :class:`BlockSums` decides the order of additions.
     """
     if hasattr(one, "add"):  # sparse
         return one.add(other)

@@ -7,7 +7,7 @@ import numpy as np
 from engine.contract import Facts, FloatArray
 from engine.settings import STEP_SIZES, setting
 
-MOST_SWEPT = 30_000_000  # tokens: a sweep takes about two seconds on two cores, its state about 100 MB
+MOST_SWEPT = 30_000_000  # tokens: then a sweep takes about two seconds on two cores, and its state about 100 MB
 
 
 class Schedule(NamedTuple):
@@ -32,16 +32,16 @@ def update_average(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
 
 
 def find_sweeps_start(facts: Facts) -> int | None:
-    """Return the number of mini-batches after which a run of ``auto`` continues with sweeps; None where it never does.
+    """Return the number of mini-batches after which an ``auto`` run continues with sweeps; None if it never does.
 
-    From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches
-    before them made topics worse on both corpora measured (see the measurements in the guide).  Corpora too large for
-    sweeps of a few seconds stay with mini-batches.
+    Topics start as clusters of documents (:mod:`engine.first_topics`), so sweeps begin at once: mini-batches before
+    them made topics worse on both corpora measured (see the measurements in the guide).  Corpora too large for sweeps
+    of a few seconds stay with mini-batches.
 
     Parameters
     ----------
     facts : Facts
-        Of the corpus.
+        Sizes of the corpus.
     """
     return None if facts.n_tokens > MOST_SWEPT else 0
 

@@ -1,8 +1,8 @@
 """Settings of a model: dataclass fields with a label, a help text, bounds and choices.
 
-A model's ``Config`` is a frozen, keyword-only dataclass whose fields are made by :func:`setting`.  It checks itself
-when it is made (:func:`check` in ``__post_init__``); the form of a new run is made from its fields (:func:`describe`),
-and it can be read from text (:func:`parse`).
+A model's ``Config`` is a frozen, keyword-only dataclass whose fields are made by :func:`setting`.  Its values are
+checked on creation (:func:`check` in ``__post_init__``).  The form of a new run is built from its fields
+(:func:`describe`), and a Config can be read from text (:func:`parse`).
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import types
 import typing
 from typing import Any, NamedTuple
 
-# Groups of settings: the headings under which a form shows them, except for the few that are always shown.
+# Groups of settings: the headings under which a form shows them; settings of the group ALWAYS are always shown.
 ALWAYS = ""
 SWEEPS, STEP_SIZES, PRIORS = "Mini-batches and sweeps", "Steps of the topics", "Priors"
 ENCODER, WIDTHS = "Encoder", "Learning the widths"
@@ -19,7 +19,7 @@ LABELS, PREDICTIONS = "Learning from labels", "Predictions"
 
 
 class Setting(NamedTuple):
-    """One field of a Config, as a form or a command line shows it."""
+    """A field of a Config, as shown by a form or a command line."""
 
     name: str
     kind: str  # "integer", "number", "choice", "flag", "widths", "numbers"
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 class SettingError(ValueError):
-    """A setting has a value that is not allowed; the message is one sentence for the user."""
+    """Error about a value of a setting that is not allowed; its message is one sentence for the user."""
 
 
 def setting(
@@ -46,9 +46,9 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Return a dataclass field that describes itself to a form; arguments as in :class:`Setting`."""
-    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "group": group}
-    return dataclasses.field(default=default, metadata=about)
+    """Return a dataclass field with what a form needs as its metadata; arguments as in :class:`Setting`."""
+    metadata = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "group": group}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
@@ -62,26 +62,26 @@ def describe(config: type[Any]) -> tuple[Setting, ...]:
 
 def check(config: Any) -> None:
     """Raise SettingError for the first field outside its bounds or choices."""
-    for about in describe(type(config)):
-        value = getattr(config, about.name)
-        if about.kind == "choice":
-            if value not in about.choices:
-                raise SettingError(f"{about.name} must be one of {', '.join(about.choices)}; got {value!r}")
+    for spec in describe(type(config)):
+        value = getattr(config, spec.name)
+        if spec.kind == "choice":
+            if value not in spec.choices:
+                raise SettingError(f"{spec.name} must be one of {', '.join(spec.choices)}; got {value!r}")
             continue
-        if about.kind == "flag":
+        if spec.kind == "flag":
             if not isinstance(value, bool):
-                raise SettingError(f"{about.name} must be true or false; got {value!r}")
+                raise SettingError(f"{spec.name} must be true or false; got {value!r}")
             continue
-        many = about.kind in ("widths", "numbers")
-        if many and not (isinstance(value, tuple) and value):
-            raise SettingError(f"{about.name} must be a list of numbers; got {value!r}")
-        for item in value if many else (value,):
-            _check_number(about, item)
+        is_list = spec.kind in ("widths", "numbers")
+        if is_list and not (isinstance(value, tuple) and value):
+            raise SettingError(f"{spec.name} must be a list of numbers; got {value!r}")
+        for item in value if is_list else (value,):
+            _check_number(spec, item)
 
 
 def parse(config: type[Any], texts: dict[str, str]) -> Any:
     """Return a Config made from ``{"layers": "128-64-32", "eta": "0.05"}``; settings not named keep their defaults."""
-    settings = {about.name: about for about in describe(config)}
+    settings = {spec.name: spec for spec in describe(config)}
     values: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in settings:
@@ -103,7 +103,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     Raises
     ------
     SettingError
-        If these are no settings of the model.
+        If the model does not have these settings.
     """
     names = [field.name for field in dataclasses.fields(config)]
     unknown = sorted(values.keys() - set(names))
@@ -120,6 +120,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
 
 
 def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
+    """Return the kind of a setting (``Setting.kind``) from its type and choices."""
     if choices:
         return "choice"
     if isinstance(hint, types.GenericAlias):
@@ -127,22 +128,24 @@ def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
     return {bool: "flag", int: "integer", float: "number"}[hint]
 
 
-def _check_number(about: Setting, value: Any) -> None:
-    is_whole = about.kind in ("integer", "widths")
+def _check_number(spec: Setting, value: Any) -> None:
+    """Raise SettingError if a number has the wrong type or is out of bounds."""
+    is_whole = spec.kind in ("integer", "widths")
     if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)):
-        raise SettingError(f"{about.name} must be {'a whole number' if is_whole else 'a number'}; got {value!r}")
+        raise SettingError(f"{spec.name} must be {'a whole number' if is_whole else 'a number'}; got {value!r}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise SettingError(f"{about.name} must be a finite number; got {value!r}")
-    if about.low is not None and value < about.low:
-        raise SettingError(f"{about.name} must be at least {about.low:,.10g}; got {value!r}")
-    if about.high is not None and value > about.high:
-        raise SettingError(f"{about.name} must be at most {about.high:,.10g}; got {value!r}")
+        raise SettingError(f"{spec.name} must be a finite number; got {value!r}")
+    if spec.low is not None and value < spec.low:
+        raise SettingError(f"{spec.name} must be at least {spec.low:,.10g}; got {value!r}")
+    if spec.high is not None and value > spec.high:
+        raise SettingError(f"{spec.name} must be at most {spec.high:,.10g}; got {value!r}")
 
 
-def _read_value(about: Setting, text: str) -> Any:
+def _read_value(spec: Setting, text: str) -> Any:
+    """Return the value of a setting read from text; bounds and choices are not checked."""
     text = str(text).strip()
     try:
-        match about.kind:
+        match spec.kind:
             case "choice":
                 return text
             case "flag":
@@ -156,4 +159,4 @@ def _read_value(about: Setting, text: str) -> Any:
             case _:
                 return float(text)
     except (ValueError, KeyError):
-        raise SettingError(f"{about.name} cannot be read from {text!r}: {about.help}") from None
+        raise SettingError(f"{spec.name} cannot be read from {text!r}: {spec.help}") from None

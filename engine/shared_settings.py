@@ -9,10 +9,10 @@ from engine import schedule
 from engine.contract import Facts, FloatArray
 from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
 
-GUESSED = 50.0  # alpha summed over topics where none is given
+GUESSED = 50.0  # sum of alpha over the topics if none is given
 
-# Settings of the paper that all models with an encoder share, but for the second head: training with ``head=scale``
-# (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches.
+# The paper's settings for all models with an encoder.  Only the second head differs: with ``head=scale`` (eq. 24) and
+# the full divergence, the encoder stops describing the documents within a thousand mini-batches.
 PAPER = {
     "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
     "counts": "encoder", "refine": "0", "simplex": "clamp",
@@ -24,7 +24,7 @@ class EveryDocument:
 
     @property
     def until_plateau(self) -> bool:
-        """True: a run without a given length ends where its curve no longer improves."""
+        """True: a run without a given length ends when its curve no longer improves."""
         return True
 
     def sweeps_after(self, _facts: Facts) -> int:
@@ -80,7 +80,7 @@ def below_setting() -> Any:
 
 
 def count_growth_steps(config: Any) -> int:
-    """Return the number of steps after which learned widths are final; 0 where widths are given."""
+    """Return the number of steps after which learned widths are final; 0 if the widths are given."""
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
@@ -97,7 +97,7 @@ def simplex_setting(default: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class LdaSettings:
-    """Settings of every model of LDA: a single layer of topics, and Dirichlet priors."""
+    """Settings of every LDA model: a single layer of topics, and Dirichlet priors."""
 
     layers: tuple[int, ...] = setting(
         (128,), ALWAYS, "Topics", "Number of topics; LDA has one layer.", low=1, high=65535
@@ -142,7 +142,7 @@ class LdaSettings:
             raise SettingError("alpha must be above 0 for every topic where there is one per topic; got 0")
 
     def expand_alpha(self, n_topics: int) -> FloatArray:
-        """Return alpha of every topic, (K,); one number, or the mean of numbers for another K, is that of all."""
+        """Return alpha of every topic, (K,): the given numbers, or their mean for all if there are not K of them."""
         if len(self.alpha) == n_topics and min(self.alpha) > 0.0:
             return np.array(self.alpha, dtype=np.float64)
         mean = sum(self.alpha) / len(self.alpha)
@@ -163,9 +163,9 @@ class EncoderShape(NamedTuple):
     posterior : str
         "weibull" or "gamma", a key of ``encoder.POSTERIORS``.
     downward : bool
-        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
+        Whether the shape depends on the layer above (eq. 22); not in IWHAI.
     by_mean : bool
-        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
+        Whether the second head is the posterior mean; if not, it is lambda itself, as in eq. 24.
     """
 
     posterior: str = "weibull"

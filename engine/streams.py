@@ -24,7 +24,7 @@ _ONE = np.uint64(1)
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 _MASK64 = (1 << 64) - 1
 
-# Purposes: the second word of a stream's address, so that no two uses in a step share numbers.
+# Purposes: the second part of a stream's address, so that no two uses in a step share random numbers.
 INIT, LOCAL, TOPICS, SHAPES, CHAIN, BATCHES, SPLIT, INFER = range(1, 9)
 REDRAW, ENCODER, LABELS, LISTED, DROPPED, LOGITS, MEMBERS, ACTIVATIONS, MOVES = range(9, 18)
 
@@ -37,7 +37,7 @@ class Stream(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The part of a stream's address that a call shares: a stream is (seed, purpose, step, document)."""
+    """The part of a stream's address that all streams of a call share; the last part is the document."""
 
     seed: int
     purpose: int
@@ -46,7 +46,7 @@ class Address(NamedTuple):
 
 @compiled
 def mix_bits(z: np.uint64) -> np.uint64:
-    """Finalise 64 bits so that every input bit reaches every output bit (Stafford's variant 13)."""
+    """Return 64 mixed bits: every input bit affects every output bit (Stafford's variant 13)."""
     z = (z ^ (z >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
     return z ^ (z >> _S31)
@@ -86,5 +86,5 @@ def draw_positive(rng: Stream) -> tuple[float, Stream]:
 
 
 def make_generator(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
-    """Return NumPy's generator for one purpose and step, for work outside the compiled loops."""
+    """Return a NumPy generator for one purpose and step, for work outside the compiled loops."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence((seed & _MASK64, purpose, step))))

@@ -1,12 +1,12 @@
 """Widths learned layer by layer: add a layer, train all layers together, prune idle topics of the new one.
 
 Algorithm 2 of DATM (Zhang et al. 2020), after the greedy training of the gamma belief network (Zhou, Cong and
-Chen 2016).  Only the top layer is ever pruned, so nothing above it has to be divided out again.
+Chen 2016).  Only the top layer is ever pruned, so no layer above it has to change.
 
-A model that learns its widths has two more arrays in its State (:class:`Structure`): the original numbers of the
-remaining topics, which are their names for users, and the step at which the stage of the top layer began.  At the
-beginning of a step it calls :func:`grow_structure` for the change that is due and adapts its own arrays: ``columns``
-are the topics of the former top layer that stay, ``added`` is True if there is a new layer above them::
+A model that learns its widths has two more arrays in its State (see :class:`Structure`): ``names``, the original
+numbers of the remaining topics, by which users know them, and ``born``, the step at which the top layer's stage began.
+At the beginning of a step the model calls :func:`grow_structure` and, if a change is due, adapts its own arrays:
+``columns`` are the topics of the former top layer that stay, ``added`` is True if there is a new layer above them::
 
     change = widths.grow_structure(seed, t, structure, widths.read_rule(config))  # step t + 1 begins
     if change is not None:
@@ -31,11 +31,11 @@ class GrowthRule(NamedTuple):
     Attributes
     ----------
     layers : int
-        Number of layers wanted.
+        Number of layers to grow.
     budget : int
-        Topics the first layer starts with.
+        Number of topics of the first layer at its start.
     every : int
-        Steps of each stage: a layer is trained for this long before it is pruned.
+        Steps of each stage, after which the top layer is pruned.
     below : float
         A topic of the top layer is pruned when its ``r_k`` is below this.
     """
@@ -54,7 +54,7 @@ class Structure(NamedTuple):
     phi : tuple of (K_{l-1}, K_l) float64
     r : (K_L,) float64
     names : tuple of (K_l,) int64
-        The column of every topic when its layer began: its name throughout the run.
+        The column of every topic when its layer was added; it identifies the topic throughout the run.
     born : () int64
         Steps done when the stage of the top layer began; ``SETTLED`` after the last stage.
     """
@@ -92,12 +92,12 @@ def read_rule(config: Any) -> GrowthRule | None:
 
 
 def choose_first_widths(config: Any) -> tuple[int, ...]:
-    """Return the widths that a run begins with: one layer if they are learned, else those of the settings."""
+    """Return the widths at the start of a run: one layer if widths are learned, else the layers of the settings."""
     return tuple(config.layers[:1] if config.grow else config.layers)
 
 
 def name_topics(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Return the names of topics of which none has been pruned: their columns."""
+    """Return the names of topics before any has been pruned: their columns."""
     return tuple(np.arange(layer.shape[1], dtype=np.int64) for layer in phi)
 
 
@@ -118,20 +118,20 @@ def restore_names(
 
 
 def keep_names(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
-    """Return what a snapshot keeps of a structure in addition to its topics (for ``Kernel.keep``)."""
+    """Return the arrays that a snapshot needs in addition to the topics (for ``Kernel.keep``)."""
     return {f"names.{layer}": numbers for layer, numbers in enumerate(names)} | {"born": born}
 
 
 def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | None) -> StructureChange | None:
-    """Return the change that is due after ``t`` steps; None where none is."""
+    """Return the change that is due after ``t`` steps, or None."""
     born = int(structure.born)
     if rule is None or born == SETTLED or t - born < rule.every:
         return None
     columns = find_active(structure.r, rule.below)
     phi, r, names = prune_topics(structure, columns)
     layer, before = len(phi), len(structure.r)
-    gone = np.setdiff1d(structure.names[-1], names[-1])
-    events = [Event("pruned", layer, tuple(gone.tolist()), before, len(r))]
+    pruned = np.setdiff1d(structure.names[-1], names[-1])
+    events = [Event("pruned", layer, tuple(pruned.tolist()), before, len(r))]
     added = layer < rule.layers
     if added:
         phi, r, names = add_layer(seed, t, phi, names)
@@ -141,7 +141,7 @@ def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | N
 
 
 def find_active(r: FloatArray, below: float) -> IntArray:
-    """Return the columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
+    """Return the columns of the top layer to keep, ascending: those with ``r_k >= below``, or else the heaviest."""
     columns = np.flatnonzero(r >= below)
     return columns if len(columns) else np.array([int(r.argmax())])
 
@@ -157,13 +157,13 @@ def prune_topics(
 def add_layer(
     seed: int, t: int, phi: tuple[FloatArray, ...], names: tuple[IntArray, ...]
 ) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
-    """Put a nearly flat layer on top, as wide as the one below: 0.05 + 0.95 U(0, 1) normalised, r = 1/K."""
+    """Return ``phi``, ``r`` and ``names`` with a nearly flat top layer as wide as the one below; ``r = 1 / K``."""
     width = phi[-1].shape[1]
     layer = draw_flat_topics(streams.make_generator(seed, streams.INIT, t), width, width)
     return (*phi, layer), np.full(width, 1.0 / width), (*names, np.arange(width, dtype=np.int64))
 
 
 def draw_flat_topics(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
-    """Draw nearly flat topics, the authors' start, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
+    """Draw nearly flat topics (rows, width), the authors' start: 0.05 + 0.95 U(0, 1), columns divided by their sum."""
     raw = 0.05 + 0.95 * rng.random((rows, width))
     return np.asarray(raw / raw.sum(axis=0))

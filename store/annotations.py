@@ -1,4 +1,4 @@
-"""Annotations of topics by people: names, and which topic of one run is which of another."""
+"""Annotations of topics by users: names of topics, and decisions which topics of two runs are the same."""
 
 from typing import NamedTuple
 
@@ -20,20 +20,20 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
     run : int
         The run's number.
     layer, topic : int
-        The topic's identity as shown: ``L3:17`` is layer 3, topic 17.
+        The topic's numbers as shown: ``L3:17`` is layer 3, topic 17.
     text : str
         The name.
 
     Raises
     ------
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
 
     def work(connection: Connection) -> None:
         hold_run(connection, run)
-        here = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
-        connection.execute(delete(topic_labels).where(here))
+        is_topic = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
+        connection.execute(delete(topic_labels).where(is_topic))
         if text.strip():
             values = {"run": run, "layer": layer, "topic": topic, "text": text.strip()}
             connection.execute(insert(topic_labels).values(**values))
@@ -43,15 +43,15 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
 
 @retry_reads
 def list_labels(db: Database, run: int) -> dict[tuple[int, int], str]:
-    """Return all names of a run's topics by ``(layer, topic)``."""
+    """Return the names of a run's topics, by ``(layer, topic)``."""
     query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
     with db.read() as connection:
-        found = connection.execute(query).all()
-    return {(layer, topic): text for layer, topic, text in found if isinstance(text, str)}
+        rows = connection.execute(query).all()
+    return {(layer, topic): text for layer, topic, text in rows if isinstance(text, str)}
 
 
 class MatchDecision(NamedTuple):
-    """Topic ``a`` of one run is topic ``b`` of the other; 0 instead of either: its partner does not exist.
+    """A decision that topic ``a`` of one run is topic ``b`` of the other; 0 in either place: the topic has no partner.
 
     Topics count from 1 within their layer, as in ``L3:17``.
     """
@@ -67,7 +67,7 @@ class MatchDecision(NamedTuple):
 
 
 def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
-    """Save a decision in place of earlier ones about the same topics.
+    """Save a decision; it replaces earlier ones about the same topics.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
     Raises
     ------
     NotFound
-        When one of the runs does not exist.
+        If one of the runs does not exist.
     StoreError
-        When both runs are the same, or the decision names no topic.
+        If both runs are the same, or the decision names no topic.
     """
     if run_a == run_b:
         raise StoreError(f"topics of one run are matched by their numbers; {run_a} and {run_b} are the same run")
@@ -101,7 +101,7 @@ def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
 
 
 def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
-    """Delete earlier decisions about the topics that ``decision`` names; no error where there are none."""
+    """Delete earlier decisions about the topics that ``decision`` names; no error if there are none."""
     low, high, ordered = _order_runs(run_a, run_b, decision)
     db.transact(lambda connection: _delete_matches(connection, low, high, ordered))
 
@@ -115,16 +115,18 @@ def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
     )
     with db.read() as connection:
         rows = connection.execute(query).all()
-    found = [MatchDecision(*row) for row in rows if all(type(cell) is int for cell in row)]
-    return sorted(found if run_a == low else [decision.mirrored for decision in found])
+    decisions = [MatchDecision(*row) for row in rows if all(type(cell) is int for cell in row)]
+    return sorted(decisions if run_a == low else [decision.mirrored for decision in decisions])
 
 
 def _order_runs(run_a: int, run_b: int, decision: MatchDecision) -> tuple[int, int, MatchDecision]:
+    """Return two runs, the lower number first, with the decision turned accordingly."""
     return (run_a, run_b, decision) if run_a <= run_b else (run_b, run_a, decision.mirrored)
 
 
 def _delete_matches(connection: Connection, low: int, high: int, decision: MatchDecision) -> None:
-    here = (matches.c.run_a == low) & (matches.c.run_b == high) & (matches.c.layer == decision.layer)
+    """Delete the decisions about either topic of a decision."""
+    is_same_layer = (matches.c.run_a == low) & (matches.c.run_b == high) & (matches.c.layer == decision.layer)
     for column, topic in ((matches.c.topic_a, decision.a), (matches.c.topic_b, decision.b)):
         if topic:
-            connection.execute(delete(matches).where(here, column == topic))
+            connection.execute(delete(matches).where(is_same_layer, column == topic))

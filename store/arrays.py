@@ -3,11 +3,12 @@
 A message is a header and then the arrays in the header's order, cut into chunks:
 
 ``TOPIARY2``, length of the header (uint32), its checksum (uint32), the header (JSON: a list of ``[name, dtype,
-shape]``), then for every array and every started 4 MiB of its bytes (row-major, little-endian): coding (uint8, 0 = as
-it is, 1 = zlib), length (uint32), checksum (uint32), payload.  All numbers are little-endian.
+shape]``), then frames: the bytes of every array (row-major, little-endian) are cut into chunks of 4 MiB, and the frame
+of a chunk is coding (uint8, 0 = raw, 1 = zlib), length (uint32), checksum (uint32), payload.  Numbers are
+little-endian.
 
-A checksum is the CRC-32 of everything else of its header or frame, begun with the place of the frame (the header is
-0, the first frame 1), so that bytes that changed and frames that changed places are both noticed when they are read.
+A checksum is the CRC-32 of the rest of its header or frame, with the number of the frame as the start value (0 for the
+header, 1 for the first frame), so that both altered and exchanged frames are noticed when they are read.
 """
 
 import json
@@ -24,9 +25,9 @@ from store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
 MAGIC = b"TOPIARY2"
-CHUNK = 4 << 20
-_SAMPLE = 1 << 16
-HEAD = 1 << 16  # bytes in which the names and shapes of the arrays of a snapshot have room
+CHUNK = 4 << 20  # bytes
+_SAMPLE = 1 << 16  # bytes of a chunk that are compressed on trial
+HEAD = 1 << 16  # bytes that hold the whole header of a snapshot, with the names and shapes of its arrays
 _RAW, _ZLIB = 0, 1
 _HEADER = struct.Struct("<8sI")
 _FRAME = struct.Struct("<BI")
@@ -41,14 +42,14 @@ class ArrayLayout(NamedTuple):
 
 
 class StreamedArray(NamedTuple):
-    """An array that is never held whole: its rows, in their order, in runs."""
+    """An array that is never in memory as a whole: ``runs`` yields its rows, some at a time, in order."""
 
     layout: ArrayLayout
     runs: Iterable[Array]
 
 
 def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
-    """Write named arrays as bytes.
+    """Return named arrays as bytes.
 
     Parameters
     ----------
@@ -60,13 +61,13 @@ def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
     Raises
     ------
     StoreError
-        When an array holds anything else (objects, text).
+        If an array holds anything else (such as objects or text).
     """
     return b"".join(write_frames(arrays, single=single))
 
 
 def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Read back what `pack_arrays` wrote; the arrays are writable and own their memory.
+    """Return the arrays that `pack_arrays` wrote; they are writable and own their memory.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str
     Raises
     ------
     DamagedArrays
-        When the bytes are not such a message, or are cut short or altered.
+        If the bytes are not such a message, or are cut short or altered.
     """
     return collect_arrays([blob], only=only)
 
@@ -89,7 +90,7 @@ def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
     Raises
     ------
     DamagedArrays
-        When the bytes do not begin such a message.
+        If the bytes do not begin such a message.
     """
     try:
         return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).read_header()}
@@ -103,7 +104,7 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
     Raises
     ------
     DamagedArrays
-        When its bytes are not those that were written.
+        If its bytes were altered.
     """
     reader = _MessageReader(parts)
     try:
@@ -114,33 +115,33 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
 
 
 def write_frames(arrays: Mapping[str, Array | StreamedArray], *, single: bool = False) -> Iterator[bytes]:
-    """Write a message piece by piece, so that large arrays are never copied whole; some may be streamed."""
-    ready = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
-    header = json.dumps([[name, *array.layout] for name, array in ready.items()]).encode()
-    begin = _HEADER.pack(MAGIC, len(header))
-    yield begin + _compute_checksum(0, begin, header) + header
+    """Yield a message piece by piece, so that large arrays are never copied as a whole; some may be streamed."""
+    prepared = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
+    header = json.dumps([[name, *array.layout] for name, array in prepared.items()]).encode()
+    head = _HEADER.pack(MAGIC, len(header))
+    yield head + _compute_checksum(0, head, header) + header
     place = 0
-    for array in ready.values():
+    for array in prepared.values():
         for chunk in _split_chunks(array.runs):
             place += 1
             yield _write_frame(chunk, place)
 
 
 def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Put a message together from parts of whole frames, holding one part at a time."""
+    """Return the arrays of a message given in parts of whole frames; only one part is in memory at a time."""
     names = None if only is None else set(only)
     return read_rows(parts, lambda name, _: slice(None) if names is None or name in names else None)
 
 
 def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
-    """Read some rows of some arrays of a message: neighbours (``slice(begin, end)``), or all of them.
+    """Return some rows of some arrays of a message: consecutive rows (``slice(begin, end)``), or all.
 
     Parameters
     ----------
     parts : iterable of bytes
-        Of whole frames.
+        The message in parts of whole frames.
     wanted : (name, ArrayLayout) -> slice or None
-        None where nothing of an array is wanted.
+        The rows to read of an array; None for none.
     """
     reader = _MessageReader(parts)
     result = {}
@@ -158,7 +159,7 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
 
 
 def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]:
-    """Return an array for the requested rows, and the byte of the whole array at which it begins."""
+    """Return an uninitialised array for the requested rows, and the offset of its first byte in the whole array."""
     dtype = np.dtype(layout.dtype)
     if part is None:
         return np.empty(0, dtype=dtype), 0
@@ -170,6 +171,7 @@ def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]
 
 
 def _make_error(error: Exception) -> DamagedArrays:
+    """Return the error about a damaged message."""
     return DamagedArrays(f"stored arrays are damaged ({error}); topiary check says what else is")
 
 
@@ -195,7 +197,7 @@ def _prepare_array(name: str, array: Array | StreamedArray, *, single: bool) -> 
 
 
 def _split_chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
-    """Yield the bytes of runs of rows in pieces of ``CHUNK``, of which the last may be shorter."""
+    """Yield the bytes of runs of rows in pieces of ``CHUNK`` bytes; the last may be shorter."""
     rest = bytearray()
     for run in runs:
         raw = _view_bytes(np.ascontiguousarray(run))
@@ -219,16 +221,16 @@ def _view_bytes(array: Array) -> memoryview:
 
 
 def _write_frame(raw: memoryview, place: int) -> bytes:
-    """Return the frame of a chunk, compressed if a sample of it shrinks (noise of a sampler often does not)."""
+    """Return the frame of a chunk, compressed if a sample of it shrinks; random draws often do not."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
         coding, payload = _ZLIB, memoryview(zlib.compress(raw, 1))
-    begin = _FRAME.pack(coding, len(payload))
-    return begin + _compute_checksum(place, begin, payload) + payload
+    head = _FRAME.pack(coding, len(payload))
+    return head + _compute_checksum(place, head, payload) + payload
 
 
 class _MessageReader:
-    """A reader of the parts of a message, one by one; a frame never crosses from one part to the next."""
+    """A reader of a message, part by part; a frame never continues in the next part."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = iter(parts)
@@ -237,15 +239,16 @@ class _MessageReader:
         self._frame = 0
 
     def read_header(self) -> list[list[Any]]:
-        begin = self._take(_HEADER.size)
-        magic, length = _HEADER.unpack(begin)
+        """Return the header: a list of name, type and shape for every array."""
+        head = self._take(_HEADER.size)
+        magic, length = _HEADER.unpack(head)
         if magic != MAGIC:
             raise ValueError("they do not begin with the mark of Topiary's arrays")
-        header: list[list[Any]] = json.loads(bytes(self._take_payload(begin, length, keep=True)))
+        header: list[list[Any]] = json.loads(bytes(self._take_payload(head, length, keep=True)))
         return header
 
     def read_into(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
-        """Read the frames of an array of ``size`` bytes, and copy the bytes from ``first`` on into the target."""
+        """Read the frames of an array of ``size`` bytes; copy bytes from ``first`` on into the target if ``keep``."""
         last = first + len(target)
         for start in range(0, size, CHUNK):
             touched = keep and start < last and start + CHUNK > first
@@ -259,24 +262,26 @@ class _MessageReader:
             target[begin - first : end - first] = raw[begin - start : end - start]
 
     def verify(self, size: int) -> None:
-        """Verify the checksums of the frames of an array of so many bytes."""
+        """Verify the checksums of the frames of an array of ``size`` bytes."""
         for _ in range(0, size, CHUNK):
             self._next_frame(keep=True)
 
     def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
+        """Return the coding and the payload of the next frame."""
         self._frame += 1
-        begin = self._take(_FRAME.size)
-        coding, length = _FRAME.unpack(begin)
-        return coding, self._take_payload(begin, length, keep=keep)
+        head = self._take(_FRAME.size)
+        coding, length = _FRAME.unpack(head)
+        return coding, self._take_payload(head, length, keep=keep)
 
-    def _take_payload(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
-        """Return the payload of a frame; where it is to be kept, its checksum is verified."""
+    def _take_payload(self, head: memoryview, length: int, *, keep: bool) -> memoryview:
+        """Return the payload of a frame, after verifying its checksum if ``keep``."""
         stated, payload = self._take(_CHECKSUM.size), self._take(length)
-        if keep and stated != _compute_checksum(self._frame, begin, payload):
+        if keep and stated != _compute_checksum(self._frame, head, payload):
             raise ValueError("they are not what was written: a checksum does not fit")
         return payload
 
     def _take(self, size: int) -> memoryview:
+        """Return the next bytes of the message."""
         if self._place == len(self._part):
             self._part = memoryview(next(self._parts, b""))
             self._place = 0

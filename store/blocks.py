@@ -1,4 +1,4 @@
-"""Blocks of documents, in which a corpus is stored."""
+"""Blocks of consecutive documents, the pieces in which a corpus is stored."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ DOCUMENTS_PER_BLOCK = 1000
 CHARACTERS_PER_BLOCK = 1_000_000
 KINDS = ("counts", "binary", "real")
 TRAIN, TEST, VALIDATION = 0, 1, 2  # the parts of a corpus
-SCORED = "scored_"  # before the names of the held-out cells, as stored
+SCORED = "scored_"  # prefix of the names of the arrays of held-out cells
 
 
 class StoredCounts(NamedTuple):
-    """Documents x words as compressed rows, with the fields of the class ``Counts`` of the engine.
+    """Counts of documents x words as compressed rows, with the fields of the engine's class ``Counts``.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class StoredCounts(NamedTuple):
 
 
 class CountsBuilder:
-    """A builder of counts from runs of documents, in memory that grows, so that they are never held twice."""
+    """A builder of counts from runs of documents; its arrays grow in place, so that no counts are in memory twice."""
 
     def __init__(self, value_type: type[np.generic]) -> None:
         self._lengths: list[Array] = []
@@ -62,16 +62,16 @@ class CountsBuilder:
         """Append documents."""
         self._lengths.append(np.diff(run.starts))
         end = self._cells + len(run.words)
-        for mine, theirs in ((self._words, run.words), (self._values, run.values)):
-            if end > len(mine):
-                mine.resize(end + end // 4, refcheck=False)  # memory that is not written to yet costs nothing
-            mine[self._cells : end] = theirs
+        for target, source in ((self._words, run.words), (self._values, run.values)):
+            if end > len(target):
+                target.resize(end + end // 4, refcheck=False)  # memory that is not written to is not allocated yet
+            target[self._cells : end] = source
         self._cells = end
 
     def build(self) -> StoredCounts:
-        """Return all of them; nothing can be added afterwards."""
-        for mine in (self._words, self._values):
-            mine.resize(self._cells, refcheck=False)
+        """Return the counts of all documents; nothing can be added afterwards."""
+        for array in (self._words, self._values):
+            array.resize(self._cells, refcheck=False)
         starts = np.zeros(1 + sum(map(len, self._lengths)), np.int64)
         if self._lengths:
             np.cumsum(np.concatenate(self._lengths), out=starts[1:])
@@ -80,7 +80,7 @@ class CountsBuilder:
 
 @dataclass(frozen=True)
 class DocumentBlock:
-    """Some documents that follow each other in a corpus.
+    """Consecutive documents of a corpus.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class DocumentBlock:
     columns : list of dict
         Other columns of each document, by name.
     scored : StoredCounts or None
-        The held-out part of the cells, where the corpus brings its own.
+        The held-out cells, if the corpus has its own.
     """
 
     first: int
@@ -120,15 +120,15 @@ def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, ki
     Raises
     ------
     StoreError
-        Names the document and its problem.
+        If it cannot; the message says why.
     """
     _require(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
     _require(lengths == {block.documents}, block, "the block's columns differ in length")
-    known_parts = np.isin(block.part, (TRAIN, TEST, VALIDATION)).all()
-    _require(known_parts, block, "a document's part is neither training nor validation nor test")
-    known = (block.labels >= -1) & (block.labels < labels)
-    _require(known.all(), block, f"a label is outside the {labels} label names")
+    valid_parts = np.isin(block.part, (TRAIN, TEST, VALIDATION)).all()
+    _require(valid_parts, block, "a document's part is neither training nor validation nor test")
+    valid_labels = (block.labels >= -1) & (block.labels < labels)
+    _require(valid_labels.all(), block, f"a label is outside the {labels} label names")
     _check_cells(block, block.counts, words, kind)
     _require((block.scored is not None) == has_scored, block, "scored tokens must come with every block or with none")
     if block.scored is not None:
@@ -137,7 +137,7 @@ def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, ki
 
 
 def cut_block(block: DocumentBlock) -> Iterator[DocumentBlock]:
-    """Yield pieces of a size that is quick to read: documents and characters are both bounded."""
+    """Yield pieces of a block that are quick to read, with bounded numbers of documents and characters."""
     begin, characters = 0, 0
     for document, text in enumerate(block.texts):
         full = document - begin == DOCUMENTS_PER_BLOCK or characters + len(text) > CHARACTERS_PER_BLOCK
@@ -150,7 +150,7 @@ def cut_block(block: DocumentBlock) -> Iterator[DocumentBlock]:
 
 
 def pack_counts(block: DocumentBlock) -> bytes:
-    """Pack the arrays of a block, each in the narrowest type that holds it."""
+    """Return the arrays of a block as bytes, each in the narrowest type that holds it."""
     arrays = block.counts._asdict() | {"part": block.part, "labels": block.labels}
     if block.scored is not None:
         arrays |= {SCORED + name: array for name, array in block.scored._asdict().items()}
@@ -158,18 +158,18 @@ def pack_counts(block: DocumentBlock) -> bytes:
 
 
 def pack_texts(block: DocumentBlock) -> bytes:
-    """Pack titles, texts and columns as compressed JSON."""
+    """Return the titles, texts and columns of a block as compressed JSON."""
     content = {"titles": block.titles, "texts": block.texts, "columns": block.columns}
     return zlib.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"), 3)
 
 
 def unpack_texts(blob: bytes) -> dict[str, Any]:
-    """Read what `pack_texts` wrote; zlib keeps a checksum of it.
+    """Return the titles, texts and columns that `pack_texts` wrote; zlib verifies its checksum.
 
     Raises
     ------
     DamagedArrays
-        When the bytes were altered or cut.
+        If the bytes were altered or cut.
     """
     try:
         content: dict[str, Any] = json.loads(zlib.decompress(blob).decode("utf-8", "surrogatepass"))
@@ -191,15 +191,16 @@ def narrow_array(array: Array) -> Array:
 
 
 def _check_cells(block: DocumentBlock, counts: StoredCounts, n_words: int, kind: str) -> None:
+    """Raise StoreError if the counts of a block are inconsistent or not of their kind."""
     starts, words, values = counts
     lengths = np.diff(starts)
-    whole = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
-    _require(whole, block, "the starts do not fit the cells")
+    is_consistent = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
+    _require(is_consistent, block, "the starts do not fit the cells")
     if len(words) == 0:
         return
     _require(int(words.min()) >= 0 and int(words.max()) < n_words, block, f"a word is outside the {n_words} words")
     if kind == "real":
-        values = values.astype(np.float32)  # as it will be kept
+        values = values.astype(np.float32)  # the type in which they are stored
     _require((values > 0).all() and np.isfinite(values).all(), block, "a value is not a number above 0")
     if kind != "real":
         _require((values == np.floor(values)).all(), block, "a count is not a whole number")
@@ -210,6 +211,7 @@ def _check_cells(block: DocumentBlock, counts: StoredCounts, n_words: int, kind:
 
 
 def _has_repeats(lengths: Array, words: Array) -> bool:
+    """Return whether a document has the same word twice."""
     documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys = (documents << 32) | words.astype(np.int64)
     steps = np.diff(keys)
@@ -219,11 +221,13 @@ def _has_repeats(lengths: Array, words: Array) -> bool:
 
 
 def _require(holds: object, block: DocumentBlock, problem: str) -> None:
+    """Raise StoreError about a block unless a condition holds."""
     if not holds:
         raise StoreError(f"documents from {block.first} on cannot be stored: {problem}")
 
 
 def _slice_block(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
+    """Return the documents ``begin:end`` of a block as a block."""
     rows = slice(begin, end)
     return DocumentBlock(
         block.first + begin,
@@ -238,7 +242,7 @@ def _slice_block(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
 
 
 class ContentHash:
-    """SHA-256 of counts and vocabulary that does not depend on how documents were put in blocks."""
+    """SHA-256 of counts and vocabulary; it does not depend on how the documents are divided into blocks."""
 
     def __init__(self, vocabulary: Sequence[str], kind: str) -> None:
         words = json.dumps([kind, list(vocabulary)]).encode()
@@ -246,7 +250,7 @@ class ContentHash:
         self._streams = [hashlib.sha256(words), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()]
 
     def update_counts(self, counts: StoredCounts) -> None:
-        """Add the counts of the documents that come next."""
+        """Add the counts of the next documents."""
         _, lengths, words, values = self._streams
         lengths.update(_pack_values(np.diff(np.asarray(counts.starts, np.int64)), np.dtype("<i8")))
         words.update(_pack_values(counts.words, np.dtype("<i4")))
@@ -258,4 +262,5 @@ class ContentHash:
 
 
 def _pack_values(array: Array, dtype: np.dtype[Any]) -> bytes:
+    """Return an array as bytes of a type."""
     return np.asarray(array).astype(dtype).tobytes()

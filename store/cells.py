@@ -1,7 +1,7 @@
-"""Cells of rows, read one by one: a damaged cell is noted and replaced by a neutral value of its kind.
+"""Cells of rows, read one by one: a damaged cell is recorded and replaced by a neutral value of its kind.
 
-SQLite keeps any value in any cell, and JSON is text to both databases.  One damaged cell must not keep people from
-everything else in the store, so rows are read through :class:`CellReader`.
+SQLite accepts any value in any cell, and both databases store JSON as text.  A single damaged cell must not make the
+rest of the store unreadable, so rows are read through :class:`CellReader`.
 """
 
 import json
@@ -10,25 +10,25 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-Shape = Callable[[Any], bool]
+Shape = Callable[[Any], bool]  # a test whether a JSON value has the expected form
 Value = TypeVar("Value")
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class GarbledText(str):
-    """Text that is not UTF-8 in the file of the store, with replacement characters where it is not."""
+    """Text that is not valid UTF-8 in the file of the store; replacement characters stand for its invalid bytes."""
 
     __slots__ = ()
 
 
 class UnreadableCell(NamedTuple):
-    """Placeholder of a cell that should hold JSON and does not."""
+    """Placeholder for a cell that should hold JSON but does not."""
 
     reason: str
 
 
 def decode_text(raw: bytes) -> str:
-    """Decode a text of SQLite; one damaged text must not make the whole answer fail."""
+    """Decode a text of SQLite; a damaged one becomes GarbledText, so that the rest of the result can be read."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -36,7 +36,7 @@ def decode_text(raw: bytes) -> str:
 
 
 def read_json(value: Any) -> Any:
-    """Return the value that a text of JSON holds, or `UnreadableCell`."""
+    """Return the value of a JSON text, or an `UnreadableCell` if it is damaged."""
     if not isinstance(value, str) or isinstance(value, GarbledText):
         return UnreadableCell(_describe_cell(value, "text"))
     try:
@@ -51,7 +51,7 @@ class CellReader:
     Attributes
     ----------
     damage : dict of str to str
-        The damaged cells, and why they are.
+        What is wrong with each damaged cell, by name.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class CellReader:
         self.damage: dict[str, str] = {}
 
     def read_text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """Read a text without NUL, one of ``among`` where these are given; of a damaged text its readable part."""
+        """Read a text without NUL, one of ``among`` if given; a damaged text is returned as far as it is readable."""
         value = self._values[name]
         if type(value) is str and "\x00" not in value and (not among or value in among):
             return value
@@ -84,7 +84,7 @@ class CellReader:
         return 0.0
 
     def read_time(self, name: str) -> datetime:
-        """Read a moment, stored as seconds since 1970."""
+        """Read a time, stored as seconds since 1970."""
         try:
             return datetime.fromtimestamp(self.read_real(name), UTC)
         except (ValueError, OverflowError, OSError):
@@ -92,7 +92,7 @@ class CellReader:
             return EPOCH
 
     def read_json(self, name: str, fits: Shape, neutral: Value) -> Value:
-        """Read a value of JSON of a shape; ``neutral`` where it is none."""
+        """Read a JSON value of the shape ``fits``; return ``neutral`` if the cell does not hold one."""
         value: Any = self._values[name]
         if isinstance(value, UnreadableCell):
             self._note(name, value.reason)
@@ -103,65 +103,66 @@ class CellReader:
         return neutral
 
     def read_optional(self, kind: Callable[[str], Value], name: str) -> Value | None:
-        """Read a cell by one of the methods above; None where it is empty."""
+        """Read a cell by one of the methods above; None if it is empty."""
         return None if self._values[name] is None else kind(name)
 
     def _note(self, name: str, reason: str) -> None:
+        """Record what is wrong with a cell; the first reason stays."""
         self.damage.setdefault(name, reason)
 
 
 def convert_whole(value: Any) -> int:
-    """Return a cell that should be a whole number; 0 where it is none."""
+    """Return a cell that should be a whole number; 0 if it is not."""
     return value if type(value) is int else 0
 
 
 def describe_damage(damage: Mapping[str, str]) -> str:
-    """Name damaged cells and what is wrong with each: ``settings (not JSON)``."""
+    """Return the names of damaged cells and what is wrong with each, such as ``settings (not JSON)``."""
     return ", ".join(f"{name} ({reason})" for name, reason in damage.items())
 
 
 def is_text(value: Any) -> bool:
-    """Return whether it is a text."""
+    """Return whether a value is a text."""
     return isinstance(value, str)
 
 
 def is_flag(value: Any) -> bool:
-    """Return whether it is true or false."""
+    """Return whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether it is a number; JSON of Python knows infinity too."""
+    """Return whether a value is a number; Python's JSON allows infinity and NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_time(value: Any) -> bool:
-    """Return whether it can be seconds since some moment."""
+    """Return whether a value is a finite number, as a time in seconds must be."""
     return is_number(value) and math.isfinite(value)
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether it is a text, a number, true, false or null."""
+    """Return whether a value is a text, a number, true, false or null."""
     return value is None or isinstance(value, str | int | float)
 
 
 def match_whole(least: int = 0) -> Shape:
-    """Make the shape of a whole number of at least ``least``."""
+    """Return the shape of a whole number of at least ``least``."""
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def match_nullable(shape: Shape) -> Shape:
-    """Make the shape of null, or of something else."""
+    """Return the shape of null or of a value of another shape."""
     return lambda value: value is None or shape(value)
 
 
 def match_list(shape: Shape, least: int = 0) -> Shape:
-    """Make the shape of a list of at least so many values of one shape."""
+    """Return the shape of a list of at least ``least`` values of the same shape."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(shape, value))
 
 
 def match_object(known: Mapping[str, Shape], others: Shape = lambda _: True, required: tuple[str, ...] = ()) -> Shape:
-    """Make the shape of an object: values of known keys, and of all others; ``required`` keys are there."""
+    """Return the shape of an object that has the ``required`` keys; ``others`` is the shape of values of other keys."""
 
     def fits(value: Any) -> bool:
         if not isinstance(value, dict) or not all(name in value for name in required):
@@ -172,6 +173,7 @@ def match_object(known: Mapping[str, Shape], others: Shape = lambda _: True, req
 
 
 def _describe_cell(value: Any, wanted: str) -> str:
+    """Return what is wrong with a cell that should hold ``wanted``."""
     if value is None:
         return "empty"
     if isinstance(value, GarbledText):

@@ -1,7 +1,7 @@
-"""Check that everything in a store is what was written: `topiary check`.
+"""Check that the contents of a store are what was written: `topiary check`.
 
 Arrays, texts and the words of corpora are verified by checksums.  Rows have none, so it is only checked that every
-cell can be read as its kind (:data:`UNVERIFIED`).
+cell holds a value of its kind (:data:`UNVERIFIED`).
 """
 
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ UNVERIFIED = (
     "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for "
     "searching, which are not read"
 )
-"""The parts of a store without a checksum, for a sentence."""
-_ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; queries check other tables
-_MOST_LINES = 20  # of the report of SQLite about its own pages
+"""The parts of a store without a checksum, as a phrase for reports."""
+_ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read row by row; other tables are checked by queries
+_MOST_LINES = 20  # of SQLite's report about its own pages
 
 
 class Damage(NamedTuple):
-    """Something that is not what was written, and the consequence for users of the store."""
+    """A damaged thing, and the consequence for users of the store."""
 
     what: str
     means: str
@@ -47,10 +47,10 @@ class CheckReport(NamedTuple):
     Attributes
     ----------
     read : dict of str to int
-        How many things of each kind were read.
+        Number of things read, by kind.
     damages : tuple of Damage
     unproved : int
-        Corpora of an earlier version, without the hash of their words and counts.
+        Number of corpora of an earlier version, which have no hash of their words and counts.
     """
 
     read: dict[str, int]
@@ -67,6 +67,7 @@ class _Findings:
         self.unproved = 0
 
     def count(self, kind: str, n: int = 1) -> None:
+        """Count things of a kind that were read."""
         self.read[kind] = self.read.get(kind, 0) + n
 
 
@@ -77,35 +78,35 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     ----------
     db : Database
     tell : (words, share) -> None
-        Called with what is being read, and how much of it.
+        Called with what is being read, and the share of it that is done.
 
     Raises
     ------
     StoreError
-        When the database cannot be reached.
+        If the database cannot be reached.
     """
-    found = _Findings()
+    findings = _Findings()
     tell("the database itself", None)
-    found.damages += _check_database(db)
+    findings.damages += _check_database(db)
     with db.read() as connection:
         rows = run_rows.read_runs(connection)
     for row in corpora.list_corpora(db):
-        _check_corpus(db, row, found, tell)
+        _check_corpus(db, row, findings, tell)
     tell("rows", None)
     try:
-        _check_rows(db, rows, found)
-    except DamagedStore as error:  # an index, for example; what SQLite itself says comes first
-        found.damages.append(Damage(str(error), "the rows were not all read; restore the store from a backup"))
+        _check_rows(db, rows, findings)
+    except DamagedStore as error:  # for example an index; SQLite's own report comes first
+        findings.damages.append(Damage(str(error), "the rows were not all read; restore the store from a backup"))
     for number, run in enumerate(rows):
         tell("snapshots and checkpoints", number / len(rows))
-        _check_snapshots(db, run, found)
-        _check_checkpoints(db, run, found)
-    _check_predictions(db, found)
-    return CheckReport(found.read, tuple(found.damages), found.unproved)
+        _check_snapshots(db, run, findings)
+        _check_checkpoints(db, run, findings)
+    _check_predictions(db, findings)
+    return CheckReport(findings.read, tuple(findings.damages), findings.unproved)
 
 
 def _check_database(db: Database) -> Iterator[Damage]:
-    """Yield the damages that SQLite finds in its own pages; a PostgreSQL server checks its own."""
+    """Yield the damages that SQLite finds in its own pages; a PostgreSQL server checks its own files."""
     if not db.url.startswith("sqlite"):
         return
     means = "restore the store from a backup; what can still be read can be saved with topiary backup"
@@ -122,39 +123,39 @@ def _check_database(db: Database) -> Iterator[Damage]:
         yield Damage(f"{len(orphans)} rows of {tables} belong to nothing", "something else wrote to the store")
 
 
-def _check_rows(db: Database, rows: list[RunRow], found: _Findings) -> None:
+def _check_rows(db: Database, rows: list[RunRow], findings: _Findings) -> None:
     """Check that every cell without a checksum can be read."""
     for run in rows:
-        _check_run(db, run, found)
+        _check_run(db, run, findings)
     for table in tables.metadata.sorted_tables:
         if table not in _ROWS_BY_CELLS:
-            found.damages += _find_foreign_cells(db, table)
+            findings.damages += _find_foreign_cells(db, table)
     with db.read() as connection:
         for table in (tables.points, tables.topic_labels, tables.matches):
             n = connection.execute(select(func.count()).select_from(table)).scalar_one()
             if n:
-                found.count({"topic_labels": "names of topics"}.get(table.name, table.name), n)
+                findings.count({"topic_labels": "names of topics"}.get(table.name, table.name), n)
 
 
-def _check_run(db: Database, row: RunRow, found: _Findings) -> None:
+def _check_run(db: Database, row: RunRow, findings: _Findings) -> None:
     """Check the row of a run, and its events."""
-    found.count("runs")
+    findings.count("runs")
     if row.damage:
         means = "it is listed as damaged until a worker or a person writes these cells again"
         if row.unusable:
             means = "it is listed as damaged and cannot be trained; restore the store from a backup, or delete the run"
-        found.damages.append(Damage(f"run {row.number}, its row: {row.damage}", means))
+        findings.damages.append(Damage(f"run {row.number}, its row: {row.damage}", means))
     with db.read() as connection:
         rows = connection.execute(select(tables.events).where(tables.events.c.run == row.number)).all()
     for each in rows:
-        found.count("events")
+        findings.count("events")
         if damage := events.read_event(each)[1]:
             means = "the list of what happened to the run says so in its place"
-            found.damages.append(Damage(f"run {row.number}, event {each.number}: {damage}", means))
+            findings.damages.append(Damage(f"run {row.number}, event {each.number}: {damage}", means))
 
 
 def _find_foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
-    """Find cells that are not of the kind of their column, which only SQLite lets in, and texts that are not UTF-8."""
+    """Yield cells of a wrong kind, which only SQLite accepts, and texts that are not UTF-8."""
     means = "what they say is left out; restore the store from a backup"
     with db.read() as connection:
         if connection.dialect.name == "sqlite":
@@ -165,40 +166,42 @@ def _find_foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
                     yield Damage(f"{n:,} cells {table.name}.{column.name} are not of their kind", means)
         for column in table.columns:
             if not _has_type(column, Integer, Float, LargeBinary):
-                known = connection.execute(select(column).distinct()).scalars()
-                if n := sum(isinstance(each, GarbledText) for each in known):
+                values = connection.execute(select(column).distinct()).scalars()
+                if n := sum(isinstance(each, GarbledText) for each in values):
                     yield Damage(f"{n:,} texts {table.name}.{column.name} are not UTF-8", means)
 
 
 def _has_type(column: Column[Any], *kinds: type[Any]) -> bool:
+    """Return whether a column is of one of some types."""
     kind = column.type
     return isinstance(kind.impl_instance if isinstance(kind, TypeDecorator) else kind, kinds)
 
 
 def _list_kinds(column: Column[Any]) -> list[str]:
-    """Return the names of SQLite for the types that values of a column may have."""
+    """Return SQLite's names of the types that values of a column may have."""
     whole, real, blob = (_has_type(column, kind) for kind in (Integer, Float, LargeBinary))
     kinds = ["integer"] if whole else ["real", "integer"] if real else ["blob"] if blob else ["text"]
     return [*kinds, "null"] if column.nullable else kinds
 
 
-def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress) -> None:
-    found.count("corpora")
+def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progress) -> None:
+    """Check the row, blocks, texts and content hash of a corpus."""
+    findings.count("corpora")
     lost = "runs on it cannot go on, and its documents cannot be read; restore the store from a backup"
     again = "import it again, or restore a backup"
     if row.damage:
         means = f"it is listed as damaged{', and nothing is trained on it' if row.unusable else ''}; {again}"
-        found.damages.append(Damage(f"corpus {row.name!r}, its row: {row.damage}", means))
+        findings.damages.append(Damage(f"corpus {row.name!r}, its row: {row.damage}", means))
     words = corpora.read_vocabulary(db, row.number)
     content = ContentHash(words, row.kind)
     sizes = {"words": len(words), "documents": 0, "cells": 0}
     firsts = _read_numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
-    whole = True
+    is_intact = True
     highest = -1
     for place, first in enumerate(firsts):
         tell(f"corpus {row.name}", place / len(firsts))
-        here = f"corpus {row.name!r}, documents from {_write_number(first)} on"
-        found.count("blocks of documents")
+        block_name = f"corpus {row.name!r}, documents from {_format_number(first)} on"
+        findings.count("blocks of documents")
         try:
             if not isinstance(first, int):
                 raise DamagedArrays("its row does not say which documents it holds")
@@ -211,29 +214,30 @@ def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress
             content.update_counts(StoredCounts(*(arrays[name] for name in StoredCounts._fields)))
             unpack_texts(texts)
         except (StoreError, KeyError) as error:
-            whole = False
-            found.damages.append(Damage(f"{here}: {error}", lost))
-    if not whole or row.unusable:
+            is_intact = False
+            findings.damages.append(Damage(f"{block_name}: {error}", lost))
+    if not is_intact or row.unusable:
         return
-    found.unproved += not row.content_hash
+    findings.unproved += not row.content_hash
     if row.content_hash and content.hexdigest() != row.content_hash:
         differs = "its words or counts are not those that were imported"
-        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+        findings.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
     if highest >= len(row.label_names):
         differs = f"its row names {len(row.label_names):,} labels, and its documents have {highest + 1:,}"
-        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+        findings.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
     for name, n in sizes.items():
         if getattr(row, name) != n:
             differs = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"
-            found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+            findings.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
 
 
-def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
+def _check_snapshots(db: Database, run: RunRow, findings: _Findings) -> None:
+    """Check the checksums of all snapshots of a run."""
     query = select(snapshot_table.c.number, snapshot_table.c.minibatch).where(snapshot_table.c.run == run.number)
     with db.read() as connection:
         rows = connection.execute(query.order_by(snapshot_table.c.minibatch)).all()
     for number, minibatch in rows:
-        found.count("snapshots")
+        findings.count("snapshots")
         try:
             blob = _read_blob(db, select(snapshot_table.c.arrays).where(snapshot_table.c.number == number))
             verify_arrays([blob])
@@ -241,44 +245,46 @@ def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
             means = "the one before it is shown instead; topiary prune --damaged removes it"
             if run.parent is not None and minibatch == 0 and run.state != "finished":
                 means = "the run begins with it and cannot; delete the run and fork its parent again"
-            found.damages.append(
-                Damage(f"run {run.number}, snapshot at mini-batch {_write_number(minibatch)}: {error}", means)
+            findings.damages.append(
+                Damage(f"run {run.number}, snapshot at mini-batch {_format_number(minibatch)}: {error}", means)
             )
 
 
-def _check_checkpoints(db: Database, run: RunRow, found: _Findings) -> None:
-    whole: list[int] = []
+def _check_checkpoints(db: Database, run: RunRow, findings: _Findings) -> None:
+    """Check the rows and checksums of both checkpoints of a run."""
+    intact: list[int] = []
     broken: list[tuple[int, str]] = []
     for table in (earlier_checkpoints, checkpoints):
         with db.read() as connection:
             row = connection.execute(select(table).where(table.c.run == run.number)).first()
         if row is None:
             continue
-        found.count("checkpoints")
+        findings.count("checkpoints")
         try:
             check_checkpoint_row(row)
             with db.read() as connection:
                 verify_arrays(read_parts(connection, run.number, row.generation))
-            whole.append(row.minibatch)
+            intact.append(row.minibatch)
         except StoreError as error:
             broken.append((row.minibatch, str(error)))
-    onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins from the start"
+    onwards = f"goes on from that of mini-batch {_format_number(intact[-1])}" if intact else "begins from the start"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
     for minibatch, cause in broken:
-        where = f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}"
-        found.damages.append(Damage(f"{where}: {cause}", means))
+        where = f"run {run.number}, checkpoint at mini-batch {_format_number(minibatch)}"
+        findings.damages.append(Damage(f"{where}: {cause}", means))
 
 
-def _check_predictions(db: Database, found: _Findings) -> None:
+def _check_predictions(db: Database, findings: _Findings) -> None:
+    """Check the checksums of all predictions."""
     for snapshot in _read_numbers(db, select(kept_predictions.c.snapshot)):
-        found.count("predictions")
+        findings.count("predictions")
         if not snapshots.check_predictions(db, snapshot):
             means = "they are computed again when they are wanted again"
-            found.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
+            findings.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
 
 
-def _write_number(number: Any) -> str:
-    """Write a number of a row, which may be damaged."""
+def _format_number(number: Any) -> str:
+    """Return a number of a row as text; it may be damaged."""
     return f"{number:,}" if isinstance(number, int) else repr(number)
 
 
@@ -287,13 +293,15 @@ def _select_block(table: Table, column: str, corpus: int, first: int) -> Select[
 
 
 def _read_blob(db: Database, query: Select[Any]) -> bytes:
+    """Return the bytes that a query finds; raise DamagedArrays if there are none."""
     with db.read() as connection:
-        found: bytes | None = connection.execute(query).scalar()
-    if found is None:
+        blob: bytes | None = connection.execute(query).scalar()
+    if blob is None:
         raise DamagedArrays("its bytes are missing")
-    return found
+    return blob
 
 
 def _read_numbers(db: Database, query: Select[Any]) -> list[int]:
+    """Return the values of a column in ascending order; values that are not numbers come last."""
     with db.read() as connection:
         return sorted(connection.execute(query).scalars(), key=lambda each: (not isinstance(each, int), each))

@@ -1,4 +1,4 @@
-"""Checkpoints, exact: the last one of a run, and the one before it in case the last is damaged."""
+"""Checkpoints, from which a run continues exactly: its last one, and the one before in case the last is damaged."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _META = match_object(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on as if it had never stopped."""
+    """Everything that a run needs to go on as if it had never stopped."""
 
     minibatch: int
     seconds: float
@@ -42,15 +42,15 @@ def save_checkpoint(
     arrays: Mapping[str, Array | StreamedArray],
     meta: dict[str, Any],
 ) -> None:
-    """Write the run's next checkpoint, bit for bit and all at once; one before it is kept.
+    """Write the run's next checkpoint exactly, all or nothing; the one before it is kept.
 
-    The parts are written next to the old checkpoint in short transactions; one last short transaction makes
-    them the checkpoint.  Killed anywhere in between, the old one stays.
+    The parts are written in short transactions, and one last short transaction makes them the checkpoint.  If the
+    process is killed in between, the old checkpoint stays.
 
     Raises
     ------
     LostClaim
-        When another attempt has taken over; the checkpoint is then not replaced.
+        If another attempt has taken over; the checkpoint is then not replaced.
     """
     generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
     for part, blob in enumerate(_join_parts(write_frames(arrays))):
@@ -62,7 +62,7 @@ def save_checkpoint(
 
 @retry_reads
 def find_checkpoint(db: Database, run: int) -> int | None:
-    """Return the mini-batch of the run's checkpoint; ``None`` when it has none yet."""
+    """Return the mini-batch of the run's last checkpoint; ``None`` if it has none yet."""
     with db.read() as connection:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
@@ -71,38 +71,38 @@ def find_checkpoint(db: Database, run: int) -> int | None:
 def load_checkpoint(
     db: Database, run: int, leave_out: Callable[[Mapping[str, ArrayLayout]], Collection[str]] = lambda _layouts: ()
 ) -> Checkpoint | None:
-    """Load the run's checkpoint; ``None`` when it has none yet.
+    """Load the run's last checkpoint; ``None`` if it has none yet.
 
     Parameters
     ----------
     db : Database
     run : int
     leave_out : (mapping of name to ArrayLayout) -> names, optional
-        Which of the arrays are not to be read (`load_checkpoint_rows` reads parts of them).
+        Returns the arrays not to read (`load_checkpoint_rows` reads parts of them).
 
     Raises
     ------
     DamagedArrays
-        When its bytes are not those that were written; `restore_earlier` then goes back to the one before it.
+        If its bytes were altered; `restore_earlier` goes back to the one before it.
     """
     with db.read() as connection:
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
         check_checkpoint_row(row)
-        left = leave_out(read_layouts(next(read_parts(connection, run, row.generation), b"")))
+        skipped = leave_out(read_layouts(next(read_parts(connection, run, row.generation), b"")))
         parts = read_parts(connection, run, row.generation)
-        arrays = read_rows(parts, lambda name, _: None if name in left else slice(None))
+        arrays = read_rows(parts, lambda name, _: None if name in skipped else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
 def check_checkpoint_row(row: Row[Any]) -> None:
-    """Refuse a row of the tables of checkpoints that is damaged.
+    """Check the row of a checkpoint.
 
     Raises
     ------
     DamagedArrays
-        When it is.
+        If it is damaged.
     """
     cells = CellReader(row._asdict())
     for name in ("generation", "minibatch"):
@@ -115,14 +115,14 @@ def check_checkpoint_row(row: Row[Any]) -> None:
 
 @retry_reads
 def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
-    """Load some rows of some arrays of a run's checkpoint; all others are skipped, a part at a time.
+    """Load some rows of some arrays of a run's last checkpoint; only one part is in memory at a time.
 
     Raises
     ------
     DamagedArrays
-        When these bytes are not those that were written.
+        If their bytes were altered.
     NotFound
-        When the run's checkpoint is not the one at this mini-batch.
+        If the run's checkpoint is not the one at this mini-batch.
     """
     with db.read() as connection:
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
@@ -132,10 +132,10 @@ def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping
 
 
 def restore_earlier(db: Database, run: int, attempt: int) -> str:
-    """Replace the damaged checkpoint of a run by the one before it, or by a new beginning without one.
+    """Replace the damaged checkpoint of a run by the one before it, or let the run start again if there is none.
 
-    Everything that was written later is deleted, and an event reports it.  It counts as the next attempt of the same
-    worker, so that readers with a copy of what was deleted notice.
+    Everything that was written later is deleted, and an event reports it.  The same worker continues under the next
+    attempt number, so that readers notice that what they copied was deleted.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
 
     def work(connection: Connection) -> str:
@@ -168,22 +168,22 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
 
 
 def list_generations(connection: Connection, run: int) -> set[int]:
-    """Return the generations of parts that a run may go on from: of its last checkpoint and the one before.
+    """Return the generations of the parts of a run's last checkpoint and of the one before.
 
     Raises
     ------
     DamagedArrays
-        When a row does not say which parts are its own.
+        If a row does not say which parts are its own.
     """
     queries = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
-    found = {generation for query in queries for generation in connection.execute(query).scalars()}
-    if not all(type(generation) is int for generation in found):
+    generations = {generation for query in queries for generation in connection.execute(query).scalars()}
+    if not all(type(generation) is int for generation in generations):
         raise DamagedArrays(f"the row of a checkpoint of run {run} is damaged")
-    return found
+    return generations
 
 
 def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join frames into parts of some megabytes, without cutting a frame."""
+    """Yield parts of some megabytes, joined from whole frames."""
     waiting: list[bytes] = []
     for piece in pieces:
         if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:
@@ -194,19 +194,21 @@ def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
-    """Return the number of the next checkpoint, and remove parts of one that was never finished."""
+    """Return the generation of the next checkpoint, after removing the parts of unfinished ones."""
     own_run(connection, run, attempt)
-    kept = list_generations(connection, run)
-    remove_parts(connection, run, kept)
-    return max(kept, default=0) + 1
+    in_use = list_generations(connection, run)
+    remove_parts(connection, run, in_use)
+    return max(in_use, default=0) + 1
 
 
 def _add_part(connection: Connection, *, attempt: int, key: dict[str, int], blob: bytes) -> None:
+    """Add a part of a checkpoint, in a transaction that owns the run."""
     own_run(connection, key["run"], attempt)
     connection.execute(insert(checkpoint_parts).values(**key, arrays=blob))
 
 
 def _replace_checkpoint(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
+    """Make the parts written last the checkpoint, and the last checkpoint the earlier one."""
     run = values["run"]
     own_run(connection, run, attempt)
     connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
@@ -217,17 +219,17 @@ def _replace_checkpoint(connection: Connection, *, attempt: int, values: dict[st
 
 
 def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
-    """Remove the parts of all generations but those that are kept."""
-    gone = (checkpoint_parts.c.run == run) & checkpoint_parts.c.generation.not_in(kept)
-    connection.execute(delete(checkpoint_parts).where(gone))
+    """Remove the parts of all generations except ``kept``."""
+    is_unused = (checkpoint_parts.c.run == run) & checkpoint_parts.c.generation.not_in(kept)
+    connection.execute(delete(checkpoint_parts).where(is_unused))
 
 
 def read_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
     """Yield the parts of a checkpoint in their order, one read at a time."""
-    mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
+    is_wanted = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
     for part in itertools.count():
         blob = connection.execute(
-            select(checkpoint_parts.c.arrays).where(mine, checkpoint_parts.c.part == part)
+            select(checkpoint_parts.c.arrays).where(is_wanted, checkpoint_parts.c.part == part)
         ).scalar()
         if blob is None:
             return

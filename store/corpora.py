@@ -1,4 +1,4 @@
-"""Corpora: finding, loading and deleting them, and reading their documents."""
+"""Functions to find, load and delete corpora, and to read and search their documents."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class CorpusArrays(NamedTuple):
     """All counts of a corpus; shapes as in `DocumentBlock`, over the whole corpus.
 
     ``starts`` int64, ``words`` and ``labels`` int32, ``values`` int32 (float32 for real data), ``part`` int8;
-    ``scored`` is ``None`` when the corpus does not bring its own.
+    ``scored`` is None if the corpus has no held-out cells of its own.
     """
 
     counts: StoredCounts
@@ -49,7 +49,7 @@ class CorpusArrays(NamedTuple):
 class DocumentMarks(NamedTuple):
     """Part (int8), label (int32) and number of tokens of every document of a corpus.
 
-    Tokens are int64; of real data the sum of its values, float64.
+    Tokens are int64; for real data they are the sum of the values, float64.
     """
 
     part: Array
@@ -71,7 +71,7 @@ def get_corpus(db: Database, number: int) -> CorpusRow:
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     """
     with db.read() as connection:
         return corpus_rows.read_corpus(connection, number)
@@ -83,9 +83,9 @@ def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     DamagedRow
-        When the row of the run or of the corpus is damaged, so that nothing can be computed with them.
+        If the row of the run or of the corpus is damaged, so that nothing can be computed with them.
     """
     run.check_usable()
     row = get_corpus(db, run.corpus)
@@ -94,12 +94,12 @@ def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
 
 
 def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
-    """Return the corpus with this name, or, when there is none of this name, with this number.
+    """Return the corpus with this name or, if there is none, with this number.
 
     Raises
     ------
     NotFound
-        When there is none; the sentence lists those that exist.
+        If there is none; the message lists those that exist.
     """
     rows = list_corpora(db)
     for row in rows:
@@ -108,31 +108,31 @@ def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
     for row in rows:
         if str(row.number) == str(name_or_number):
             return row
-    known = ", ".join(f"{row.name} ({row.number})" for row in rows)
+    names = ", ".join(f"{row.name} ({row.number})" for row in rows)
     raise NotFound(
         f"there is no corpus {name_or_number!r}; "
-        + (f"the store has {known}" if known else "the store has none yet: import one first")
+        + (f"the store has {names}" if names else "the store has none yet: import one first")
     )
 
 
 def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
-    """Find a corpus for an action that cannot be undone: refuse a name that is the number of another corpus.
+    """Return the corpus for an action that cannot be undone; refuse a name that is the number of another corpus.
 
     Raises
     ------
     Conflict
-        When it names two corpora; the sentence says how to name either.
+        If it names two corpora; the message says how to name either.
     NotFound
-        When there is none.
+        If there is none.
     """
-    named = find_corpus(db, name_or_number)
+    corpus = find_corpus(db, name_or_number)
     for row in list_corpora(db):
-        if str(row.number) == name_or_number and row.number != named.number:
+        if str(row.number) == name_or_number and row.number != corpus.number:
             raise Conflict(
-                f"{name_or_number!r} is the name of corpus {named.number} and the number of corpus {row.name!r}; "
-                f"say {named.number} for the one, {row.name} for the other"
+                f"{name_or_number!r} is the name of corpus {corpus.number} and the number of corpus {row.name!r}; "
+                f"say {corpus.number} for the one, {row.name} for the other"
             )
-    return named
+    return corpus
 
 
 @retry_reads
@@ -145,13 +145,13 @@ def read_vocabulary(db: Database, number: int) -> tuple[str, ...]:
 
 
 def load_corpus(db: Database, number: int) -> CorpusArrays:
-    """Return all counts of a corpus; no text is read, and at most one block is held besides the result."""
+    """Return all counts of a corpus; no text is read, and only one block is in memory in addition to the result."""
     return load_counts(db, get_corpus(db, number))
 
 
 @retry_reads
 def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
-    """Return all counts of a corpus by its row: those of a run (`get_run_corpus`) may be fewer than there are today."""
+    """Return the counts of the documents of a row, which may be fewer than there are today (`get_run_corpus`)."""
     with db.read() as connection, _report_damage(row.number):
         result = _allocate_arrays(row)
         for first, blob in _read_blobs(connection, row):
@@ -169,65 +169,66 @@ def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
 
 @retry_reads
 def count_labels(db: Database, number: int) -> Array:
-    """Count the training documents with each label, (labels,) int64."""
+    """Return the number of training documents with each label, (labels,) int64."""
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
-        found = np.zeros(len(row.label_names), dtype=np.int64)
+        totals = np.zeros(len(row.label_names), dtype=np.int64)
         for _, blob in _read_blobs(connection, row):
             marks = unpack_arrays(blob, only=("part", "labels"))
-            known = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
-            found += np.bincount(known, minlength=len(found))
-    return found
+            labels = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
+            totals += np.bincount(labels, minlength=len(totals))
+    return totals
 
 
 @retry_reads
 def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
-    """Return part, label and tokens of all documents of a corpus; one block of its cells is held at a time."""
+    """Return part, label and tokens of all documents of a corpus; only one block is in memory at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
-    found = DocumentMarks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
+    marks = DocumentMarks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
     with db.read() as connection, _report_damage(row.number):
         for first, blob in _read_blobs(connection, row):
             block = unpack_arrays(blob, only=("part", "labels", "starts", "values"))
-            here, starts = slice(first, first + len(block["part"])), block["starts"]
-            found.part[here], found.labels[here] = block["part"], block["labels"]
+            rows, starts = slice(first, first + len(block["part"])), block["starts"]
+            marks.part[rows], marks.labels[rows] = block["part"], block["labels"]
             filled = starts[1:] > starts[:-1]
             if filled.any():
-                found.tokens[here][filled] = np.add.reduceat(block["values"], starts[:-1][filled], dtype=kind)
-    return found
+                marks.tokens[rows][filled] = np.add.reduceat(block["values"], starts[:-1][filled], dtype=kind)
+    return marks
 
 
 @retry_reads
 def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> StoredCounts:
-    """Return the counts of some documents, in the order requested; only their blocks are read, one held at a time.
+    """Return the counts of some documents, in the order requested; only their blocks are read, one at a time.
 
     Parameters
     ----------
     db : Database
     number : int
-        Of the corpus.
+        Number of the corpus.
     numbers : sequence of int
+        Numbers of the documents.
     scored : bool, optional
-        Their held-out cells, of a corpus that brings its own.
+        Return the held-out cells, of a corpus that has its own.
 
     Raises
     ------
     NotFound
-        When the corpus or one of the documents does not exist.
+        If the corpus or one of the documents does not exist.
     """
     names = {(SCORED if scored else "") + name: name for name in StoredCounts._fields}
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         documents, block_of = _find_blocks(connection, row, numbers)
         order = np.argsort(block_of, kind="stable")
-        found = CountsBuilder(_choose_value_type(row))
-        for first, own in _split_runs(block_of[order]):
+        builder = CountsBuilder(_choose_value_type(row))
+        for first, places in _split_runs(block_of[order]):
             blob = _read_blob(connection, corpus_blocks, "arrays", number, first)
             block = StoredCounts(**{names[name]: array for name, array in unpack_arrays(blob, only=names).items()})
-            found.add(block.select_rows(documents[order[own]] - first))
-    together = found.build()
+            builder.add(block.select_rows(documents[order[places]] - first))
+    counts = builder.build()
     if np.array_equal(order, np.arange(len(order))):
-        return together
-    return together.select_rows(np.argsort(order, kind="stable"))
+        return counts
+    return counts.select_rows(np.argsort(order, kind="stable"))
 
 
 @retry_reads
@@ -237,16 +238,16 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
     Raises
     ------
     NotFound
-        When the corpus or one of the documents does not exist.
+        If the corpus or one of the documents does not exist.
     """
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         documents, block_of = _find_blocks(connection, row, numbers)
-        found: dict[int, Document] = {}
+        by_number: dict[int, Document] = {}
         for first in np.unique(block_of).tolist():
             inside = np.unique(documents[block_of == first] - first).tolist()
-            found |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
-    return [found[int(n)] for n in documents]
+            by_number |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
+    return [by_number[int(n)] for n in documents]
 
 
 def search_documents(
@@ -254,17 +255,16 @@ def search_documents(
 ) -> tuple[int, list[Document]]:
     """Return one page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
-    Upper and lower case are the same.  An empty ``text`` finds every document.  The full-text index of the corpus
-    finds documents with words that begin with those of ``text``; documents that are not indexed yet are read, one block
-    held at a time, for words that contain those of ``text``.  As soon as ``is_wanted()`` is false, the documents
-    found so far are returned.
+    Case does not matter, and an empty ``text`` finds every document.  Indexed documents match if they have words that
+    begin with those of ``text``.  Documents that are not indexed yet are read, one block at a time, and match if they
+    contain the words of ``text``.  As soon as ``is_wanted()`` is false, the documents found so far are returned.
 
     Returns
     -------
     total : int
-        How many documents were found in all.
+        Number of documents found.
     page : list of Document
-        Those from ``offset`` on, at most ``limit``.
+        The documents found from number ``offset`` on, at most ``limit``.
     """
     terms = text.casefold().split()
     if not terms:
@@ -272,13 +272,13 @@ def search_documents(
         return row.documents, read_documents(db, number, range(row.documents)[offset : offset + limit])
     with db.read() as connection:
         row = corpus_rows.read_corpus(connection, number)
-        found = full_text.query_index(connection, number, text, offset, limit) or full_text.IndexMatches(0, (), 0)
-    total, page = found.total, read_documents(db, number, found.numbers)
+        matches = full_text.query_index(connection, number, text, offset, limit) or full_text.IndexMatches(0, (), 0)
+    total, page = matches.total, read_documents(db, number, matches.numbers)
     with db.read() as connection:
-        for first in _read_firsts(connection, number) if found.known < row.documents else ():
+        for first in _read_firsts(connection, number) if matches.known < row.documents else ():
             if not is_wanted():
                 break
-            hits = [hit for hit in _find_hits(connection, number, first, terms) if first + hit >= found.known]
+            hits = [hit for hit in _find_hits(connection, number, first, terms) if first + hit >= matches.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
                 page += _read_block_documents(connection, row, first, inside)
@@ -292,9 +292,9 @@ def delete_corpus(db: Database, number: int) -> None:
     Raises
     ------
     Conflict
-        When runs were trained on it; the sentence names them.
+        If runs were trained on it; the message names them.
     NotFound
-        When there is none.
+        If there is none.
     """
     sweep_corpora(db)
     run_rows.sweep_runs(db)
@@ -309,10 +309,10 @@ def delete_corpus(db: Database, number: int) -> None:
             .all()
         )
         if users:
-            named = ", ".join(map(str, users))
-            raise Conflict(f"corpus {row.name!r} is used by run{'s' * (len(users) > 1)} {named}; delete them first")
-        gone = {"name": None, "state": "incomplete", "touched": now()}
-        connection.execute(update(corpora).where(corpora.c.number == number).values(gone))
+            numbers = ", ".join(map(str, users))
+            raise Conflict(f"corpus {row.name!r} is used by run{'s' * (len(users) > 1)} {numbers}; delete them first")
+        deleted = {"name": None, "state": "incomplete", "touched": now()}
+        connection.execute(update(corpora).where(corpora.c.number == number).values(deleted))
 
     db.transact(hide)
     discard_corpus(db, number)
@@ -320,7 +320,7 @@ def delete_corpus(db: Database, number: int) -> None:
 
 @contextmanager
 def _report_damage(number: int) -> Iterator[None]:
-    """Raise DamagedArrays when the blocks of a corpus contradict its row or each other."""
+    """Raise DamagedArrays if the blocks of a corpus contradict its row or each other."""
     try:
         yield
     except (KeyError, ValueError, IndexError, OverflowError, NoResultFound) as error:
@@ -329,11 +329,12 @@ def _report_damage(number: int) -> Iterator[None]:
 
 
 def _choose_value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
+    """Return the type of the values of a corpus."""
     return np.float32 if row.kind == "real" else np.int32
 
 
 def _allocate_arrays(row: CorpusRow) -> CorpusArrays:
-    """Allocate arrays of the size that the row states."""
+    """Return uninitialised arrays of the sizes stated by the row."""
 
     def counts(cells: int) -> StoredCounts:
         starts = np.zeros(row.documents + 1, np.int64)
@@ -344,7 +345,7 @@ def _allocate_arrays(row: CorpusRow) -> CorpusArrays:
 
 
 def _copy_cells(result: StoredCounts, block: dict[str, Array], prefix: str, first: int) -> None:
-    """Copy the cells of the block that begins with document ``first`` behind those of the blocks before it."""
+    """Append the cells of the block that begins with document ``first`` to those of the blocks before it."""
     starts, words, values = (block[prefix + name] for name in StoredCounts._fields)
     cells = slice(begin := int(result.starts[first]), begin + len(words))
     result.starts[first + 1 : first + len(starts)] = starts[1:].astype(np.int64) + begin
@@ -353,7 +354,7 @@ def _copy_cells(result: StoredCounts, block: dict[str, Array], prefix: str, firs
 
 def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
     """Return the numbers of documents as an array, and the first document of the block of each."""
-    outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
+    outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which has only 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
     documents = np.asarray(numbers, dtype=np.int64)
@@ -362,22 +363,23 @@ def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int])
 
 
 def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
-    """Yield each of ascending numbers once, and its slice."""
+    """Yield each distinct one of ascending numbers, and the slice in which it occurs."""
     edges = [*np.flatnonzero(np.diff(firsts, prepend=-1)).tolist(), len(firsts)]
     for begin, end in itertools.pairwise(edges):
         yield int(firsts[begin]), slice(begin, end)
 
 
 def _read_firsts(connection: Connection, number: int) -> list[int]:
+    """Return the numbers of the first documents of all blocks, ascending."""
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
-    found = list(connection.execute(query).scalars())
-    if not all(type(first) is int for first in found):
+    firsts = list(connection.execute(query).scalars())
+    if not all(type(first) is int for first in firsts):
         raise DamagedArrays(f"a block of corpus {number} does not say which documents it holds; restore a backup")
-    return found
+    return firsts
 
 
 def _read_blobs(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:
-    """Yield the blobs of the blocks that the row counts, one query each, as some drivers fetch whole results."""
+    """Yield the blobs of the blocks of a row's documents by one query each, as some drivers fetch whole results."""
     for first in _read_firsts(connection, row.number):
         if first >= row.documents:
             return
@@ -391,20 +393,20 @@ def _read_blob(connection: Connection, table: Any, column: str, number: int, fir
 
 
 def _find_hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:
-    """Return the places in the block of the documents that have all terms."""
+    """Return the places in a block of the documents that contain all terms."""
     content = unpack_texts(_read_blob(connection, corpus_texts, "texts", number, first))
-    both = (f"{title}\n{text}".casefold() for title, text in zip(content["titles"], content["texts"], strict=True))
-    return [place for place, text in enumerate(both) if all(term in text for term in terms)]
+    contents = (f"{title}\n{text}".casefold() for title, text in zip(content["titles"], content["texts"], strict=True))
+    return [place for place, text in enumerate(contents) if all(term in text for term in terms)]
 
 
 def _read_block_documents(connection: Connection, row: CorpusRow, first: int, places: Iterable[int]) -> list[Document]:
     """Return the documents at some places of a block."""
     content = unpack_texts(_read_blob(connection, corpus_texts, "texts", row.number, first))
     marks = unpack_arrays(_read_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
-    found = []
+    documents = []
     for place in places:
         title, text, columns = (content[name][place] for name in ("titles", "texts", "columns"))
         label = int(marks["labels"][place])
         name = row.label_names[label] if label >= 0 else None
-        found.append(Document(first + place, title, text, name, columns, int(marks["part"][place])))
-    return found
+        documents.append(Document(first + place, title, text, name, columns, int(marks["part"][place])))
+    return documents

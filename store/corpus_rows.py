@@ -14,7 +14,7 @@ from store.tables import corpora
 
 _MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
 # The parts of the JSON of a row that readers rely on; other parts are not checked.
-_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")  # of an addition of any version
+_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")  # stored for additions by every version
 _ADDITION = match_object(
     {
         **dict.fromkeys(
@@ -32,7 +32,7 @@ _META = match_object(
         "additions": match_list(_ADDITION),
     }
 )
-_NEEDED = frozenset(
+_NEEDED = frozenset(  # columns without which the corpus cannot be used
     (
         *("number", "documents", "train_documents", "validation_documents", "words", "tokens", "cells"),
         *("scored_cells", "kind", "label_names"),
@@ -48,15 +48,15 @@ class CorpusRow:
     Attributes
     ----------
     documents, train_documents, validation_documents : int
-        All of them, and those of two of the three parts.
+        Number of all documents, and of those in two of the three parts.
     tokens : int
         Sum of all counts; for real data, the number of cells.
     cells, scored_cells : int
-        Entries that are not zero, and those among the held-out tokens.
+        Number of entries above zero, and of those among the held-out tokens.
     damage : str
-        The cells of the row that cannot be read and why, for people; neutral values replace them.
+        The cells of the row that cannot be read and why, as text; neutral values replace them.
     unusable : bool
-        Whether cells among these are needed to train on it, or to append to it.
+        Whether any of these cells is needed to train on the corpus or to append to it.
     """
 
     number: int
@@ -82,16 +82,16 @@ class CorpusRow:
 
     @property
     def test_documents(self) -> int:
-        """How many documents are neither for training nor for validation."""
+        """Number of documents that are neither for training nor for validation."""
         return max(0, self.documents - self.train_documents - self.validation_documents)
 
     def check_usable(self) -> None:
-        """Refuse to work with a corpus whose row is damaged where it matters.
+        """Refuse to work with a corpus if needed cells of its row are damaged.
 
         Raises
         ------
         DamagedRow
-            Names the cells and what to do.
+            If they are; the message names the cells and says what to do.
         """
         if self.unusable:
             raise DamagedRow(
@@ -116,7 +116,7 @@ def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> C
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     """
     query = select_corpora().where(corpora.c.number == int(number))
     row = connection.execute(query.with_for_update() if lock else query).first()
@@ -127,17 +127,20 @@ def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> C
 
 def _make_row(row: Row[Any]) -> CorpusRow:
     cells = CellReader(row._asdict())
-    sides = cells.read_optional(cells.read_whole, "image_height"), cells.read_optional(cells.read_whole, "image_width")
+    image_shape = (
+        cells.read_optional(cells.read_whole, "image_height"),
+        cells.read_optional(cells.read_whole, "image_width"),
+    )
     number = cells.read_whole("number")
-    counted = ("documents", "train_documents", "validation_documents", "words", "tokens", "cells", "scored_cells")
+    sizes = ("documents", "train_documents", "validation_documents", "words", "tokens", "cells", "scored_cells")
     values: dict[str, Any] = {
         "number": number,
         "name": cells.read_text("name") or f"corpus {number}",
-        **{name: cells.read_whole(name, _MOST) for name in counted},
+        **{name: cells.read_whole(name, _MOST) for name in sizes},
         "split_seed": cells.read_whole("split_seed"),
         "kind": cells.read_text("kind", KINDS) or KINDS[0],
         "label_names": tuple(cells.read_json("label_names", match_list(is_text), list[str]())),
-        "image_shape": None if None in sides else sides,
+        "image_shape": None if None in image_shape else image_shape,
         "has_scored": bool(cells.read_whole("has_scored", 1)),
         **{name: cells.read_text(name) for name in ("source", "content_hash")},
         "created": cells.read_time("created"),

@@ -1,4 +1,4 @@
-"""Writing a corpus: its rows are invisible until the last block is stored, and removed after an exception."""
+"""Writers of corpora: their rows are invisible until the last block is stored, and removed after an exception."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -20,23 +20,23 @@ from store.errors import Conflict, DamagedArrays, LostClaim, StoreError
 from store.run_rows import delete_piecewise
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
-ABANDONED_SECONDS = 3600.0
-_WORDS_AT_ONCE = 20_000
-_BLOCKS_AT_ONCE = 20
-_BREAKING = {"Cc", "Zl", "Zp"}  # control characters and ends of lines, which break every list of names
+ABANDONED_SECONDS = 3600.0  # without a change, after which an unfinished corpus is removed
+_WORDS_AT_ONCE = 20_000  # in one transaction
+_BLOCKS_AT_ONCE = 20  # in one transaction
+_BREAKING = {"Cc", "Zl", "Zp"}  # categories of control characters and line ends, which break lists of names
 
 
 class CorpusWriter:
-    """Writer of the blocks of one corpus, in their order.  Made by `write_corpus`.
+    """Writer of the blocks of one corpus, in order; made by `write_corpus`.
 
     Attributes
     ----------
     number : int
-        Of the corpus.
+        Number of the corpus.
     row : CorpusRow
         The corpus, once it is visible (after the ``with`` block).
     meta : dict
-        Facts that are stored with it; may be changed until the end of the ``with`` block.
+        Facts that are stored with the corpus; may be changed until the end of the ``with`` block.
     """
 
     row: CorpusRow
@@ -58,7 +58,7 @@ class CorpusWriter:
         Raises
         ------
         StoreError
-            When it does not follow the blocks before it, or contradicts itself.
+            If it does not follow the blocks before it, or is inconsistent.
         """
         labels, kind, scored = len(self._header["label_names"]), self._header["kind"], bool(self._header["has_scored"])
         blocks.check_block(
@@ -86,6 +86,7 @@ class CorpusWriter:
             self.row = corpus_rows.read_corpus(connection, self.number)
 
     def _store(self, piece: DocumentBlock) -> None:
+        """Store a piece of a block in one transaction."""
         key = {"corpus": self.number, "first": piece.first, "documents": piece.documents}
         counts, texts = blocks.pack_counts(piece), blocks.pack_texts(piece)
 
@@ -99,8 +100,8 @@ class CorpusWriter:
     def store_vocabulary(self, vocabulary: Sequence[str]) -> None:
         """Store the words, some thousands at a time."""
         for start in range(0, len(vocabulary), _WORDS_AT_ONCE):
-            some = vocabulary[start : start + _WORDS_AT_ONCE]
-            rows = [{"corpus": self.number, "word": start + i, "text": word} for i, word in enumerate(some)]
+            words = vocabulary[start : start + _WORDS_AT_ONCE]
+            rows = [{"corpus": self.number, "word": start + i, "text": word} for i, word in enumerate(words)]
 
             def work(connection: Connection, rows: list[dict[str, Any]] = rows) -> None:
                 self._touch(connection, {})
@@ -109,14 +110,15 @@ class CorpusWriter:
             self._db.transact(work)
 
     def _touch(self, connection: Connection, values: dict[str, Any]) -> None:
-        """Record that the corpus is still being written; fail when its rows were removed as abandoned."""
-        mine = (corpora.c.number == self.number) & (corpora.c.state == "incomplete")
-        if connection.execute(update(corpora).where(mine).values(touched=now(), **values)).rowcount != 1:
+        """Record that the corpus is still being written; fail if its rows were removed as abandoned."""
+        is_staged = (corpora.c.number == self.number) & (corpora.c.state == "incomplete")
+        if connection.execute(update(corpora).where(is_staged).values(touched=now(), **values)).rowcount != 1:
             raise LostClaim(
                 "the unfinished corpus was removed because nothing was added to it for an hour; import it again"
             )
 
     def _count(self, block: DocumentBlock) -> None:
+        """Add the sizes of a block to the totals."""
         real = self._header["kind"] == "real"
         self._totals["documents"] += block.documents
         part = np.asarray(block.part)
@@ -142,7 +144,7 @@ def write_corpus(
     meta: dict[str, Any] | None = None,
     has_scored: bool = False,
 ) -> Iterator[CorpusWriter]:
-    """Write a corpus block by block; it appears whole at the end, and not at all after an exception.
+    """Write a corpus block by block; it becomes visible as a whole at the end, and is removed after an exception.
 
     Parameters
     ----------
@@ -157,22 +159,22 @@ def write_corpus(
     kind : {"counts", "binary", "real"}
         The kind of the values.
     image_shape : (height, width), optional
-        When words are pixels.
+        Size of the images, if words are pixels.
     split_seed : int
         Seed of the split of tokens.
     source : str
-        Where it came from, for people.
+        Where the corpus came from, for users.
     meta : dict, optional
         Further facts to store, as JSON.
     has_scored : bool
-        Whether blocks bring their own held-out tokens.
+        Whether blocks have their own held-out tokens.
 
     Raises
     ------
     Conflict
-        When the name is taken.
+        If the name is taken.
     StoreError
-        When the description is wrong.
+        If the description is wrong.
     """
     check_name(db, name)
     _check_description(name, vocabulary, kind, image_shape)
@@ -199,10 +201,10 @@ def write_corpus(
 
 
 def sweep_corpora(db: Database) -> None:
-    """Remove the rows of imports and deletions that were killed."""
-    old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
+    """Remove the rows left by imports and deletions that were killed."""
+    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
     with db.read() as connection:
-        numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
+        numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
     for number in numbers:
         discard_corpus(db, number)
 
@@ -212,24 +214,24 @@ def discard_corpus(db: Database, number: int) -> None:
     for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
         delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
-    gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
+    statement = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
 
-    def last(connection: Connection) -> None:
+    def delete_row(connection: Connection) -> None:
         full_text.drop_index(connection, number)
-        connection.execute(gone)
+        connection.execute(statement)
 
-    db.transact(last)
+    db.transact(delete_row)
 
 
 def check_name(db: Database, name: str) -> None:
-    """Refuse a name that no corpus can have now; long imports check it first.
+    """Refuse a name that no new corpus can have; long imports call this first.
 
     Raises
     ------
     Conflict
-        When it is taken.
+        If it is taken.
     StoreError
-        When it is empty, or would break a list of names.
+        If it is empty, or would break a list of names.
     """
     if sentence := describe_bad_name(name):
         raise StoreError(sentence)
@@ -238,7 +240,7 @@ def check_name(db: Database, name: str) -> None:
 
 
 def describe_bad_name(name: str) -> str:
-    """Return the sentence about a name that no corpus can ever have, or an empty text."""
+    """Return a sentence about a name that no corpus may have; an empty text if the name is allowed."""
     if not name.strip():
         return "a corpus needs a name that is not empty"
     if any(unicodedata.category(letter) in _BREAKING for letter in name):
@@ -247,11 +249,13 @@ def describe_bad_name(name: str) -> str:
 
 
 def describe_taken_name(name: str) -> str:
-    """Return the sentence about a name that exists."""
+    """Return a sentence about a name that is taken."""
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
 
 
 def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
+    """Insert the row of an invisible corpus, if its name is free, and return its number."""
+
     def work(connection: Connection) -> int:
         _refuse_taken_name(connection, name)
         return _insert_staged(connection, header)
@@ -260,17 +264,19 @@ def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
 
 
 def _insert_staged(connection: Connection, header: dict[str, Any]) -> int:
-    """Insert the row of an invisible corpus; return its number."""
+    """Insert the row of an invisible corpus and return its number."""
     values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
     return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
 
 
 def _refuse_taken_name(connection: Connection, name: str) -> None:
+    """Raise Conflict if a corpus has this name."""
     if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
         raise Conflict(describe_taken_name(name))
 
 
 def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
+    """Raise StoreError if the kind, vocabulary or image size of a corpus is wrong."""
     if kind not in blocks.KINDS:
         raise StoreError(f"a corpus holds {', '.join(blocks.KINDS)}, not {kind!r}")
     if len(vocabulary) == 0:
@@ -280,11 +286,11 @@ def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_sh
 
 
 SIZES = (*("documents", "train_documents", "validation_documents", "tokens", "cells", "scored_cells", "content_hash"),)
-ADDITIONS = "additions"  # where the meta of a corpus keeps them
+ADDITIONS = "additions"  # key of the list of additions in the meta of a corpus
 
 
 def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
-    """Return the corpus with the sizes that it had when a run was created; later documents are left out.
+    """Return the corpus with the sizes that it had when a run was created, without later documents.
 
     Parameters
     ----------
@@ -293,19 +299,19 @@ def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
     run : int
         Number of the run.
     """
-    for before in row.meta.get(ADDITIONS, ()):
-        if run <= before["last_run"]:
-            return replace(row, **{name: before.get(name, 0) for name in SIZES})
+    for addition in row.meta.get(ADDITIONS, ()):
+        if run <= addition["last_run"]:
+            return replace(row, **{name: addition.get(name, 0) for name in SIZES})
     return row
 
 
 class CorpusAppender(CorpusWriter):
-    """Writer of the blocks that follow those of a corpus.  Made by `append_documents`.
+    """Writer of blocks that are appended to a corpus; made by `append_documents`.
 
     Attributes
     ----------
     before : CorpusRow
-        The corpus without them.
+        The corpus without the new documents.
     """
 
     def __init__(self, db: Database, staged: int, before: CorpusRow, header: dict[str, Any]) -> None:
@@ -316,49 +322,50 @@ class CorpusAppender(CorpusWriter):
             self._hash.update_counts(counts)
 
     def finish(self, name: str) -> None:
-        """Make the documents visible; ``name`` is that of the corpus.
+        """Make the documents visible; ``name`` is the name of the corpus.
 
         Raises
         ------
         Conflict
-            When the corpus was changed or deleted meanwhile.
+            If the corpus was changed or deleted meanwhile.
         """
         sizes = self._totals | {"content_hash": self._hash.hexdigest()}
-        self._db.transact(lambda connection: self._change_over(connection, name, sizes))
+        self._db.transact(lambda connection: self._publish_documents(connection, name, sizes))
         with self._db.read() as connection:
             self.row = corpus_rows.read_corpus(connection, self.before.number)
 
-    def _change_over(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
+    def _publish_documents(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
+        """Move the new blocks to the corpus, and update its row and the events of its runs."""
         self._touch(connection, {})
         row = corpus_rows.read_corpus(connection, self.before.number, lock=True)
         row.check_usable()
         if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
             raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
-        then = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
-        added = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), then | self.meta]}
+        sizes_before = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
+        meta = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), sizes_before | self.meta]}
         _notify_runs(connection, row, sizes["documents"])
         for table in (corpus_blocks, corpus_texts):
             connection.execute(update(table).where(table.c.corpus == self.number).values(corpus=row.number))
         connection.execute(delete(corpora).where(corpora.c.number == self.number))
-        changed = sizes | {"meta": added, "touched": now()}
+        changed = sizes | {"meta": meta, "touched": now()}
         connection.execute(update(corpora).where(corpora.c.number == row.number).values(changed))
 
 
 @contextmanager
 def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
-    """Write more documents into a corpus; they appear all at the end, and not at all after an exception.
+    """Append documents to a corpus; they become visible together at the end, and are removed after an exception.
 
     The ``meta`` of the appender is stored with the addition.
 
     Raises
     ------
     NotFound
-        When there is no such corpus.
+        If there is no such corpus.
     Conflict
-        When another program changed it meanwhile.
+        If another program changed it meanwhile.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     """
     sweep_corpora(db)
     with db.read() as connection:
@@ -381,30 +388,33 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
 
 
 def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None:
-    """Record for every run of the corpus that it keeps the documents it began with."""
+    """Record an event for every run of the corpus: it stays with the documents that it began with."""
     columns = (runs.c.number, runs.c.attempt, runs.c.minibatch)
     query = select(*columns).where(runs.c.corpus == row.number, runs.c.state != "deleted")
     for number, attempt, minibatch in connection.execute(query).all():
-        known = limit_corpus(row, number).documents
-        text = f"the corpus has {documents:,} documents now; this run stays with its {known:,}, and a fork reads all"
+        n_before = limit_corpus(row, number).documents
+        text = f"the corpus has {documents:,} documents now; this run stays with its {n_before:,}, and a fork reads all"
         events.insert_event(
             connection, number, convert_whole(attempt), convert_whole(minibatch), "more documents", text
         )
 
 
 def _read_words(db: Database, row: CorpusRow) -> list[str]:
+    """Return the words of a corpus, in the order of their numbers."""
     with db.read() as connection:
         query = select(corpus_words.c.text).where(corpus_words.c.corpus == row.number).order_by(corpus_words.c.word)
         return list(connection.execute(query).scalars())
 
 
 def _read_counts(db: Database, row: CorpusRow) -> Iterator[StoredCounts]:
-    """Yield the counts of all blocks of a corpus, one block held at a time."""
-    mine = corpus_blocks.c.corpus == row.number
+    """Yield the counts of all blocks of a corpus, one block at a time."""
+    is_of_corpus = corpus_blocks.c.corpus == row.number
     with db.read() as connection:
-        firsts = connection.execute(select(corpus_blocks.c.first).where(mine).order_by(corpus_blocks.c.first)).scalars()
+        firsts = connection.execute(
+            select(corpus_blocks.c.first).where(is_of_corpus).order_by(corpus_blocks.c.first)
+        ).scalars()
         for first in list(firsts):
             if not isinstance(first, int):
                 raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
-            query = select(corpus_blocks.c.arrays).where(mine, corpus_blocks.c.first == first)
+            query = select(corpus_blocks.c.arrays).where(is_of_corpus, corpus_blocks.c.first == first)
             yield StoredCounts(**unpack_arrays(connection.execute(query).scalar_one(), only=StoredCounts._fields))

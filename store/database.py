@@ -1,6 +1,6 @@
-"""The one door to the database: opening it, short transactions that wait and retry, and its clock.
+"""Access to the database: opening it, short transactions that wait and retry, and its clock.
 
-Everything that only one of SQLite and PostgreSQL understands is in this file, except for their errors and receipts
+Code that is specific to SQLite or PostgreSQL is in this file, except for their errors and receipts
 (`store.transactions`), full-text indexes (`store.full_text`) and upkeep (`store.check` and `store.upkeep`).
 """
 
@@ -49,15 +49,15 @@ log = logging.getLogger("topiary.store")
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-BUSY_SECONDS = 10.0
-PATIENCE_SECONDS = 120.0
+BUSY_SECONDS = 10.0  # for which SQLite itself waits for a lock
+PATIENCE_SECONDS = 120.0  # for which transactions are tried again
 _ALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-"""Of PostgreSQL: a server whose machine is gone is noticed within half a minute."""
-_MIGRATION_LOCK = 5_074_697  # any number that no other program locks
+"""Options of PostgreSQL's client, to notice within half a minute that the server's machine is gone."""
+_MIGRATION_LOCK = 5_074_697  # an arbitrary number that no other program locks
 
 
 class Now(FunctionElement[float]):
-    """The clock of the database in seconds since 1970, UTC, as an expression; made by `now`."""
+    """SQL expression of the database's time in seconds since 1970, UTC; made by `now`."""
 
     type = Double()
     inherit_cache = True
@@ -74,7 +74,7 @@ def _now_postgresql(*_: Any, **__: Any) -> str:
 
 
 def now() -> Now:
-    """Return the clock of the database at the moment of a statement, in seconds since 1970, UTC."""
+    """Return an SQL expression of the database's time when a statement runs, in seconds since 1970, UTC."""
     return Now()
 
 
@@ -84,19 +84,19 @@ class Database:
     Attributes
     ----------
     url : str
-        The address with which `open_database` in another process finds the same store.
+        The address with which another process can open the same store (`open_database`).
     place : str
-        The same for people: without a password.
+        The address for users, without a password.
     readonly : bool
         Whether `write` is refused.
     patience : float
         Seconds to wait for a lock, or for a server that restarts; may be changed at any time.
     identity : StoreIdentity
-        Notices that the store was deleted or replaced; every `read` and `write` then raises ReplacedStore.
+        Notices if the store was deleted or replaced; `read` and `write` then raise ReplacedStore.
     path : Path or None
-        The file of the store, where it is one.
+        The file of an SQLite store.
     damaged : set of int
-        Numbers of the snapshots that turned out damaged; `store.snapshots` skips them.
+        Numbers of the snapshots found to be damaged; `store.snapshots` skips them.
     """
 
     def __init__(
@@ -116,30 +116,30 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a connection that sees one unchanging state of the store; keep it for a moment only."""
+        """Open a connection that sees one unchanging state of the store; close it soon."""
         with translate_errors(self.place), self._transaction(writes=False) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Open a connection whose changes appear all together at the end, or not at all after an exception.
+        """Open a connection whose changes are committed together at the end, or undone after an exception.
 
         Waits and tries again while another program holds the lock.
 
         Raises
         ------
         StoreError
-            When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
+            If the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
         """
         self._refuse_if_readonly()
         with translate_errors(self.place), self._transaction(writes=True) as connection:
             yield connection
 
     def transact(self, work: Callable[[Connection], Result]) -> Result:
-        """Run ``work(connection)`` as one `write`, again from its beginning when the database undid it.
+        """Run ``work(connection)`` as one `write`; run it again if the database undid it.
 
-        A transaction is undone by a lock, a deadlock, or a lost connection.  Where the connection was lost at the
-        commit, a receipt in the store shows whether the transaction was committed.
+        A lock, a deadlock or a lost connection undoes a transaction.  If the connection was lost during the commit, a
+        receipt in the store shows whether the transaction was committed.
         """
         self._refuse_if_readonly()
 
@@ -158,11 +158,11 @@ class Database:
             return self._retry(attempt, self._may_retry)
 
     def repeat(self, reading: Callable[[], Result]) -> Result:
-        """Call a function that only reads, again when it lost the server; see :func:`retry_reads`."""
+        """Call a function that only reads, and call it again if it lost the server; see :func:`retry_reads`."""
         return self._retry(reading, lambda error: isinstance(error, UnreachableStore) and self._reached)
 
     def close(self) -> None:
-        """Give the connections back; the object can still be used and then opens new ones."""
+        """Close the connections; the object can still be used and then opens new ones."""
         self._engine.dispose()
 
     def _refuse_if_readonly(self) -> None:
@@ -171,18 +171,19 @@ class Database:
 
     @contextmanager
     def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+        """Open a connection inside a transaction, which is committed at the end."""
         connection, transaction = self._begin(writes=writes)
         with connection, transaction:
             yield connection
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
-        """Open a connection inside a transaction that holds all the locks it needs."""
+        """Open a connection and a transaction, which holds all the locks it needs from the start."""
         return self._retry(lambda: self._begin_once(writes=writes), self._may_retry)
 
     def _retry(
         self, work: Callable[[], Result], may_retry: Callable[[Exception], bool], first: Exception | None = None
     ) -> Result:
-        """Call a function until it succeeds; raise the first error when `patience`, which may change, is over."""
+        """Call a function until it succeeds; after `patience` seconds raise the first error."""
         began = time.monotonic()
         for pause in _grow_pauses():
             try:
@@ -197,6 +198,7 @@ class Database:
         raise AssertionError  # the pauses never end
 
     def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
+        """Open a connection and begin a transaction, without retrying."""
         options: dict[str, Any] = {"writes": writes}
         if self._engine.dialect.name == "postgresql":
             options["isolation_level"] = "READ COMMITTED" if writes else "REPEATABLE READ"
@@ -214,7 +216,7 @@ class Database:
         return connection, transaction
 
     def _may_retry(self, error: Exception) -> bool:
-        """Return whether to try again: after a lock, and while a server restarts that was reached before."""
+        """Return whether to try again: after a lock, or while a server that was reached before restarts."""
         if not isinstance(error, DBAPIError):
             return False
         if is_locked(error):
@@ -227,22 +229,22 @@ class Database:
         return True
 
     def _was_committed(self, receipt: Receipt, lost: DBAPIError) -> bool:
-        """Return whether a transaction was committed although its commit lost the connection by an error."""
+        """Return whether a transaction was committed, although the connection was lost during its commit."""
 
-        def look() -> bool:
+        def check() -> bool:
             try:
                 with self._transaction(writes=True) as connection:
                     return has_arrived(connection, receipt)
-            except ProgrammingError:  # no table: it was to be made by this transaction
+            except ProgrammingError:  # no such table: this transaction was to create it
                 return False
 
-        return self._retry(look, self._may_retry, lost)
+        return self._retry(check, self._may_retry, lost)
 
 
 def retry_reads(
     function: Callable[Concatenate[Database, Arguments], Result],
 ) -> Callable[Concatenate[Database, Arguments], Result]:
-    """Let a function that only reads begin again when it loses the server of the database."""
+    """Decorate a function that only reads, so that it starts again if it loses the database server."""
 
     @functools.wraps(function)
     def reading(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -252,24 +254,24 @@ def retry_reads(
 
 
 def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
-    """Open a store, making it when it is not there yet.
+    """Open a store; make it if it does not exist.
 
     Parameters
     ----------
     url_or_path : str, optional
-        A path of a SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
+        A path of an SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
         ``None``: the environment variable TOPIARY_STORE, else `find_default_path`.
     readonly : bool
-        Open for reading only: nothing is made or changed.
+        Whether to open for reading only: nothing is made or changed.
 
     Raises
     ------
     NotFound
-        When it is to be read only and there is no store.
+        If ``readonly`` and there is no store.
     SchemaMismatch
-        When the database has another version of the tables, or those of another program.
+        If the database has another version of the tables, or those of another program.
     StoreError
-        When the address cannot be understood or reached.
+        If the address cannot be understood or reached.
     """
     address = os.fspath(url_or_path) if url_or_path is not None else os.environ.get("TOPIARY_STORE") or None
     if address is None:
@@ -295,7 +297,7 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     SchemaMismatch, StoreError
         As :func:`open_database`.
     """
@@ -305,21 +307,22 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
 
 
 def lock_schema(connection: Connection) -> None:
-    """Let one program at a time make or change tables (SQLite's write lock does so anyway)."""
+    """Wait until no other program makes or changes tables (SQLite's write lock does so anyway)."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
 
 
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
+    """Open or make the file of a store."""
     path = find_path(address)
     try:
-        is_folder, there = path.is_dir(), path.is_file()
-    except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
+        is_folder, exists = path.is_dir(), path.is_file()
+    except OSError as error:  # a name longer than the system allows, or a folder without the right to read it
         cause = f"({error.strerror or error}); check the path and your rights"
         raise StoreError(f"the store {path} cannot be opened {cause}") from error
     if is_folder:
         raise StoreError(f"the store {path} is a folder; give the path of a file")
-    if readonly and not there:
+    if readonly and not exists:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
         make_folder(path)
@@ -339,15 +342,16 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Take the lock at the start, so that no statement meets it in the middle."""
+    """Begin a transaction and take its lock, so that no later statement has to wait for one."""
     if connection.get_execution_options().get("writes"):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
         connection.exec_driver_sql("BEGIN")
-        connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # the snapshot is taken at the first look
+        connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")  # SQLite takes its snapshot at the first read
 
 
 def _connect_sqlite(uri: str) -> sqlite3.Connection:
+    """Return a new connection to an SQLite file, with the settings of a store."""
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = decode_text
     try:
@@ -360,7 +364,7 @@ def _connect_sqlite(uri: str) -> sqlite3.Connection:
 
 
 def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: float) -> None:
-    """Write-ahead logging: readers never wait for the writer.  A property of the file, set once."""
+    """Switch the file to write-ahead logging, so that readers never wait for the writer; the file keeps this mode."""
     deadline = time.monotonic() + patience
     for pause in _grow_pauses():
         try:
@@ -379,6 +383,7 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
 
 
 def _open_postgresql(address: str, *, readonly: bool) -> Database:
+    """Return a store on a PostgreSQL server, without connecting to it yet."""
     url = parse_address(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")

@@ -1,6 +1,7 @@
-"""Events: what happened to a run, for people.
+"""Events: what happened to a run, for users.
 
-A claim records ``started`` or ``resumed``, the end of an attempt ``paused``, ``stopped``, ``finished`` or ``failed``.
+A claim records the event ``started`` or ``resumed``; the end of an attempt ``paused``, ``stopped``, ``finished`` or
+``failed``.
 """
 
 from datetime import datetime
@@ -21,16 +22,16 @@ _CHANGE = match_object(
 
 
 class StructureChange(NamedTuple):
-    """Change of the structure of a run by an event.
+    """A change of the layers of a run.
 
     Attributes
     ----------
     layer : int
-        Counted from 1.
+        Number of the layer, from 1.
     topics : tuple of int
-        Pruned topics, by the numbers from 1 that they have all through the run.
+        Numbers of the pruned topics, from 1; a topic has the same number throughout the run.
     before, after : int
-        Topics of the layer.
+        Number of topics of the layer before and after the change.
     """
 
     layer: int
@@ -40,9 +41,9 @@ class StructureChange(NamedTuple):
 
 
 class RunEvent(NamedTuple):
-    """An event with its attempt and mini-batch.
+    """An event of a run.
 
-    ``text`` is for people and has no fixed wording; ``change`` is for programs.  The text of a damaged row says so.
+    ``text`` is for users and has no fixed wording; ``change`` is for programs.  The text of a damaged row says so.
     """
 
     number: int
@@ -63,12 +64,12 @@ def append_event(
     text: str = "",
     change: StructureChange | None = None,
 ) -> None:
-    """Record an event, besides those that `store.runs` records by itself: claims and ends.
+    """Record an event; `store.runs` records claims and ends itself.
 
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
 
     def work(connection: Connection) -> None:
@@ -79,18 +80,18 @@ def append_event(
 
 
 def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
-    """Record an event that does not come from the worker of the run; the same one only once.
+    """Record an event that does not come from the run's worker, unless the same one was recorded before.
 
     Raises
     ------
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
 
     def work(connection: Connection) -> None:
         hold_run(connection, run)
-        same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
-        if connection.execute(select(events.c.number).where(same)).first() is None:
+        is_same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
+        if connection.execute(select(events.c.number).where(is_same)).first() is None:
             attempt = connection.execute(select(runs.c.attempt).where(runs.c.number == run)).scalar_one()
             insert_event(connection, run, attempt, minibatch, kind, text)
 
@@ -114,12 +115,13 @@ def insert_event(
 
 
 def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[RunEvent], int]:
-    """Return the events after ``cursor`` (0 at first), oldest first, and the cursor for the next call."""
-    found = _read_events(db, _select_events(run).where(events.c.number > cursor).limit(limit))
-    return found, found[-1].number if found else cursor
+    """Return the events after ``cursor`` (0 at first), oldest first, and the ``cursor`` of the next call."""
+    new = _read_events(db, _select_events(run).where(events.c.number > cursor).limit(limit))
+    return new, new[-1].number if new else cursor
 
 
 def _select_events(run: int) -> Select[Any]:
+    """Return the query of the events of a run, oldest first."""
     columns = [events.c[name] for name in RunEvent._fields]
     return select(*columns).where(events.c.run == run).order_by(events.c.number)
 

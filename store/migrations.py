@@ -1,4 +1,4 @@
-"""The version of the tables, and the steps from each version to the next."""
+"""The version of the tables, and the migrations from each version to the next."""
 
 import json
 import re
@@ -34,21 +34,21 @@ from store.errors import NotFound, OutdatedStore, SchemaMismatch
 
 MigrationStep = Callable[[Connection], None]
 Result = TypeVar("Result")
-_REMOVED_SETTINGS = ("naive_bayes", "word_ratios", "bent")  # of sDATM in version 1; zero switched them off
+_REMOVED_SETTINGS = ("naive_bayes", "word_ratios", "bent")  # of sDATM in version 1, where 0 switched them off
 
 
 def _add_matches(connection: Connection) -> None:
-    """Migrate to version 2: add the decisions of people about the topics of two runs."""
-    then = MetaData()
-    Table("runs", then, Column("number", BigInteger, primary_key=True))
-    made = Table("matches", then)
+    """Migrate to version 2: add the decisions of users about the topics of two runs."""
+    old_tables = MetaData()
+    Table("runs", old_tables, Column("number", BigInteger, primary_key=True))
+    table = Table("matches", old_tables)
     for run in ("run_a", "run_b"):
         owner = ForeignKey("runs.number", ondelete="CASCADE")
-        made.append_column(Column(run, BigInteger, owner, primary_key=True, autoincrement=False))
+        table.append_column(Column(run, BigInteger, owner, primary_key=True, autoincrement=False))
     for number in ("layer", "topic_a", "topic_b"):
-        made.append_column(Column(number, BigInteger, primary_key=True, autoincrement=False))
-    made.append_column(Column("created", Double, nullable=False))
-    made.create(connection)
+        table.append_column(Column(number, BigInteger, primary_key=True, autoincrement=False))
+    table.append_column(Column("created", Double, nullable=False))
+    table.create(connection)
 
 
 def _add_lineage(connection: Connection) -> None:
@@ -58,13 +58,13 @@ def _add_lineage(connection: Connection) -> None:
 
 
 def _add_predictions(connection: Connection) -> None:
-    """Migrate to version 4: add predictions of classes, kept with their snapshots."""
-    then = MetaData()
-    Table("snapshots", then, Column("number", BigInteger, primary_key=True))
+    """Migrate to version 4: add predictions of classes, stored with their snapshots."""
+    old_tables = MetaData()
+    Table("snapshots", old_tables, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("snapshots.number", ondelete="CASCADE")
-    made = Table(
+    table = Table(
         "predictions",
-        then,
+        old_tables,
         Column("snapshot", BigInteger, owner, primary_key=True, autoincrement=False),
         Column("made_by", Text, nullable=False),
         Column("checksum", Text, nullable=False),
@@ -72,14 +72,14 @@ def _add_predictions(connection: Connection) -> None:
         Column("created", Double, nullable=False),
         Column("arrays", LargeBinary, nullable=False),
     )
-    made.create(connection)
+    table.create(connection)
 
 
 def _add_family(connection: Connection) -> None:
-    """Migrate to version 5: add the run that a line of forks began with, as far as the line can be followed."""
+    """Migrate to version 5: add the first run of a line of forks, as far back as the line is known."""
     connection.execute(text("ALTER TABLE runs ADD COLUMN family BIGINT"))
-    found = connection.execute(text("SELECT number, parent FROM runs WHERE parent IS NOT NULL"))
-    parents = {int(number): int(parent) for number, parent in found}
+    rows = connection.execute(text("SELECT number, parent FROM runs WHERE parent IS NOT NULL"))
+    parents = {int(number): int(parent) for number, parent in rows}
     change = text("UPDATE runs SET family = :first WHERE number = :number")
     for number, parent in parents.items():
         first = parent
@@ -89,7 +89,7 @@ def _add_family(connection: Connection) -> None:
 
 
 def _add_changes(connection: Connection) -> None:
-    """Migrate to version 6: add the change of the structure by an event, which was in its sentence only."""
+    """Migrate to version 6: add the changes of layers by events, which were only in their sentences."""
     connection.execute(text("ALTER TABLE events ADD COLUMN change TEXT"))
     query = text("SELECT number, text FROM events WHERE kind IN ('pruned', 'layer added')")
     write = text("UPDATE events SET change = :change WHERE number = :number")
@@ -100,39 +100,39 @@ def _add_changes(connection: Connection) -> None:
 
 
 def _add_search_indexes(connection: Connection) -> None:
-    """Migrate to version 7: add the number of indexed documents of a corpus; the indexes are made later."""
-    then = MetaData()
-    Table("corpora", then, Column("number", BigInteger, primary_key=True))
-    made = Table("search_indexes", then)
+    """Migrate to version 7: add the number of indexed documents of a corpus; the indexes are built later."""
+    old_tables = MetaData()
+    Table("corpora", old_tables, Column("number", BigInteger, primary_key=True))
+    table = Table("search_indexes", old_tables)
     owner = ForeignKey("corpora.number", ondelete="CASCADE")
-    made.append_column(Column("corpus", BigInteger, owner, primary_key=True, autoincrement=False))
-    made.append_column(Column("documents", BigInteger, nullable=False))
-    made.create(connection)
+    table.append_column(Column("corpus", BigInteger, owner, primary_key=True, autoincrement=False))
+    table.append_column(Column("documents", BigInteger, nullable=False))
+    table.create(connection)
 
 
 def _parse_change(sentence: str) -> dict[str, Any] | None:
-    """Read the sentence of versions up to 5 about a layer that begins, keeps all its topics, or loses some."""
-    if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
-        layer, after = map(int, found.groups())
+    """Return the change in a sentence of version 5 or before; None if it is not about a change of a layer."""
+    if match := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
+        layer, after = map(int, match.groups())
         return {"layer": layer, "topics": [], "before": 0, "after": after}
-    if found := re.fullmatch(r"layer (\d+) keeps all its (\d+) topics", sentence):
-        layer, after = map(int, found.groups())
+    if match := re.fullmatch(r"layer (\d+) keeps all its (\d+) topics", sentence):
+        layer, after = map(int, match.groups())
         return {"layer": layer, "topics": [], "before": after, "after": after}
-    if found := re.fullmatch(r"layer (\d+) from (\d+) to (\d+) topics, without ((?: ?L\d+:\d+)+)", sentence):
-        layer, before, after = map(int, found.groups()[:3])
-        topics = [int(name.partition(":")[2]) for name in found[4].split()]
+    if match := re.fullmatch(r"layer (\d+) from (\d+) to (\d+) topics, without ((?: ?L\d+:\d+)+)", sentence):
+        layer, before, after = map(int, match.groups()[:3])
+        topics = [int(name.partition(":")[2]) for name in match[4].split()]
         return {"layer": layer, "topics": topics, "before": before, "after": after}
     return None
 
 
 def _add_second_checkpoints(connection: Connection) -> None:
     """Migrate to version 8: add earlier checkpoints, groups, the order of the queue, the identity of the store."""
-    then = MetaData()
-    Table("runs", then, Column("number", BigInteger, primary_key=True))
+    old_tables = MetaData()
+    Table("runs", old_tables, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("runs.number", ondelete="CASCADE")
-    made = Table(
+    table = Table(
         "earlier_checkpoints",
-        then,
+        old_tables,
         Column("run", BigInteger, owner, primary_key=True, autoincrement=False),
         Column("generation", BigInteger, nullable=False),
         Column("minibatch", BigInteger, nullable=False),
@@ -140,7 +140,7 @@ def _add_second_checkpoints(connection: Connection) -> None:
         Column("meta", Text, nullable=False),
         Column("created", Double, nullable=False),
     )
-    made.create(connection)
+    table.create(connection)
     connection.execute(text("ALTER TABLE runs ADD COLUMN run_group BIGINT"))
     connection.execute(text(f"ALTER TABLE runs ADD COLUMN place {Double().compile(connection.dialect)}"))
     connection.execute(text("ALTER TABLE schema_version ADD COLUMN identity TEXT"))
@@ -148,21 +148,21 @@ def _add_second_checkpoints(connection: Connection) -> None:
 
 
 def _add_leases(connection: Connection) -> None:
-    """Migrate to version 9: add leases of runs whose workers are being started, and receipts of transactions."""
+    """Migrate to version 9: add leases on runs whose workers are being started, and receipts of transactions."""
     connection.execute(text(f"ALTER TABLE runs ADD COLUMN lease {Double().compile(connection.dialect)}"))
     connection.execute(text("ALTER TABLE runs ADD COLUMN starter TEXT"))
-    made = Table(
+    table = Table(
         "receipts",
         MetaData(),
         Column("writer", Text, primary_key=True),
         Column("sequence", BigInteger, nullable=False),
         Column("written", Double, nullable=False),
     )
-    made.create(connection)
+    table.create(connection)
 
 
 def _rename_columns(connection: Connection) -> None:
-    """Migrate to version 10: rename columns to *options* and *request*, and rewrite rows as they are written now."""
+    """Migrate to version 10: rename columns to *options* and *request*, and bring the contents of rows up to date."""
     connection.execute(text("ALTER TABLE runs RENAME COLUMN plan TO options"))
     connection.execute(text("ALTER TABLE runs RENAME COLUMN wish TO request"))
     query = text(
@@ -179,38 +179,39 @@ def _rename_columns(connection: Connection) -> None:
 
 
 def _rewrite_cell(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
+    """Update a cell if its value has changed."""
     if value != row[column]:
-        change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - names of ours
+        change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - our own names
         connection.execute(change, {"value": value, "number": row["number"]})
 
 
 def _rewrite_json(cell: Any, rewrite: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Return a cell with its JSON rewritten; a damaged one as it is."""
-    found = read_json(cell)
-    if not isinstance(found, dict):
+    """Return a cell with its JSON rewritten; a damaged cell is returned unchanged."""
+    value = read_json(cell)
+    if not isinstance(value, dict):
         return cell
-    made = rewrite(found)
-    return cell if made == found else json.dumps(made)
+    rewritten = rewrite(value)
+    return cell if rewritten == value else json.dumps(rewritten)
 
 
 def _remove_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without those that models had once, where they were switched off."""
+    """Return settings without those that models no longer have, if they were switched off."""
     return {name: value for name, value in settings.items() if name not in _REMOVED_SETTINGS or value}
 
 
 def _complete_options(options: dict[str, Any], row: RowMapping) -> dict[str, Any]:
-    """Return options with what versions 1 to 9 left to the program: the protocol of the curve, and the meaning of 0."""
-    made = {name: value for name, value in options.items() if name != "rules"}
+    """Return options with what versions 1 to 9 did not store: the protocol of the curve, and the default for 0."""
+    completed = {name: value for name, value in options.items() if name != "rules"}
     if "rules" not in options:  # before there were rules, 0 meant the default
-        made |= {name: options[name] or None for name in ("burn_in", "samples") if name in options}
+        completed |= {name: options[name] or None for name in ("burn_in", "samples") if name in options}
     protocol = options.get("protocol", {"documents": None})
     if isinstance(protocol, dict) and protocol.get("documents") is None:
-        made["protocol"] = _write_protocol(row)
-    return made
+        completed["protocol"] = _write_protocol(row)
+    return completed
 
 
 def _write_protocol(row: RowMapping) -> dict[str, Any] | None:
-    """Return the protocol of the point perplexity of a run whose row lacks it; None for a damaged corpus."""
+    """Return the protocol of the point perplexity of a run whose options lack it; None if its corpus is damaged."""
     try:
         additions = read_json(row["meta"]).get("additions", ())
         sizes = next((each for each in additions if row["number"] <= each["last_run"]), row)  # when the run began
@@ -223,33 +224,33 @@ def _write_protocol(row: RowMapping) -> dict[str, Any] | None:
 
 
 def _rewrite_sentence(sentence: Any) -> Any:
-    """Return a sentence with the protocol of a point perplexity in brackets, as it is written today."""
-    found = type(sentence) is str and re.fullmatch(r"(.*\bpoint perplexity [\d,.]+) on ([^;()]+)", sentence)
-    return f"{found[1]} ({found[2]})" if found else sentence
+    """Return a sentence with the protocol of a point perplexity in brackets, its present form."""
+    match = type(sentence) is str and re.fullmatch(r"(.*\bpoint perplexity [\d,.]+) on ([^;()]+)", sentence)
+    return f"{match[1]} ({match[2]})" if match else sentence
 
 
 def _add_checksums(connection: Connection) -> None:
-    """Migrate to version 11: add checksums to arrays, which early versions wrote without any."""
+    """Migrate to version 11: add checksums to arrays of early versions, which had none."""
     old = {"mark": b"TOPIARY1"}
     connection.execute(text("DELETE FROM predictions WHERE substr(arrays, 1, 8) = :mark"), old)  # computed again
     keys = {"corpus_blocks": "corpus, first", "snapshots": "number", "checkpoint_parts": "run, generation, part"}
     for table, columns in keys.items():
-        begins = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - names of ours
-        for key in connection.execute(begins, old).mappings().all():
+        unsealed = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - our own names
+        for key in connection.execute(unsealed, old).mappings().all():
             _seal_message(connection, table, dict(key))
 
 
 def _seal_message(connection: Connection, table: str, key: dict[str, Any]) -> None:
-    """Add checksums to the arrays that begin in a row; a checkpoint goes on in the parts that follow."""
+    """Add checksums to the arrays that begin in a row; those of a checkpoint continue in the next parts."""
     where = " AND ".join(f"{name} = :{name}" for name in key)
     size = ", size = :size" if table == "snapshots" else ""
-    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - names of ours
+    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - our own names
     write = text(f"UPDATE {table} SET arrays = :arrays{size} WHERE {where}")  # noqa: S608
     place = 0
     while isinstance(blob := connection.execute(read, key).scalar(), bytes):
         try:
             sealed, place = _seal_frames(blob, place)
-        except struct.error:  # damaged arrays stay so, and are found as such when they are read
+        except struct.error:  # damaged arrays stay as they are, and are reported when they are read
             return
         connection.execute(write, key | {"arrays": sealed, "size": len(sealed)})
         if "part" not in key:
@@ -258,7 +259,7 @@ def _seal_message(connection: Connection, table: str, key: dict[str, Any]) -> No
 
 
 def _seal_frames(blob: bytes, place: int) -> tuple[bytes, int]:
-    """Return header (place 0) and frames of arrays with their checksums, and the place of the frame that follows."""
+    """Return a blob with checksums in its header (place 0) and frames, and the place of the next frame."""
     sealed: list[bytes] = []
     rest = memoryview(blob)
     while rest:
@@ -277,7 +278,7 @@ def _add_validation(connection: Connection) -> None:
 
 
 def draw_identity() -> str:
-    """Return a new identity, which no other store has."""
+    """Return a new identity, different from that of every other store."""
     return uuid.uuid4().hex
 
 
@@ -294,8 +295,9 @@ STEPS: Mapping[int, MigrationStep] = {
     10: _add_checksums,
     11: _add_validation,
 }
-"""``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
-never looks at ``tables``, which are those of today."""
+"""Migrations: ``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``.
+
+No step may use ``tables``, which describes only the present version."""
 
 
 class MigratedStore(Protocol):
@@ -309,30 +311,30 @@ class MigratedStore(Protocol):
 
 
 def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, readonly: bool) -> bool:
-    """Make the tables of a new store, bring older ones up to date, refuse all others.
+    """Make the tables of a new store, migrate older ones, refuse all others.
 
     Parameters
     ----------
     database : MigratedStore
         The database just opened.
     place : str
-        Its name for people.
+        Name of the store for users.
     lock : callable
-        Keeps other programs from changing the tables until the transaction ends.
+        Called with a connection to keep other programs from changing the tables until the transaction ends.
     readonly : bool
-        Whether nothing may be changed.
+        Whether the store may not be changed.
 
     Returns
     -------
     changed : bool
-        Whether there were no tables or older ones.
+        Whether tables were made or migrated.
 
     Raises
     ------
     NotFound
-        When it is to be read only and has no tables yet.
+        If ``readonly`` and there are no tables yet.
     SchemaMismatch
-        When the version is not supported.
+        If the version is not supported.
     """
     with database.read() as connection:
         version = read_version(connection, place)
@@ -351,10 +353,10 @@ def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, r
 
 
 def read_version(connection: Connection, place: str) -> int | None:
-    """Return the version of the tables; ``None`` where there are none."""
+    """Return the version of the tables; ``None`` if there are none."""
     present = set(inspect(connection).get_table_names())
     if tables.schema_version.name not in present:
-        # A file is one program's own; a server's database may have other tables too.
+        # A file belongs to one program; a database on a server may have tables of other programs.
         foreign = sorted(present if connection.dialect.name == "sqlite" else present & set(tables.metadata.tables))
         if foreign:
             raise SchemaMismatch(
@@ -368,6 +370,7 @@ def read_version(connection: Connection, place: str) -> int | None:
 
 
 def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
+    """Raise SchemaMismatch if a store of this version cannot be used or migrated."""
     if version is None:
         return
     if version > tables.VERSION:
@@ -388,6 +391,7 @@ def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
 
 
 def _upgrade_tables(connection: Connection, place: str) -> None:
+    """Make the tables of a new store, or run all migrations that are due."""
     version = read_version(connection, place)  # another program may have been faster
     if version is None:
         tables.metadata.create_all(connection)

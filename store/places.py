@@ -1,4 +1,4 @@
-"""The place of a store, and its identity: it may be deleted or replaced while it is open."""
+"""The place of a store, and its identity, which shows whether it was deleted or replaced while it is open."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from store.tables import schema_version
 
 
 def find_default_path() -> Path:
-    """Return the store's file in the user's data directory, where each system keeps such files."""
+    """Return the default file of the store, in the user's data directory of the operating system."""
     home = Path.home()
     if sys.platform == "win32":
         folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
@@ -27,12 +27,12 @@ def find_default_path() -> Path:
 
 
 def is_file(address: str) -> bool:
-    """Return whether an address is that of a file, and not of a server."""
+    """Return whether an address is a file, not a server."""
     return "://" not in address or address.startswith("sqlite")
 
 
 def find_path(address: str) -> Path:
-    """Return the file that an address means, as a whole path."""
+    """Return the absolute path of the file that an address names."""
     if "://" not in address:
         return _resolve_path(address)
     name = parse_address(address).database
@@ -42,14 +42,15 @@ def find_path(address: str) -> Path:
 
 
 def _resolve_path(name: str) -> Path:
+    """Return the absolute path of a file name."""
     try:
         return Path(name).expanduser().resolve()
-    except RuntimeError as error:  # no such user, or links that lead to each other
+    except RuntimeError as error:  # no such user, or links that form a loop
         raise StoreError(f"the store {name} cannot be found ({error}); write its whole path") from error
 
 
 def parse_address(address: str) -> URL:
-    """Read the address of a server."""
+    """Return an address as a URL."""
     try:
         return make_url(address)
     except (ArgumentError, ValueError) as error:
@@ -59,7 +60,7 @@ def parse_address(address: str) -> URL:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of a new store, for its owner only."""
+    """Make the folder of a new store, accessible to its owner only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -67,9 +68,9 @@ def make_folder(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Make a new store's file, for its owner only; SQLite gives its further files the same rights.
+    """Make the file of a new store, accessible to its owner only; SQLite gives its other files the same rights.
 
-    An existing file keeps its rights, because its owner may have opened it to a group; see `restrict_rights`.
+    An existing file keeps its rights, because its owner may have shared it with a group; see `restrict_rights`.
     """
     with suppress(FileExistsError):
         try:
@@ -82,24 +83,24 @@ def make_file(path: Path) -> None:
 
 
 def restrict_rights(path: Path) -> None:
-    """Remove the rights of others once, when the tables change: older versions of Topiary did not restrict them."""
+    """Remove the rights of other users, once, when tables are migrated: older versions did not restrict them."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         with suppress(OSError):  # not there, or not this user's
             path.with_name(name).chmod(0o600)
 
 
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 2.0  # between two reads of the identity
 
 
 class StoreIdentity:
-    """Identity of a store when it was opened.
+    """The identity of a store when it was opened, compared with its present one.
 
     Parameters
     ----------
     place : str
-        Name of the store for people.
+        Name of the store for users.
     path : Path, optional
-        File of the store, where it is one.
+        File of an SQLite store.
     """
 
     def __init__(self, place: str, path: Path | None = None) -> None:
@@ -110,43 +111,43 @@ class StoreIdentity:
         self._looked = 0.0
 
     def remember(self, connection: Connection) -> None:
-        """Record the identity; every other store is refused from now on."""
+        """Record the identity; any other is refused from now on."""
         self.drawn = connection.execute(select(schema_version.c.identity)).scalar()
         self._looked = time.monotonic()
         if self._path is not None:
             self._file = _identify_file(self._path)
 
     def check_file(self) -> None:
-        """Refuse to go on when the file is gone or was replaced.
+        """Check that the file is still there and was not replaced.
 
         Raises
         ------
         ReplacedStore
-            Says what happened and what to do.
+            If it is not; the message says what happened and what to do.
         """
         if self._path is None or self._file is None:
             return
-        now = _identify_file(self._path)
-        if now is None:
+        present = _identify_file(self._path)
+        if present is None:
             raise ReplacedStore(
                 f"the store {self._place} was deleted or moved away while it was open; put it back, or end this program"
             )
-        if now != self._file:
+        if present != self._file:
             raise self._make_error()
 
     def check_identity(self, connection: Connection) -> None:
-        """Read every few seconds whether the tables are still those of this store.
+        """Check, at most every few seconds, that the tables are still those of this store.
 
         Raises
         ------
         ReplacedStore
-            When they are those of another store, or there are none.
+            If they are those of another store, or there are none.
         """
         if self.drawn is None or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
         try:
-            found = connection.execute(select(schema_version.c.identity)).scalars().all()
+            identities = connection.execute(select(schema_version.c.identity)).scalars().all()
         except (OperationalError, ProgrammingError) as error:
             if "schema_version" not in str(error.orig):
                 raise
@@ -155,11 +156,12 @@ class StoreIdentity:
                 f"the tables of the store {self._place} were deleted while it was open; restore them, or end this "
                 "program"
             ) from error
-        if found != [self.drawn]:
+        if identities != [self.drawn]:
             self._looked = 0.0
             raise self._make_error()
 
     def _make_error(self) -> ReplacedStore:
+        """Return the error about a store that was replaced."""
         return ReplacedStore(
             f"another store has taken the place of {self._place} since it was opened; end this program and start it "
             "again to use that one"
@@ -167,9 +169,9 @@ class StoreIdentity:
 
 
 def _identify_file(path: Path) -> tuple[int, int] | None:
-    """Return device and number of the file at a path; None where there is none."""
+    """Return the device and inode numbers of a file; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -1,6 +1,6 @@
-"""Points: the measured curves of a run, one number per row.
+"""Points: the measured values of a run's curves, one per row.
 
-A damaged value is read as NaN, and a row with other damaged cells is left out; `topiary check` counts both.
+A damaged value is read as NaN, and a row with other damaged cells is skipped; `topiary check` counts both.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,15 +13,15 @@ from store.arrays import Array
 from store.database import Database, retry_reads
 from store.tables import points
 
-_AT_ONCE = 5000
-_MOST = 2.0**62  # mini-batches or documents: more is damage
+_AT_ONCE = 5000  # points read by one query
+_MOST = 2.0**62  # largest number of mini-batches or documents; a larger one is damage
 
 
 class Point(NamedTuple):
-    """One measured number.
+    """A measured value of a curve.
 
-    ``documents`` counts the documents seen so far, ``seconds`` the training time, ``layer`` is 0 when the
-    number belongs to no layer.  A value that is not a number (NaN) comes back as NaN.
+    ``documents`` is the number of documents read so far, ``seconds`` the training time; ``layer`` is 0 if the value
+    belongs to no layer.  ``value`` may be NaN.
     """
 
     minibatch: int
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 class Series(NamedTuple):
-    """One curve: (n,) arrays, ``minibatch`` and ``documents`` int64, ``seconds`` and ``value`` float64."""
+    """A curve: (n,) arrays, ``minibatch`` and ``documents`` int64, ``seconds`` and ``value`` float64."""
 
     minibatch: Array
     documents: Array
@@ -55,7 +55,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
 def read_new_points(
     db: Database, run: int, cursor: int = 0, *, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
-    """Return the points after ``cursor``, oldest first, found by index.
+    """Return the points after ``cursor``, oldest first.
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ def read_new_points(
     cursor : int
         0 at first, then the cursor of the last call.
     limit : int
-        At most so many points.
+        Largest number of points.
 
     Returns
     -------
     new : list of (number, Point)
-        The points.
+        The points with their numbers in the store.
     cursor : int
-        For the next call.
+        The cursor for the next call.
 
     Notes
     -----
-    A claim deletes points later than the checkpoint, and the run writes them again under new numbers: when the attempt
+    A claim deletes the points after the checkpoint, and the run writes them again under new numbers.  So if the attempt
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
     query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
@@ -91,7 +91,7 @@ def read_new_points(
 
 @retry_reads
 def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
-    """Return a curve, thinned evenly by the database for plots; its first and last points are kept.
+    """Return a curve for a plot, thinned evenly by the database; the first and last points are included.
 
     Parameters
     ----------
@@ -100,58 +100,58 @@ def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2
     run : int
         The run's number.
     name : str
-        Of the curve.
+        Name of the curve.
     layer : int
-        0 when it belongs to no layer.
+        0 if the curve belongs to no layer.
     most : int
-        At most about so many points, at least 2.
+        Approximate largest number of points, at least 2.
     """
-    mine = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
+    is_of_curve = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
     with db.read() as connection:
-        total = connection.execute(select(func.count()).select_from(points).where(mine)).scalar_one()
-        return _fetch_series(connection, _select_thinned(mine, total, max(most, 2)))
+        total = connection.execute(select(func.count()).select_from(points).where(is_of_curve)).scalar_one()
+        return _fetch_series(connection, _select_thinned(is_of_curve, total, max(most, 2)))
 
 
 @retry_reads
 def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
-    """Return all curves of a run at one moment, each read by its index, at a tenth of the cost of `read_new_points`.
+    """Return all curves of a run at one moment, ten times faster than `read_new_points`.
 
     Returns
     -------
     curves : list of (name, layer, Series)
-        Each in the order of its mini-batches.
+        The curves, each in the order of mini-batches.
     cursor : int
-        For `read_new_points`, which returns later points.
+        The cursor with which `read_new_points` returns later points.
     """
-    mine = points.c.run == run
-    kinds = select(points.c.name, points.c.layer).where(mine).group_by(points.c.name, points.c.layer)
-    found = []
+    is_of_run = points.c.run == run
+    kinds = select(points.c.name, points.c.layer).where(is_of_run).group_by(points.c.name, points.c.layer)
+    curves = []
     with db.read() as connection:
-        last = connection.execute(select(func.max(points.c.number)).where(mine)).scalar()
+        last = connection.execute(select(func.max(points.c.number)).where(is_of_run)).scalar()
         for name, layer in connection.execute(kinds).all():
             if type(name) is not str or type(layer) is not int:
                 continue
-            this = mine & (points.c.name == name) & (points.c.layer == layer)
-            found.append((name, layer, _fetch_series(connection, _select_thinned(this, 0, 0))))
-    return found, last or 0
+            is_of_curve = is_of_run & (points.c.name == name) & (points.c.layer == layer)
+            curves.append((name, layer, _fetch_series(connection, _select_thinned(is_of_curve, 0, 0))))
+    return curves, last or 0
 
 
 def _fetch_series(connection: Connection, query: Select[Any]) -> Series:
-    """Return the four columns of a curve, without an object of SQLAlchemy for every row."""
+    """Return the curve of a query for its four columns, without making an SQLAlchemy object for every row."""
     rows = connection.execute(query).cursor.fetchall()
     try:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    except (ValueError, TypeError):  # a cell that is no number
+    except (ValueError, TypeError):  # a cell is not a number
         table = np.array([[_read_number(cell) for cell in row] for row in rows], dtype=np.float64)
-    counted = np.abs(table[:, :2]) < _MOST  # false where it is no number
-    if not counted.all():
-        table = table[counted.all(axis=1)]
+    valid = np.abs(table[:, :2]) < _MOST  # False for NaN
+    if not valid.all():
+        table = table[valid.all(axis=1)]
     minibatch, documents, seconds, value = table.T
     return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 
 
 def read_points(db: Database, run: int) -> Iterator[Point]:
-    """Yield every point of a run, oldest first, in short reads (the run may go on meanwhile)."""
+    """Yield every point of a run, oldest first, in short reads, as the run may be training."""
     cursor = 0
     while True:
         query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
@@ -169,56 +169,59 @@ def read_curve(db: Database, run: int, name: str) -> list[tuple[int, float]]:
 
 
 def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
-    """Return all points (minibatch, value) of one curve of every run that has some, by one query."""
+    """Return all points (minibatch, value) of one curve by run, for every run that has some; by one query."""
     return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
 @retry_reads
 def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+    """Return all points (minibatch, value) of one curve, by run."""
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
-    found: dict[int, list[tuple[int, float]]] = {}
+    curves: dict[int, list[tuple[int, float]]] = {}
     with db.read() as connection:
         for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
             if type(minibatch) is int:
-                found.setdefault(run, []).append((minibatch, _read_number(value)))
-    return found
+                curves.setdefault(run, []).append((minibatch, _read_number(value)))
+    return curves
 
 
 def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
-    """Return the latest value of each named curve; ``None`` where there is none."""
+    """Return the latest value of each named curve; None if there is none or it is NaN."""
     result: dict[str, float | None] = {}
     for name in names:
         query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
-        found = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
-        result[name] = None if np.isnan(_read_number(found)) else found
+        value = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
+        result[name] = None if np.isnan(_read_number(value)) else value
     return result
 
 
-def _select_thinned(mine: Any, total: int, most: int) -> Select[Any]:
-    """Return the query of every ``step``-th point, by numbers found in the index alone."""
+def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
+    """Return the query of about ``most`` points, evenly chosen; only the index is read to choose them."""
     in_order = (points.c.minibatch, points.c.number)
-    what = select(points.c.minibatch, points.c.documents, points.c.seconds, points.c.value)
+    columns = select(points.c.minibatch, points.c.documents, points.c.seconds, points.c.value)
     if total <= most:
-        return what.where(mine).order_by(*in_order)
+        return columns.where(condition).order_by(*in_order)
     step = -(-(total - 1) // (most - 1))
     place = func.row_number().over(order_by=in_order)
-    placed = select(points.c.number, place.label("place")).where(mine).subquery()
-    kept = select(placed.c.number).where(or_((placed.c.place - 1) % step == 0, placed.c.place == total))
-    return what.where(points.c.number.in_(kept)).order_by(*in_order)
+    placed = select(points.c.number, place.label("place")).where(condition).subquery()
+    chosen = select(placed.c.number).where(or_((placed.c.place - 1) % step == 0, placed.c.place == total))
+    return columns.where(points.c.number.in_(chosen)).order_by(*in_order)
 
 
 def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
-    return [(number, found) for number, *cells in rows if (found := _make_point(*cells)) is not None]
+    """Return rows as points with their numbers, without damaged ones."""
+    return [(number, point) for number, *cells in rows if (point := _make_point(*cells)) is not None]
 
 
 def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
-    """Return a stored point; None where the cells that identify it are damaged."""
+    """Return a stored point; None if the cells that identify it are damaged."""
     if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
         return Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
     return None
 
 
 def _read_number(cell: Any) -> float:
+    """Return a cell that should be a number; NaN if it is not."""
     return cell if isinstance(cell, int | float) else np.nan

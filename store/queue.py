@@ -1,7 +1,7 @@
-"""The order in which queued runs start, and leases on those whose workers are being started.
+"""The order in which queued runs start, and leases on runs whose workers are being started.
 
-Runs start in the order of their numbers, unless a person moved one.  A program that starts a worker first takes a
-lease on its run, so that several servers and commands do not start several workers; the worker's claim ends the lease.
+Runs start in the order of their numbers, unless a user has moved one.  A program that starts a worker first takes a
+lease on its run, so that other programs do not start a second worker; the worker's claim ends the lease.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,18 +15,18 @@ from store.errors import Conflict
 from store.run_rows import RunRow
 from store.tables import runs
 
-_APART = 1e-6  # distance of two places that had become equal
+_APART = 1e-6  # smallest distance between two places in the queue
 
 
 @retry_reads
 def list_waiting(db: Database) -> list[RunRow]:
-    """Return the queued runs, the next one first."""
+    """Return the queued runs in the order in which they start."""
     with db.read() as connection:
-        return _read_waiting(connection)
+        return _read_queued(connection)
 
 
 def move_run(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
-    """Move a queued run before another one, else to the beginning or the end.
+    """Move a queued run before another one, or to the beginning or the end of the queue.
 
     The others keep their order, and later runs are added at the end.
 
@@ -34,9 +34,9 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     ----------
     db : Database
     run : int
-        The run that is moved.
+        The run to move.
     before : int, optional
-        Another queued run.
+        A queued run, before which to move it; the beginning of the queue by default.
     last : bool
         Move it to the end; ``before`` is then ignored.
 
@@ -48,14 +48,14 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
     Raises
     ------
     Conflict
-        When one of the two is not queued.
+        If one of the two is not queued.
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
 
     def work(connection: Connection) -> list[RunRow]:
         _check_queued(connection, run)
-        rows = _read_waiting(connection)
+        rows = _read_queued(connection)
         others = [row.number for row in rows if row.number != run]
         place = len(others) if last else 0
         if before is not None and not last:
@@ -65,7 +65,7 @@ def move_run(db: Database, run: int, *, before: int | None = None, last: bool = 
             place = others.index(before)
         others.insert(place, run)
         _write_places(connection, others, [row.order[0] for row in rows])
-        return _read_waiting(connection)
+        return _read_queued(connection)
 
     return db.transact(work)
 
@@ -77,9 +77,9 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
     ----------
     db : Database
     choose : (rows) -> numbers
-        Called with all runs, chooses among the queued ones; no other program can take a lease meanwhile.
+        Called with all runs, returns the numbers of queued ones; no other program can take a lease meanwhile.
     seconds : float
-        After which the lease expires, by the database's clock.
+        Time until the lease expires, by the database's clock.
 
     Returns
     -------
@@ -102,8 +102,8 @@ def record_starter(db: Database, run: int, process: dict[str, Any]) -> None:
     """Record the process of the worker that was started under a lease, unless it has claimed the run already."""
 
     def work(connection: Connection) -> None:
-        mine = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
-        connection.execute(update(runs).where(mine).values(starter=process))
+        is_leased = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
+        connection.execute(update(runs).where(is_leased).values(starter=process))
 
     db.transact(work)
 
@@ -118,20 +118,22 @@ def release_lease(db: Database, run: int) -> None:
 
 
 def _check_queued(connection: Connection, run: int) -> None:
+    """Lock a run, and raise Conflict unless it is queued."""
     row = run_rows.lock_run(connection, run)
     if row.state != "queued":
         raise Conflict(f"run {run} is {row.state}; only queued runs are put in an order")
 
 
-def _read_waiting(connection: Connection) -> list[RunRow]:
-    found = connection.execute(run_rows.select_runs().where(runs.c.state == "queued"))
-    return sorted(map(run_rows.make_row, found), key=lambda row: row.order)
+def _read_queued(connection: Connection) -> list[RunRow]:
+    """Return the queued runs in the order in which they start."""
+    rows = connection.execute(run_rows.select_runs().where(runs.c.state == "queued"))
+    return sorted(map(run_rows.make_row, rows), key=lambda row: row.order)
 
 
 def _write_places(connection: Connection, numbers: list[int], places: list[float]) -> None:
-    """Distribute the places of the runs among them in their new order."""
-    ahead = float("-inf")
-    for number, old in zip(numbers, places, strict=True):
-        ahead = max(old, ahead + _APART)
-        if connection.execute(select(runs.c.place).where(runs.c.number == number)).scalar_one() != ahead:
-            run_rows.update_run(connection, number, place=ahead)
+    """Assign the present places of the runs to their new order; equal places are moved apart."""
+    place = float("-inf")
+    for number, old_place in zip(numbers, places, strict=True):
+        place = max(old_place, place + _APART)
+        if connection.execute(select(runs.c.place).where(runs.c.number == number)).scalar_one() != place:
+            run_rows.update_run(connection, number, place=place)

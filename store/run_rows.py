@@ -1,4 +1,4 @@
-"""Rows of the table of runs: read as frozen copies, locked, changed and deleted."""
+"""Functions to read rows of the table of runs as frozen copies, and to lock, change and delete them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -34,8 +34,8 @@ from store.tables import (
     topic_labels,
 )
 
-STALE_SECONDS = 15.0
-_MOST = 1 << 48  # mini-batches, or attempts: more is damage
+STALE_SECONDS = 15.0  # since the last heartbeat, after which a worker counts as dead
+_MOST = 1 << 48  # largest number of mini-batches or attempts; a larger one is damage
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
 
@@ -80,22 +80,24 @@ _PROCESS = match_object(
     }
 )
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
-FINAL_MEASURES = (  # of a run that has ended; one that goes on makes them again
+FINAL_MEASURES = (  # measured at the end of a run; a resumed run measures them again
     *("test_mean_perplexity", "test_point_perplexity", "test_mean_loglik", "test_point_loglik"),
 )
 
 
 def _match_settings(value: Any) -> bool:
+    """Return whether the JSON of the settings of a run has its expected form."""
     return _VALUES(value) and ("layers" in value or not value.get("grow"))
 
 
 def _match_options(value: Any) -> bool:
+    """Return whether the JSON of the options of a run has its expected form."""
     return _OPTIONS(value) and not (
         value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0)
     )
 
 
-# Cells that nothing writes again; a worker that takes the run over, or people, write all others.
+# Columns without which a run cannot be used: other cells are written again by a worker that claims it, or by users.
 _NEEDED = frozenset(
     ("number", "corpus", "model", "inference", "settings", "options", "seed", "state", "attempt", "planned")
 )
@@ -108,34 +110,34 @@ class RunRow:
     Attributes
     ----------
     layers : tuple of int
-        Present widths; where they are learnt, these differ from the settings.
+        Present widths; they differ from the settings if widths are learned.
     seconds : float
         Training time so far.
     planned : int
-        Mini-batches the run is to have in the end.
+        Number of mini-batches at which the run ends.
     message : str
-        Its present activity, or why it failed, for people.
+        The present activity of the run, or why it failed, for users.
     process : dict
-        The worker: pid, creation time of the process, host; the last reports of its cluster (``cluster``).
+        The worker: pid, creation time of the process, host, and the last report of its cluster (``cluster``).
     heartbeat_age : float or None
-        Seconds since the worker last wrote, by the database's clock at the moment of reading.
+        Seconds since the worker last wrote, by the database's clock when the row was read.
     parent, parent_snapshot, parent_minibatch : int or None
-        The run and the snapshot it was forked from; they may have been deleted since.
+        The run, snapshot and mini-batch it was forked from; the first two may have been deleted since.
     family : int
-        The run that its line of forks began with, its own number where it was not forked.
+        The first run of its line of forks; its own number if it is no fork.
     run_group : int or None
-        Of runs ordered together, the number of the first of them.
+        For runs created together, the number of the first of them.
     place : float or None
-        Place in the queue where a person moved it; see `order`.
+        Place in the queue to which a user moved it; see `order`.
     lease_left : float or None
-        Seconds, by the database's clock, until the lease of a worker that is being started ends; negative when it has
-        ended; None when there is no lease.
+        Seconds, by the database's clock, until the lease of a worker that is being started ends; negative if it has
+        ended; None without a lease.
     starter : dict
-        The process of that worker, as `process`; empty until it is known.
+        The process of the worker that is being started, as ``process``; empty until it is known.
     damage : str
-        The cells of the row that cannot be read and why, for people; neutral values replace them.
+        The cells of the row that cannot be read and why, as text; neutral values replace them.
     unusable : bool
-        Whether cells among these are needed to train it, to go on with it or to place documents in its topics.
+        Whether any of these cells is needed to train or resume the run, or to place documents in its topics.
     """
 
     number: int
@@ -177,21 +179,21 @@ class RunRow:
 
     @property
     def order(self) -> tuple[float, int]:
-        """The sort key of queued runs: the place that a person chose, else the number."""
+        """Sort key of queued runs: the place that a user chose, else the number."""
         return (self.number if self.place is None else self.place, self.number)
 
     @property
     def alive(self) -> bool:
-        """Whether a worker trains it and has written lately."""
+        """Whether a worker is training the run and has written lately."""
         return self.state == "running" and self.heartbeat_age is not None and self.heartbeat_age <= STALE_SECONDS
 
     def check_usable(self) -> None:
-        """Refuse to work with a run whose row is damaged where it matters.
+        """Refuse to work with a run if needed cells of its row are damaged.
 
         Raises
         ------
         DamagedRow
-            Names the cells and what to do.
+            If they are; the message names the cells and says what to do.
         """
         if self.unusable:
             raise DamagedRow(
@@ -202,16 +204,16 @@ class RunRow:
 def select_runs() -> Select[Any]:
     """Return the query of all visible runs, with the name of the corpus, the age of the heartbeat and the lease."""
     age = (now() - runs.c.heartbeat).label("heartbeat_age")
-    left = (runs.c.lease - now()).label("lease_left")
+    lease_left = (runs.c.lease - now()).label("lease_left")
     return (
-        select(runs, corpora.c.name.label("corpus_name"), age, left)
+        select(runs, corpora.c.name.label("corpus_name"), age, lease_left)
         .join(corpora, corpora.c.number == runs.c.corpus)
         .where(runs.c.state != "deleted")
     )
 
 
 def read_run(connection: Connection, n: int) -> RunRow:
-    """Return the run with this number; ``NotFound`` when there is none."""
+    """Return the run with this number; raise ``NotFound`` if there is none."""
     row = connection.execute(select_runs().where(runs.c.number == n)).first()
     if row is None:
         raise make_missing_error(n)
@@ -230,11 +232,11 @@ def lock_run(connection: Connection, n: int) -> RunRow:
 
 
 def update_run(connection: Connection, n: int, *, if_attempt: int | None = None, **values: Any) -> None:
-    """Change a run's row; compare-and-set when ``if_attempt`` is given."""
-    here = runs.c.number == n
+    """Change a run's row; with ``if_attempt`` only if that is still its attempt, else raise Conflict."""
+    condition = runs.c.number == n
     if if_attempt is not None:
-        here &= runs.c.attempt == if_attempt
-    if connection.execute(update(runs).where(here).values(**values)).rowcount != 1:
+        condition &= runs.c.attempt == if_attempt
+    if connection.execute(update(runs).where(condition).values(**values)).rowcount != 1:
         raise Conflict(f"run {n} was taken by another program at this moment; look at it again")
 
 
@@ -275,27 +277,27 @@ def make_row(row: Row[Any]) -> RunRow:
 
 
 def own_run(connection: Connection, run: int, attempt: int, **values: Any) -> None:
-    """Hold the run's row until the transaction ends, and write its heartbeat and ``values``.
+    """Lock the run's row until the transaction ends, and write its heartbeat and ``values``.
 
     Raises
     ------
     LostClaim
-        When ``attempt`` is not the run's current one, or the run was deleted.
+        If ``attempt`` is not the run's current one, or the run was deleted.
     """
-    mine = (runs.c.number == run) & (runs.c.attempt == attempt) & (runs.c.state != "deleted")
-    if connection.execute(update(runs).where(mine).values(heartbeat=now(), **values)).rowcount != 1:
+    is_current = (runs.c.number == run) & (runs.c.attempt == attempt) & (runs.c.state != "deleted")
+    if connection.execute(update(runs).where(is_current).values(heartbeat=now(), **values)).rowcount != 1:
         raise LostClaim(
             f"attempt {attempt} of run {run} was replaced by a later one, or the run was deleted; it stops here"
         )
 
 
 def hold_run(connection: Connection, run: int) -> None:
-    """Hold the run's row until the transaction ends, for changes that people make.
+    """Lock the run's row until the transaction ends, for changes by users.
 
     Raises
     ------
     NotFound
-        When there is no such run.
+        If there is no such run.
     """
     query = select(runs.c.number).where(runs.c.number == run, runs.c.state != "deleted").with_for_update()
     if connection.execute(query).first() is None:
@@ -307,7 +309,7 @@ def make_missing_error(run: int | str) -> NotFound:
     return NotFound(f"there is no run number {run}; list the runs to see those that exist")
 
 
-_PARTS = (
+_PARTS = (  # tables with rows of runs, the column to order by, and how many rows to delete at a time
     (points, "number", 20_000),
     (events, "number", 20_000),
     (snapshots, "number", 20),
@@ -316,28 +318,28 @@ _PARTS = (
 
 
 def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
-    """Delete what is later than the run's checkpoint; return its mini-batch and seconds (0, 0 without one).
+    """Delete what was written after the run's checkpoint; return its mini-batch and seconds (0, 0 without one).
 
-    A resumed run then writes exactly the rows of a run that never stopped.  The snapshot of mini-batch 0, with which a
-    fork begins, stays.
+    A resumed run then writes exactly the rows of a run that never stopped.  The snapshot at mini-batch 0, from which a
+    fork starts, stays.
     """
     _drop_damaged_checkpoints(connection, run)
-    found = connection.execute(
+    checkpoint = connection.execute(
         select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
     ).first()
     earlier = select(earlier_checkpoints.c.generation).where(earlier_checkpoints.c.run == run)
-    generation, minibatch, seconds = found or (-1, -1, 0.0)
-    for table, last in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
-        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > last))
+    generation, minibatch, seconds = checkpoint or (-1, -1, 0.0)
+    for table, end in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
+        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > end))
     connection.execute(delete(points).where(points.c.run == run, points.c.name.in_(FINAL_MEASURES)))
-    whole = {generation, *connection.execute(earlier).scalars()}
-    unfinished = checkpoint_parts.c.generation.not_in(whole)
+    generations = {generation, *connection.execute(earlier).scalars()}
+    unfinished = checkpoint_parts.c.generation.not_in(generations)
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
     return max(minibatch, 0), seconds
 
 
 def _drop_damaged_checkpoints(connection: Connection, run: int) -> None:
-    """Remove damaged rows of checkpoints; the one before replaces the last."""
+    """Remove damaged rows of checkpoints; if the last is damaged, the one before replaces it."""
     for table in (earlier_checkpoints, checkpoints):
         row = connection.execute(
             select(table.c.generation, table.c.minibatch, table.c.seconds).where(table.c.run == run)
@@ -350,27 +352,27 @@ def _drop_damaged_checkpoints(connection: Connection, run: int) -> None:
 
 
 def copy_checkpoint_row(connection: Connection, source: Table, target: Table, run: int) -> None:
-    """Copy the row of a run from one table of checkpoints to the other."""
+    """Copy a run's row from one table of checkpoints to the other."""
     columns = [column.name for column in source.columns]
-    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
-    connection.execute(insert(target).from_select(columns, mine))
+    row = select(*(source.c[name] for name in columns)).where(source.c.run == run)
+    connection.execute(insert(target).from_select(columns, row))
 
 
 def remove_run(db: Database, run: int) -> None:
-    """Delete the rows of a run already marked as deleted."""
+    """Delete all rows of a run that is already marked as deleted."""
     for table, order, at_once in _PARTS:
         delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
-    def last(connection: Connection) -> None:
+    def delete_rest(connection: Connection) -> None:
         for table in (checkpoints, earlier_checkpoints, topic_labels):
             connection.execute(delete(table).where(table.c.run == run))
         connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
 
-    db.transact(last)
+    db.transact(delete_rest)
 
 
 def sweep_runs(db: Database) -> None:
-    """Finish deletions that were killed."""
+    """Finish deletions of runs that were killed."""
     with db.read() as connection:
         numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
     for number in numbers:
@@ -378,30 +380,32 @@ def sweep_runs(db: Database) -> None:
 
 
 def delete_piecewise(db: Database, table: Table, mine: ColumnElement[bool], order: Column[Any], at_once: int) -> None:
-    """Delete the rows of a table that are ``mine``, some at a time, so that no writer waits long."""
+    """Delete the rows of a table that satisfy ``mine``, some at a time, so that no other writer waits long."""
 
-    def some(connection: Connection) -> bool:
+    def delete_some(connection: Connection) -> bool:
         last = connection.execute(select(order).where(mine).order_by(order).offset(at_once - 1).limit(1)).scalar()
         connection.execute(delete(table).where(mine) if last is None else delete(table).where(mine, order <= last))
         return last is not None
 
-    while db.transact(some):
+    while db.transact(delete_some):
         pass
 
 
-_AT_ONCE = 500  # rows asked for by number in one statement; databases bound how many numbers it may have
+_AT_ONCE = 500  # rows read by number in one statement; databases limit the parameters of a statement
 
-# Other columns are large or never change; layers, process and traceback are written together with one of these.
-_SIGNS = (
+# Columns that show whether a row has changed.  Others never change, or only together with one of these.
+_CHANGING_COLUMNS = (
     "number", "state", "name", "request", "attempt", "minibatch", "planned", "seconds", "tokens_per_second",
     "point_perplexity", "averaged_perplexity", "message", "started", "ended", "heartbeat",
 )  # fmt: skip
-_LOOK = select(*(runs.c[name] for name in _SIGNS)).where(runs.c.state != "deleted").order_by(runs.c.number)
-_Signs: TypeAlias = tuple[Any, ...]  # sets of plain tuples are compared without a step of Python for each
+_CHANGES_QUERY = (
+    select(*(runs.c[name] for name in _CHANGING_COLUMNS)).where(runs.c.state != "deleted").order_by(runs.c.number)
+)
+_ChangingCells: TypeAlias = tuple[Any, ...]  # plain tuples, as sets of them are compared fast
 
 
 class RunWatch:
-    """A reader of all runs that returns unchanged rows as the same objects.  One caller at a time.
+    """A reader of all runs that returns unchanged rows as the same objects; not safe to share between threads.
 
     Parameters
     ----------
@@ -410,24 +414,25 @@ class RunWatch:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._signs: frozenset[_Signs] = frozenset()
+        self._signs: frozenset[_ChangingCells] = frozenset()
         self._rows: dict[int, RunRow] = {}
 
     def look(self) -> dict[int, RunRow]:
-        """Return all runs by number, oldest first; those that train are read again, for the age of their heartbeats."""
+        """Return all runs by number, oldest first; running ones are always read again, for the age of the heartbeat."""
         with self._db.read() as connection:
-            found = [tuple(row) for row in connection.execute(_LOOK).all()]
-            signs = frozenset(found)
-            stale = {each[0] for each in signs - self._signs} | {each[0] for each in found if each[1] == "running"}
+            rows = [tuple(row) for row in connection.execute(_CHANGES_QUERY).all()]
+            signs = frozenset(rows)
+            stale = {each[0] for each in signs - self._signs} | {each[0] for each in rows if each[1] == "running"}
             fresh = {row.number: row for row in _read_some_runs(connection, stale)}
         self._signs = signs
-        self._rows = {each[0]: fresh[each[0]] if each[0] in stale else self._rows[each[0]] for each in found}
+        self._rows = {each[0]: fresh[each[0]] if each[0] in stale else self._rows[each[0]] for each in rows}
         return self._rows
 
 
 def _read_some_runs(connection: Connection, numbers: Iterable[int]) -> Iterator[RunRow]:
+    """Yield the runs with some numbers, by few queries."""
     ordered = sorted(numbers)
     for start in range(0, len(ordered), _AT_ONCE):
-        some = ordered[start : start + _AT_ONCE]
-        for row in connection.execute(select_runs().where(runs.c.number.in_(some))):
+        chunk = ordered[start : start + _AT_ONCE]
+        for row in connection.execute(select_runs().where(runs.c.number.in_(chunk))):
             yield make_row(row)

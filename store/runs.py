@@ -1,4 +1,4 @@
-"""Runs: created by people, claimed by one worker at a time, and the progress they record."""
+"""Runs: users create them, and one worker at a time claims a run and records its progress."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,26 +30,26 @@ def create_run(
     fork: int | None = None,
     group: int | None = None,
 ) -> RunRow:
-    """Create a run that a worker may claim; ``options["minibatches"]`` is its planned length.
+    """Create a run for a worker to claim; ``options["minibatches"]`` is its planned length.
 
     Parameters
     ----------
     fork : int, optional
-        Number of a snapshot of another run.  It is copied as the first snapshot of this one, at mini-batch 0, with the
-        names of its topics, so that changes of the parent do not matter later.
+        Number of a snapshot of another run.  It is copied, with the names of its topics, as the first snapshot of this
+        run, at mini-batch 0, so that later changes of the parent do not matter.
     group : int, optional
-        Number of the first of the runs that are created together; 0: this is the first one.
+        For runs created together, the number of the first of them; 0 if this is the first.
 
     Raises
     ------
     NotFound
-        When there is no such corpus or snapshot.
+        If there is no such corpus or snapshot.
     Conflict
-        When the snapshot is of a run on another corpus.
+        If the snapshot is of a run on another corpus.
     DamagedRow
-        When the row of the corpus is damaged.
+        If the row of the corpus is damaged.
     StoreError
-        When the seed is not between 0 and 2^63 - 1.
+        If the seed is not between 0 and 2^63 - 1.
     """
     if not 0 <= int(seed) < 2**63:
         raise StoreError(f"the seed must be a whole number from 0 to {2**63 - 1}, not {seed}")
@@ -67,10 +67,10 @@ def create_run(
 
     def work(connection: Connection) -> RunRow:
         corpus_rows.read_corpus(connection, int(corpus), lock=True).check_usable()
-        fresh = {"state": "queued", "request": "run", "process": {}, "created": now()}
+        initial = {"state": "queued", "request": "run", "process": {}, "created": now()}
         origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
-        made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
-        number = connection.execute(made).scalar_one()
+        statement = insert(runs).values(**values, **initial, **origin).returning(runs.c.number)
+        number = connection.execute(statement).scalar_one()
         if group is not None:
             run_rows.update_run(connection, number, run_group=group or number)
         if origin:
@@ -87,7 +87,7 @@ def get_run(db: Database, n: int) -> RunRow:
     Raises
     ------
     NotFound
-        When there is none.
+        If there is none.
     """
     with db.read() as connection:
         return run_rows.read_run(connection, n)
@@ -106,9 +106,9 @@ def delete_run(db: Database, n: int) -> None:
     Raises
     ------
     Conflict
-        While its worker lives.
+        If its worker is alive.
     NotFound
-        When there is none.
+        If there is none.
     """
     run_rows.sweep_runs(db)
 
@@ -123,9 +123,9 @@ def delete_run(db: Database, n: int) -> None:
 
 
 def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
-    """Take a run over for this process, as a new attempt that starts from the run's checkpoint.
+    """Claim a run for a process, as a new attempt that starts from the run's checkpoint.
 
-    Points, snapshots and events later than the checkpoint are deleted (all without one).  An event records the claim.
+    Points, snapshots and events after the checkpoint are deleted (all, if there is none).  An event records the claim.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
     Raises
     ------
     Conflict
-        When another worker is training it, or it is finished.
+        If another worker is training it, or it is finished.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     NotFound
-        When there is none.
+        If there is none.
     """
 
     def work(connection: Connection) -> RunRow:
@@ -199,17 +199,17 @@ def record_progress(
 ) -> str:
     """Record points, progress and a heartbeat in one short transaction.
 
-    A measure left out keeps its last value, and so does ``process``, the worker and its cluster.
+    A measure or ``process`` (the worker and its cluster) that is not given keeps its last value.
 
     Returns
     -------
     request : {"run", "pause", "stop"}
-        The request of people to the run.
+        What users have requested of the run.
 
     Raises
     ------
     LostClaim
-        When another attempt has taken over; nothing is written then.
+        If another attempt has taken over; nothing is written then.
     """
     rows = list(points)
     given = zip(MEASURES, (tokens_per_second, point_perplexity, averaged_perplexity), strict=True)
@@ -233,12 +233,12 @@ def record_layers(
     layers: Sequence[int],
     happened: Sequence[tuple[str, str, events.StructureChange | None]] = (),
 ) -> None:
-    """Write the present widths of a run, and events (kind, text, change or None).
+    """Record the present widths of a run, and events (kind, text, change or None).
 
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
 
     def work(connection: Connection) -> None:
@@ -250,14 +250,14 @@ def record_layers(
 
 
 def send_request(db: Database, n: int, request: str) -> RunRow:
-    """Ask a run to pause, to stop or to go on; its worker reads the request at its next beat.
+    """Ask a run to pause, to stop or to go on; its worker reads the request at its next heartbeat.
 
-    A paused run has no worker, so a request to stop stops it at once.
+    A paused run has no worker, so it stops at once if asked to.
 
     Raises
     ------
     Conflict
-        When the run is neither queued nor training.
+        If the run is neither queued nor training.
     """
     if request not in REQUESTS:
         raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {request!r}")
@@ -269,22 +269,22 @@ def send_request(db: Database, n: int, request: str) -> RunRow:
         elif row.state in ("queued", "running"):
             run_rows.update_run(connection, n, request=request)
         else:
-            way = "" if row.state == "finished" else "; resume it first"
-            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{way}")
+            hint = "" if row.state == "finished" else "; resume it first"
+            raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {request}{hint}")
         return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
 def requeue_run(db: Database, n: int) -> RunRow:
-    """Let a worker claim a run again that is paused, stopped, failed, or running without a sign of life.
+    """Queue a run again that is paused, stopped, failed, or running without a sign of life.
 
     Raises
     ------
     Conflict
-        When it is finished, or its worker lives.
+        If it is finished, or its worker is alive.
     DamagedRow
-        When its row is damaged.
+        If its row is damaged.
     """
 
     def work(connection: Connection) -> RunRow:
@@ -316,7 +316,7 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
     Raises
     ------
     LostClaim
-        When another attempt has taken over, or this one has ended already.
+        If another attempt has taken over, or this one has ended already.
     """
     if state not in ENDED:
         raise StoreError(f"an attempt ends as {', '.join(ENDED)}, not as {state!r}")
@@ -326,8 +326,8 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
         row = run_rows.read_run(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        made = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended before its planned length
-        run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **made)
+        changes = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended early
+        run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **changes)
         events.insert_event(connection, n, attempt, row.minibatch, state, message)
         return run_rows.read_run(connection, n)
 
@@ -335,9 +335,9 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
 
 
 def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
-    """End a run without a worker, as the attempt after that of its lost worker; an event records it.
+    """End a run whose worker is lost, under the next attempt number; an event records it.
 
-    Everything written stays until a worker goes on with the run and deletes what is later than its checkpoint.
+    Everything written stays until a worker resumes the run and deletes what was written after its checkpoint.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool =
     Raises
     ------
     Conflict
-        When a worker is training it, or it has ended already.
+        If a worker is training it, or it has ended already.
     """
     if state not in ENDED:
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
@@ -380,37 +380,38 @@ def rename_run(db: Database, n: int, name: str) -> RunRow:
 
 
 def _describe_worker(process: dict[str, Any]) -> str:
+    """Return a phrase about the process of a worker."""
     pid = process.get("pid")
     return "a worker" if pid is None else f"process {pid} on {process.get('host', 'this machine')}"
 
 
 def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]:
-    """Return the columns of a run's row that say where it was forked from.
+    """Return the columns of a run's row that state its origin as a fork.
 
     Raises
     ------
     NotFound
-        When there is no such snapshot (any more).
+        If there is no such snapshot (any more).
     Conflict
-        When it belongs to a run on another corpus.
+        If it belongs to a run on another corpus.
     """
     query = (
         select(runs.c.number, runs.c.corpus, runs.c.family, snapshots.c.minibatch)
         .join(runs, runs.c.number == snapshots.c.run)
         .where(snapshots.c.number == snapshot, runs.c.state != "deleted")
-        .with_for_update(of=snapshots)  # its run may be thinning its snapshots at this moment
+        .with_for_update(of=snapshots)  # the run may be deleting old snapshots at this moment
     )
-    found = connection.execute(query).first()
-    if found is None:
+    parent = connection.execute(query).first()
+    if parent is None:
         raise NotFound(f"snapshot {snapshot} is not kept any more; fork from the run's latest one")
-    if found.corpus != corpus:
-        raise Conflict(f"run {found.number} is on another corpus; a fork stays on the corpus of its parent")
-    own = {"parent": found.number, "parent_snapshot": snapshot, "parent_minibatch": found.minibatch}
-    return own | {"family": found.family if isinstance(found.family, int) else found.number}
+    if parent.corpus != corpus:
+        raise Conflict(f"run {parent.number} is on another corpus; a fork stays on the corpus of its parent")
+    origin = {"parent": parent.number, "parent_snapshot": snapshot, "parent_minibatch": parent.minibatch}
+    return origin | {"family": parent.family if isinstance(parent.family, int) else parent.number}
 
 
 def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> None:
-    """Copy the snapshot to mini-batch 0 of the new run, and the names people gave to the topics."""
+    """Copy the snapshot to mini-batch 0 of the new run, and the names that users gave to its topics."""
     columns = ["run", "minibatch", "seconds", "created", "size", "arrays"]
     first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size, snapshots.c.arrays)
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])

@@ -1,6 +1,6 @@
-"""Snapshots for the pages: small, append-only, thinned with age, and the predictions that are kept with them.
+"""Snapshots of runs for display, of which fewer remain with age, and the predictions stored with them.
 
-A snapshot that turns out damaged is skipped from then on.
+A snapshot that is found to be damaged is skipped from then on.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from store.run_rows import own_run
 from store.tables import predictions, runs, snapshots
 
 log = logging.getLogger("topiary.store")
-_RUNS_AT_ONCE = 500  # in one query
+_RUNS_AT_ONCE = 500  # runs in one query
 
 
 @dataclass(frozen=True)
 class SnapshotRow:
-    """Row of a snapshot without its arrays; ``size`` in bytes as stored."""
+    """The row of a snapshot without its arrays; ``size`` is their size as stored, in bytes."""
 
     number: int
     run: int
@@ -55,7 +55,7 @@ def append_snapshot(
     Raises
     ------
     LostClaim
-        When another attempt has taken over.
+        If another attempt has taken over.
     """
     blob = pack_arrays(arrays, single=True)
 
@@ -81,7 +81,7 @@ def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
 
 @retry_reads
 def find_latest(db: Database, run: int) -> SnapshotRow | None:
-    """Return the newest snapshot of a run; ``None`` when there is none yet."""
+    """Return the newest snapshot of a run; ``None`` if there is none yet."""
     with db.read() as connection:
         row = connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
     return None if row is None else _make_row(row)
@@ -89,22 +89,22 @@ def find_latest(db: Database, run: int) -> SnapshotRow | None:
 
 @retry_reads
 def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
-    """Return the newest snapshot of each of some runs, in few queries; runs without one are left out."""
-    found: dict[int, SnapshotRow] = {}
+    """Return the newest snapshot of each of some runs, by few queries; runs without a snapshot are left out."""
+    newest: dict[int, SnapshotRow] = {}
     numbers = sorted(runs)
     for first in range(0, len(numbers), _RUNS_AT_ONCE):
-        some = snapshots.c.run.in_(numbers[first : first + _RUNS_AT_ONCE]) & _exclude_damaged(db)
+        condition = snapshots.c.run.in_(numbers[first : first + _RUNS_AT_ONCE]) & _exclude_damaged(db)
         last = func.max(snapshots.c.minibatch).label("end")
-        ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
-        here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
+        ends = select(snapshots.c.run, last).where(condition).group_by(snapshots.c.run).subquery()
+        is_newest = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
         with db.read() as connection:
-            found |= {row.run: _make_row(row) for row in connection.execute(select(*_COLUMNS).join(ends, here))}
-    return found
+            newest |= {row.run: _make_row(row) for row in connection.execute(select(*_COLUMNS).join(ends, is_newest))}
+    return newest
 
 
 @retry_reads
 def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
-    """Return the newest snapshot at or before a mini-batch; ``None`` when there is none."""
+    """Return the newest snapshot at or before a mini-batch; ``None`` if there is none."""
     query = (
         _select_snapshots(run, db)
         .where(snapshots.c.minibatch <= minibatch)
@@ -122,19 +122,19 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
     Raises
     ------
     NotFound
-        When it does not exist, or was deleted as the run grew.
+        If it does not exist, or was deleted because it was old.
     DamagedSnapshot
-        When its bytes are not those that were written; the functions above return an earlier one from then on.
+        If its bytes were altered; the functions above return an earlier one from then on.
     """
     blob = _read_blob(db, number)
     try:
         return unpack_arrays(blob)
     except DamagedArrays as error:
-        raise _note_damage(db, number) from error
+        raise _record_damage(db, number) from error
 
 
 def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
-    """Return the newest intact snapshot of a run, or at or before a mini-batch; its bytes are verified."""
+    """Return the newest intact snapshot of a run (at or before a mini-batch, if given), after verifying its bytes."""
     while True:
         row = find_latest(db, run) if minibatch is None else find_snapshot(db, run, minibatch)
         if row is None or check_snapshot(db, row):
@@ -142,11 +142,11 @@ def find_sound(db: Database, run: int, minibatch: int | None = None) -> Snapshot
 
 
 def check_snapshot(db: Database, row: SnapshotRow) -> bool:
-    """Return whether the bytes of a snapshot are those that were written; else it is skipped from now on."""
+    """Return whether a snapshot is intact; if not, it is skipped from now on."""
     try:
         verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
-        log.warning("%s", _note_damage(db, row.number))
+        log.warning("%s", _record_damage(db, row.number))
         return False
     return True
 
@@ -160,8 +160,8 @@ def _read_blob(db: Database, number: int) -> bytes:
     return blob
 
 
-def _note_damage(db: Database, number: int) -> DamagedSnapshot:
-    """Note that a snapshot is damaged, and return the error about it."""
+def _record_damage(db: Database, number: int) -> DamagedSnapshot:
+    """Record that a snapshot is damaged, and return the error about it."""
     db.damaged.add(number)
     with db.read() as connection:
         row = connection.execute(select(*_COLUMNS).where(snapshots.c.number == number)).first()
@@ -175,6 +175,7 @@ def _exclude_damaged(db: Database) -> ColumnElement[bool]:
 
 
 def _make_gone_error(number: int) -> NotFound:
+    """Return the error about a snapshot that does not exist any more."""
     return NotFound(f"snapshot {number} is not kept any more; look at the run's latest one")
 
 
@@ -184,18 +185,18 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     Raises
     ------
     NotFound
-        When it does not exist, or was deleted as the run grew.
+        If it does not exist, or was deleted because it was old.
     """
     head = func.substr(snapshots.c.arrays, 1, HEAD, type_=snapshots.c.arrays.type)
     with db.read() as connection:
-        found = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
-    if found is None:
+        blob = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
+    if blob is None:
         raise _make_gone_error(number)
-    return {name: layout.shape for name, layout in read_layouts(found).items()}
+    return {name: layout.shape for name, layout in read_layouts(blob).items()}
 
 
 def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
-    """Return the query of the snapshots of a run; with ``db`` those not known to be damaged."""
+    """Return the query of the snapshots of a run; if ``db`` is given, without those known to be damaged."""
     query = select(*_COLUMNS).where(snapshots.c.run == run)
     return query if db is None else query.where(_exclude_damaged(db))
 
@@ -207,18 +208,20 @@ def _make_row(row: Row[Any]) -> SnapshotRow:
 
 
 def _thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
+    """Delete the snapshots of a run that `choose_kept` does not keep."""
     present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
     for minibatch in sorted(present - choose_kept(present, most)):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
 
 
+# Snapshots that are kept: about so many at equal distances, so many in each octave of mini-batches, and the latest.
 CELLS = 64
 PER_OCTAVE = 4
 LATEST = 16
 
 
 def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]:
-    """Return the mini-batches of the snapshots to keep; at most ``most``, at least 2."""
+    """Return the mini-batches of the snapshots to keep, at most ``most`` (which must be at least 2)."""
     present = sorted(set(minibatches))
     if not present:
         return set()
@@ -231,18 +234,18 @@ def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]
 
 
 def _choose_firsts(present: list[int], cells: int) -> set[int]:
-    """Return the first in each of at most ``cells`` cells, whose width is the smallest sufficient power of two."""
+    """Return the first mini-batch in each of at most ``cells`` cells, whose width is the least possible power of 2."""
     width = 1
     while present[-1] // width >= cells:
         width *= 2
-    found: dict[int, int] = {}
+    firsts: dict[int, int] = {}
     for minibatch in present:
-        found.setdefault(minibatch // width, minibatch)
-    return set(found.values())
+        firsts.setdefault(minibatch // width, minibatch)
+    return set(firsts.values())
 
 
 def choose_evenly(minibatches: Iterable[int], most: int) -> set[int]:
-    """Return at most ``most`` of them: the last, then the first, then those evenly between."""
+    """Return at most ``most`` of the mini-batches, evenly chosen: with 1 the last, with 2 also the first."""
     present = sorted(set(minibatches))
     if len(present) <= most:
         return set(present)
@@ -252,35 +255,35 @@ def choose_evenly(minibatches: Iterable[int], most: int) -> set[int]:
 
 
 def _find_quarter(minibatch: int) -> int:
-    """Return the quarter of an octave that a number is in; -1 for 0."""
+    """Return the number of the quarter octave in which a mini-batch lies; -1 for 0."""
     if minibatch == 0:
         return -1
     octave = minibatch.bit_length() - 1
     return PER_OCTAVE * octave + int(PER_OCTAVE * math.log2(minibatch / 2**octave))
 
 
-LARGEST = 64 << 20  # bytes; a longer write would keep workers waiting
+LARGEST = 64 << 20  # bytes of predictions; a longer write would keep workers waiting
 
 
 def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[str, Array]) -> None:
-    """Save the predictions under a snapshot, bit for bit, in one short transaction; they replace earlier ones.
+    """Save the predictions under a snapshot exactly, in one short transaction; they replace earlier ones.
 
     Parameters
     ----------
     db : Database
         Open for writing.
     snapshot : int
-        Its number.
+        Number of the snapshot.
     made_by : str
-        Describes everything else that decides the result; `load_predictions` needs the same text.
+        Description of everything else on which the result depends; `load_predictions` needs the same text.
     arrays : mapping of str to array
 
     Raises
     ------
     NotFound
-        When the snapshot, or its run, is gone.
+        If the snapshot, or its run, is gone.
     StoreError
-        When they are larger than `LARGEST`.
+        If the predictions are larger than `LARGEST`.
     """
     blob = pack_arrays(arrays)
     if len(blob) > LARGEST:
@@ -291,7 +294,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
 
     def work(connection: Connection) -> None:
-        _hold_snapshot(connection, snapshot)
+        _lock_snapshot(connection, snapshot)
         connection.execute(delete(predictions).where(predictions.c.snapshot == snapshot))
         connection.execute(insert(predictions).values(snapshot=snapshot, created=now(), **values))
 
@@ -304,7 +307,7 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
     Returns
     -------
     dict of str to array, or None
-        None where there are none, where something else made them, and where their bytes are damaged.
+        None if there are none, if they were made by something else, or if their bytes are damaged.
     """
     query = (
         select(predictions.c.checksum, predictions.c.arrays)
@@ -322,15 +325,15 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
 
 
 def check_predictions(db: Database, snapshot: int) -> bool:
-    """Return whether the predictions under a snapshot are what was written, or there are none."""
+    """Return whether the predictions under a snapshot are intact, or there are none."""
     query = select(predictions.c.checksum, predictions.c.arrays).where(predictions.c.snapshot == snapshot)
     with db.read() as connection:
         row = connection.execute(query).first()
     return row is None or _hash_blob(row.arrays) == row.checksum
 
 
-def _hold_snapshot(connection: Connection, snapshot: int) -> None:
-    """Lock the row of a snapshot until the transaction ends; that of its run stays free for the worker."""
+def _lock_snapshot(connection: Connection, snapshot: int) -> None:
+    """Lock the row of a snapshot, but not that of its run, which the worker needs, until the transaction ends."""
     query = (
         select(snapshots.c.number)
         .join(runs, runs.c.number == snapshots.c.run)

@@ -1,4 +1,4 @@
-"""The tables of both databases; assets/guide/store.md describes them for people."""
+"""The tables of the store in either database; assets/guide/store.md describes them for users."""
 
 import json
 import math
@@ -22,11 +22,11 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 12
+VERSION = 12  # of the tables; `store.migrations` has a step from each version to the next
 
 
 class PlainText(TypeDecorator[str]):
-    """Text that both databases take: NUL becomes the replacement character, a lone surrogate a question mark."""
+    """Text that both databases accept: NUL becomes the replacement character, a lone surrogate a question mark."""
 
     impl = Text
     cache_ok = True
@@ -39,7 +39,7 @@ class PlainText(TypeDecorator[str]):
 
 
 class RealNumber(TypeDecorator[float]):
-    """A double; NaN is stored as NULL on both databases, because SQLite knows no other way."""
+    """A double; NaN is stored as NULL in both databases, because SQLite cannot store it."""
 
     impl = Double
     cache_ok = True
@@ -52,7 +52,7 @@ class RealNumber(TypeDecorator[float]):
 
 
 class WholeNumber(TypeDecorator[int]):
-    """A 64-bit whole number; numpy's are taken too (SQLite would store their bytes)."""
+    """A 64-bit whole number; also accepts numpy's, of which SQLite would store the bytes."""
 
     impl = BigInteger
     cache_ok = True
@@ -63,7 +63,7 @@ class WholeNumber(TypeDecorator[int]):
 
 
 class JsonText(TypeDecorator[Any]):
-    """A JSON document as text: readable everywhere, and NaN survives where PostgreSQL's own type refuses it."""
+    """A JSON document as text, readable by any program; PostgreSQL's own type would refuse NaN."""
 
     impl = Text
     cache_ok = True
@@ -73,12 +73,12 @@ class JsonText(TypeDecorator[Any]):
         return json.dumps(value, default=_convert_number)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
-        """Convert a value of the database; `store.cells.UnreadableCell` where it is no JSON."""
+        """Convert a value of the database; to a `store.cells.UnreadableCell` if it is not JSON."""
         return None if value is None else read_json(value)
 
 
 class ArrayBytes(LargeBinary):
-    """Bytes; a value of another kind in SQLite is read as bytes without arrays, and found damaged like those."""
+    """Bytes; a value of another kind, which SQLite may hold, is read as bytes, which are then found to be damaged."""
 
     cache_ok = True
 
@@ -95,12 +95,12 @@ def _convert_number(value: Any) -> Any:
 
 
 def _make_number() -> Column[int]:
-    """Make a number that is never used twice, even after the newest row was deleted: cursors and caches rely on it."""
+    """Return a column of numbers that are never reused, even if the newest row is deleted: cursors rely on it."""
     return Column("number", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True)
 
 
 def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Column[int]:
-    """Make the foreign key of a row that belongs to a run or a corpus."""
+    """Return the foreign key of a row that belongs to a run or a corpus."""
     name = {"runs": "run", "corpora": "corpus"}[table]
     return Column(
         name, BigInteger, ForeignKey(f"{table}.number", ondelete=ondelete), primary_key=primary, nullable=False
@@ -108,7 +108,7 @@ def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE")
 
 
 def _make_run_key(name: str) -> Column[int]:
-    """Make the foreign key of a row that belongs to two runs."""
+    """Return one of the two foreign keys of a row that belongs to two runs."""
     return Column(name, BigInteger, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True, nullable=False)
 
 
@@ -182,7 +182,7 @@ corpus_texts = Table(
     Column("texts", ArrayBytes, nullable=False),
 )
 
-search_indexes = Table(  # besides the tables search_words_N, one for each corpus, which full_text.py makes
+search_indexes = Table(  # full_text.py also makes a table search_words_N for each corpus
     "search_indexes", metadata, _make_owner("corpora", primary=True), _make_whole("documents")
 )
 
@@ -198,9 +198,7 @@ runs = Table(
     Column("settings", JsonText, nullable=False),
     Column("options", JsonText, nullable=False),
     _make_whole("seed"),
-    Column(
-        "state", PlainText, nullable=False
-    ),  # queued | running | paused | stopped | finished | failed, or deleted: going
+    Column("state", PlainText, nullable=False),  # one of `run_rows.STATES`, or deleted: its rows are being removed
     Column("request", PlainText, nullable=False),
     _make_whole("attempt"),
     _make_whole("minibatch"),
@@ -219,11 +217,11 @@ runs = Table(
     _make_whole("parent", None),  # no foreign key: a child outlives the run it was forked from
     _make_whole("parent_snapshot", None),
     _make_whole("parent_minibatch", None),
-    _make_whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
-    _make_whole("run_group", None),  # of runs ordered together: the number of the first of them
-    Column("place", RealNumber),  # in the queue, where a person moved it; the number stands where it is NULL
-    Column("lease", Double),  # of a queued run whose worker is being started: until when no other one is
-    Column("starter", JsonText),  # that worker's process
+    _make_whole("family", None),  # the first run of a line of forks, even if it was deleted
+    _make_whole("run_group", None),  # the number of the first of the runs created together
+    Column("place", RealNumber),  # in the queue, if a user moved the run; NULL: its number
+    Column("lease", Double),  # time until which no other worker is started for a queued run
+    Column("starter", JsonText),  # process of the worker that is being started
     sqlite_autoincrement=True,
 )
 
@@ -252,7 +250,7 @@ events = Table(
     _make_whole("minibatch"),
     Column("kind", PlainText, nullable=False),
     _make_text("text"),
-    Column("change", JsonText),  # of the structure: layer, topics, before, after; NULL of all other events
+    Column("change", JsonText),  # of the layers: layer, topics, before, after; NULL for other events
     Column("created", Double, nullable=False),
     Index("events_by_number", "run", "number"),
     sqlite_autoincrement=True,
@@ -298,7 +296,7 @@ def _make_checkpoints(name: str) -> Table:
 
 
 checkpoints = _make_checkpoints("checkpoints")
-earlier_checkpoints = _make_checkpoints("earlier_checkpoints")  # the one before, should the last one turn out damaged
+earlier_checkpoints = _make_checkpoints("earlier_checkpoints")  # used if the last one is damaged
 
 checkpoint_parts = Table(
     "checkpoint_parts",

@@ -1,4 +1,4 @@
-"""Outcomes of transactions: the errors of the databases as sentences, and receipts."""
+"""Outcomes of transactions: database errors as sentences for users, and receipts of committed transactions."""
 
 import sqlite3
 import threading
@@ -16,11 +16,11 @@ from store.tables import receipts
 
 LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
-_AWAY = {"57P01", "57P02", "57P03", "53300"}  # it stops, has crashed, starts, or takes no more connections yet
+_AWAY = {"57P01", "57P02", "57P03", "53300"}  # server is stopping, crashed, is starting, or has no free connection
 
 
 def is_locked(error: DBAPIError) -> bool:
-    """Return whether another program held a lock, so that another try may do."""
+    """Return whether another program held a lock, so that another try may succeed."""
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return getattr(origin, "sqlite_errorcode", 0) & 0xFF in LOCKED_SQLITE
@@ -28,7 +28,7 @@ def is_locked(error: DBAPIError) -> bool:
 
 
 def is_unreachable(error: DBAPIError) -> bool:
-    """Return whether PostgreSQL is gone, stopping or starting."""
+    """Return whether the PostgreSQL server is gone, stopping or starting."""
     if isinstance(error.orig, sqlite3.Error):
         return False
     if error.connection_invalidated:
@@ -38,13 +38,13 @@ def is_unreachable(error: DBAPIError) -> bool:
 
 
 def read_first_line(error: DBAPIError) -> str:
-    """Return the first line of the message of the database."""
+    """Return the first line of the database's message."""
     return (str(error.orig).strip().splitlines() or ["no further words"])[0]
 
 
 @contextmanager
 def translate_errors(place: str) -> Iterator[None]:
-    """Turn errors of the database about its circumstances into sentences."""
+    """Raise database errors about locks, disks, rights and connections as StoreError with a sentence for users."""
     try:
         yield
     except DBAPIError as error:
@@ -55,12 +55,14 @@ def translate_errors(place: str) -> Iterator[None]:
 
 
 def _choose_error(error: DBAPIError) -> type[StoreError]:
+    """Return the class of the error to raise for a database error."""
     if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
         return DamagedStore
     return UnreachableStore if is_unreachable(error) else StoreError
 
 
 def _describe_error(error: DBAPIError, place: str) -> str | None:
+    """Return a sentence about a database error; None if it is an error of the program."""
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return describe_sqlite_error(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)
@@ -72,7 +74,7 @@ def _describe_error(error: DBAPIError, place: str) -> str | None:
 
 
 def describe_sqlite_error(code: int, place: str, origin: sqlite3.Error) -> str | None:
-    """Describe an error code of SQLite for the store at ``place``; None for codes that are not about circumstances."""
+    """Describe an error code of SQLite for the store at ``place``; None for other codes."""
     if code in LOCKED_SQLITE:
         return f"the store {place} was kept locked by another program; try again when it is done"
     return {
@@ -86,19 +88,19 @@ def describe_sqlite_error(code: int, place: str, origin: sqlite3.Error) -> str |
     }.get(code)
 
 
-_KEPT_SECONDS = 7 * 86_400.0  # rows of writers that were killed
+_KEPT_SECONDS = 7 * 86_400.0  # until the row of a writer that was killed is removed
 _NOW = cast(extract("epoch", func.clock_timestamp()), Double)
 
 
 class Receipt(NamedTuple):
-    """Proof of one transaction: its writer, and which of the writer's transactions it is."""
+    """A receipt for a transaction: its writer, and its number among the writer's transactions."""
 
     writer: str
     sequence: int
 
 
 class _ThreadWriter(threading.local):
-    """The counter of the transactions of a thread; threads that shared a row would confuse their receipts."""
+    """The name of a thread and the number of its transactions; every thread has its own row of receipts."""
 
     def __init__(self) -> None:
         self.name = uuid.uuid4().hex
@@ -106,27 +108,27 @@ class _ThreadWriter(threading.local):
 
 
 class ReceiptBook:
-    """The receipts of an open database."""
+    """The receipts of the transactions of an open database."""
 
     def __init__(self) -> None:
         self._writer = _ThreadWriter()
 
     def sign(self, connection: Connection) -> Receipt:
-        """Add a receipt to a transaction as its last statement, which then waits for no other writer."""
-        mine = self._writer
-        mine.sequence += 1
-        values = {"sequence": mine.sequence, "written": _NOW}
-        if not connection.execute(update(receipts).where(receipts.c.writer == mine.name).values(values)).rowcount:
+        """Add a receipt to a transaction as its last statement, and return it."""
+        writer = self._writer
+        writer.sequence += 1
+        values = {"sequence": writer.sequence, "written": _NOW}
+        if not connection.execute(update(receipts).where(receipts.c.writer == writer.name).values(values)).rowcount:
             connection.execute(delete(receipts).where(receipts.c.written < _NOW - _KEPT_SECONDS))
-            connection.execute(insert(receipts).values(writer=mine.name, **values))
-        return Receipt(mine.name, mine.sequence)
+            connection.execute(insert(receipts).values(writer=writer.name, **values))
+        return Receipt(writer.name, writer.sequence)
 
 
 def has_arrived(connection: Connection, receipt: Receipt) -> bool:
     """Return whether the transaction with this receipt was committed.
 
-    Writes to the same row, so that it waits for a transaction that the server has not ended yet.
+    Writing to the same row makes it wait until the server has ended the transaction.
     """
-    wanted = insert_or_update(receipts).values(writer=receipt.writer, sequence=0, written=_NOW)
-    touched = wanted.on_conflict_do_update(index_elements=[receipts.c.writer], set_={"written": _NOW})
-    return bool(connection.execute(touched.returning(receipts.c.sequence)).scalar_one() == receipt.sequence)
+    statement = insert_or_update(receipts).values(writer=receipt.writer, sequence=0, written=_NOW)
+    upsert = statement.on_conflict_do_update(index_elements=[receipts.c.writer], set_={"written": _NOW})
+    return bool(connection.execute(upsert.returning(receipts.c.sequence)).scalar_one() == receipt.sequence)

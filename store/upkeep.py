@@ -1,4 +1,4 @@
-"""Copies of a store, and removal of what it does not need: `topiary backup` and `topiary prune`."""
+"""Functions to copy a store and to remove what it does not need: `topiary backup` and `topiary prune`."""
 
 import os
 import shutil
@@ -33,9 +33,9 @@ from store.tables import (
 from store.tables import checkpoints as last_checkpoints
 from store.tables import snapshots as snapshot_table
 
-Progress = Callable[[str, float | None], None]
-PAGES = 4096  # copied at a time
-ROWS, BLOBS = 2000, 1  # read at a time, of tables without and with arrays
+Progress = Callable[[str, float | None], None]  # called with what is being done, and the share that is done
+PAGES = 4096  # pages of SQLite copied at a time
+ROWS, BLOBS = 2000, 1  # rows read at a time, from tables without and with large cells
 
 
 def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> int:
@@ -44,21 +44,21 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
     Parameters
     ----------
     db : Database
-        SQLite, or PostgreSQL, whose tables are copied row by row.
+        The store.  The file of SQLite is copied page by page, the tables of PostgreSQL row by row.
     target : Path
-        A file that does not exist yet; only its owner may read it.
+        A file that does not exist yet; the copy is readable by its owner only.
     tell : (words, share) -> None
-        Called with how much is done.
+        Called with what is being copied, and the share of it that is done.
 
     Returns
     -------
     int
-        Bytes of the copy.
+        Size of the copy in bytes.
 
     Raises
     ------
     StoreError
-        When the file exists already or cannot be written; no part of it is left then.
+        If the file exists already or cannot be written; no part of it is left then.
     """
     if target.exists():
         raise StoreError(f"{target} is there already; give the backup another name")
@@ -81,7 +81,7 @@ def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> 
 
 
 def _copy_file(db: Database, part: Path, tell: Progress) -> None:
-    """Copy pages inside one reading transaction, which neither blocks writers nor sees their changes."""
+    """Copy the pages of SQLite inside one reading transaction, which neither blocks writers nor sees their changes."""
     with db.read():  # raises a sentence if the store is damaged
         pass
     uri = f"{Path(str(db.path)).as_uri()}?mode=ro"
@@ -95,7 +95,7 @@ def _copy_file(db: Database, part: Path, tell: Progress) -> None:
 
 
 def _settle_copy(part: Path) -> None:
-    """Make the copy one file that needs no other, and write it to the disk."""
+    """Make the copy a single file without a log, and flush it to the disk."""
     with closing(sqlite3.connect(part)) as copy:
         copy.execute("PRAGMA journal_mode = DELETE")
     with part.open("rb") as stream:
@@ -103,44 +103,45 @@ def _settle_copy(part: Path) -> None:
 
 
 def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
+    """Copy the rows of all tables into a new store."""
     copy = open_database(part)
     copy.identity.drawn = None  # the identity of the source replaces it
     try:
         with db.read() as source:
             for table in metadata.sorted_tables:
-                if table not in (search_indexes, receipts):  # of one database only, and made again when needed
+                if table not in (search_indexes, receipts):  # specific to one database, and made again when needed
                     _copy_table(source, copy, table, tell)
             if source.dialect.name == "postgresql":
-                _keep_numbers(source, copy)
+                _copy_counters(source, copy)
     finally:
         copy.close()
 
 
 def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress) -> None:
-    """Copy the raw values of a table, without our types, so that NULL stays NULL."""
+    """Copy the raw values of a table, without conversion by our types, so that NULL stays NULL."""
     names = [column.name for column in table.columns]
     at_once = BLOBS if {"arrays", "texts"} & {*names} else ROWS
-    read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - names of ours
+    read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - our own names
     write = text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")  # noqa: S608
     total = source.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one()  # noqa: S608
     done = 0
     if table is schema_version:
         with copy.write() as target:
             target.execute(table.delete())
-    for some in source.execution_options(yield_per=at_once).execute(read).mappings().partitions():
+    for chunk in source.execution_options(yield_per=at_once).execute(read).mappings().partitions():
         with copy.write() as target:
-            target.execute(write, [dict(row) for row in some])
-        done += len(some)
+            target.execute(write, [dict(row) for row in chunk])
+        done += len(chunk)
         tell(f"copying {table.name.replace('_', ' ')}", done / max(1, total))
 
 
-def _keep_numbers(source: Connection, copy: Database) -> None:
-    """Continue the numbers where they were, so that none is ever used twice."""
+def _copy_counters(source: Connection, copy: Database) -> None:
+    """Copy the counters of row numbers, so that no number is ever used twice."""
     for table in metadata.tables.values():
         if "number" not in table.columns:
             continue
         name = source.execute(text("SELECT pg_get_serial_sequence(:table, 'number')"), {"table": table.name}).scalar()
-        last: Any = source.execute(text(f"SELECT last_value FROM {name}")).scalar()  # noqa: S608 - as the server says
+        last: Any = source.execute(text(f"SELECT last_value FROM {name}")).scalar()  # noqa: S608 - a name from the server
         with copy.write() as target:
             target.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
             values = {"name": table.name, "last": int(last)}
@@ -148,18 +149,18 @@ def _keep_numbers(source: Connection, copy: Database) -> None:
 
 
 class PruneRule(NamedTuple):
-    """Rule of the snapshots of ended runs that are kept; None: all.
+    """The rule for which snapshots of ended runs are kept; None stands for no limit.
 
     Attributes
     ----------
     keep : int or None
-        At most so many of each run.
+        Largest number of snapshots of a run.
     budget : int or None
-        At most so many bytes of each run.
+        Largest total size of the snapshots of a run, in bytes.
     damaged : bool
-        Whether those that turn out damaged are removed; all are read for it.
+        Whether to remove damaged snapshots; all snapshots are read to find them.
     runs : collection of int or None
-        Only these runs; None: all.
+        The runs to which the rule applies; None: all.
     """
 
     keep: int | None = None
@@ -169,7 +170,7 @@ class PruneRule(NamedTuple):
 
 
 class PruneItem(NamedTuple):
-    """Something that can be removed: what it is, its size in bytes, and the function that removes it."""
+    """A removable thing: a description, its size in bytes, and the function that removes it."""
 
     what: str
     size: int
@@ -177,14 +178,14 @@ class PruneItem(NamedTuple):
 
 
 def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
-    """Return what would be removed, in the order in which it would be.
+    """Return what can be removed, in the order of removal.
 
-    In addition to the snapshots of the rule these are the rows of killed imports and deletions, parts of unfinished
+    These are the snapshots that the rule does not keep, rows left by killed imports and deletions, parts of unfinished
     checkpoints, and the checkpoints of finished runs, which nothing reads any more.
     """
     with db.read() as connection:
         rows = run_rows.read_runs(connection)
-    items = [*_find_left_corpora(db), *_find_left_runs(db)]
+    items = [*_find_abandoned_corpora(db), *_find_deleted_runs(db)]
     for row in rows:
         items += _find_checkpoints(db, row)
         if row.state in ENDED and (rule.runs is None or row.number in rule.runs):
@@ -198,7 +199,7 @@ def vacuum_store(db: Database) -> None:
     Raises
     ------
     StoreError
-        When others use the store, or there is no room for a copy of the file; the rows are deleted all the same, and
+        If other programs use the store, or there is no room for a copy of the file; the rows are still deleted, and
         their space is used again.
     """
     again = "its space is used again for what comes next; prune again when nothing trains"
@@ -222,10 +223,11 @@ def vacuum_store(db: Database) -> None:
         raise StoreError(f"the store cannot shrink while it is in use ({error}); {again}") from error
 
 
-def _find_left_corpora(db: Database) -> Iterator[PruneItem]:
-    old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - corpus_writer.ABANDONED_SECONDS)
+def _find_abandoned_corpora(db: Database) -> Iterator[PruneItem]:
+    """Yield the corpora whose import or deletion was killed."""
+    is_abandoned = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - corpus_writer.ABANDONED_SECONDS)
     with db.read() as connection:
-        numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
+        numbers = connection.execute(select(corpora.c.number).where(is_abandoned)).scalars().all()
         sizes = {number: _measure_corpus(connection, number) for number in numbers}
     for number, size in sizes.items():
         yield PruneItem(
@@ -235,7 +237,8 @@ def _find_left_corpora(db: Database) -> Iterator[PruneItem]:
         )
 
 
-def _find_left_runs(db: Database) -> Iterator[PruneItem]:
+def _find_deleted_runs(db: Database) -> Iterator[PruneItem]:
+    """Yield the runs whose deletion was killed."""
     with db.read() as connection:
         numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
         sizes = {number: _measure_run(connection, number) for number in numbers}
@@ -248,45 +251,49 @@ def _find_left_runs(db: Database) -> Iterator[PruneItem]:
 
 
 def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
+    """Yield the checkpoints of a run that nothing reads any more."""
     with db.read() as connection:
         try:
-            whole = checkpoints.list_generations(connection, row.number)
-        except DamagedArrays:  # it is not known which parts belong to it; the next worker removes them
+            generations = checkpoints.list_generations(connection, row.number)
+        except DamagedArrays:  # it is unknown which parts are needed; the next worker removes the others
             return
-        parts = checkpoint_parts.c.run == row.number
-        size = _sum_bytes(connection, checkpoint_parts, "arrays", parts)
-        left = _sum_bytes(connection, checkpoint_parts, "arrays", parts & checkpoint_parts.c.generation.not_in(whole))
-    if row.state == "finished" and (whole or size):
+        is_of_run = checkpoint_parts.c.run == row.number
+        size = _sum_bytes(connection, checkpoint_parts, "arrays", is_of_run)
+        unused_size = _sum_bytes(
+            connection, checkpoint_parts, "arrays", is_of_run & checkpoint_parts.c.generation.not_in(generations)
+        )
+    if row.state == "finished" and (generations or size):
         yield PruneItem(
             f"the checkpoints of run {row.number}, which is finished",
             size,
             lambda database: _remove_checkpoints(database, row.number),
         )
-    elif left and row.state in ENDED:
+    elif unused_size and row.state in ENDED:
         yield PruneItem(
             f"an unfinished checkpoint of run {row.number}",
-            left,
+            unused_size,
             lambda database: _remove_unfinished(database, row.number),
         )
 
 
 def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[PruneItem]:
-    kept = snapshots.list_snapshots(db, row.number)
+    """Yield the snapshots of a run that the rule does not keep."""
+    intact = snapshots.list_snapshots(db, row.number)
     if rule.damaged:
-        broken = [each for each in kept if not snapshots.check_snapshot(db, each)]
-        kept = [each for each in kept if each not in broken]
+        broken = [each for each in intact if not snapshots.check_snapshot(db, each)]
+        intact = [each for each in intact if each not in broken]
         if broken:
             yield _make_snapshot_item(row, broken, "damaged ")
-    begins = row.parent is not None and row.state != "finished"  # a fork begins with its first snapshot
-    movable = [each for each in kept if not (begins and each.minibatch == 0)]
-    chosen = _choose_snapshots(movable, rule)
-    gone = [each for each in movable if each.minibatch not in chosen]
-    if gone:
-        yield _make_snapshot_item(row, gone, "")
+    is_unfinished_fork = row.parent is not None and row.state != "finished"  # a fork starts from its first snapshot
+    candidates = [each for each in intact if not (is_unfinished_fork and each.minibatch == 0)]
+    chosen = _choose_snapshots(candidates, rule)
+    removable = [each for each in candidates if each.minibatch not in chosen]
+    if removable:
+        yield _make_snapshot_item(row, removable, "")
 
 
 def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
-    """Return the mini-batches of the snapshots that stay."""
+    """Return the mini-batches of the snapshots to keep."""
     sizes = {row.minibatch: row.size for row in rows}
     most = len(rows) if rule.keep is None else rule.keep
     chosen = snapshots.choose_evenly(sizes, most)
@@ -296,23 +303,27 @@ def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
     return chosen
 
 
-def _make_snapshot_item(row: RunRow, gone: list[SnapshotRow], kind: str) -> PruneItem:
-    numbers = [each.number for each in gone]
-    which = f"{len(gone)} {kind}snapshots" if len(gone) > 1 else f"1 {kind}snapshot"
-    at = f"mini-batches {gone[0].minibatch:,} to {gone[-1].minibatch:,}"
-    where = at if len(gone) > 1 else f"mini-batch {gone[0].minibatch:,}"
-    size = sum(each.size for each in gone)
+def _make_snapshot_item(row: RunRow, removable: list[SnapshotRow], kind: str) -> PruneItem:
+    """Return the item for some snapshots of a run."""
+    numbers = [each.number for each in removable]
+    which = f"{len(removable)} {kind}snapshots" if len(removable) > 1 else f"1 {kind}snapshot"
+    span = f"mini-batches {removable[0].minibatch:,} to {removable[-1].minibatch:,}"
+    where = span if len(removable) > 1 else f"mini-batch {removable[0].minibatch:,}"
+    size = sum(each.size for each in removable)
     return PruneItem(
         f"{which} of run {row.number}, {where}", size, lambda database: _remove_snapshots(database, row.number, numbers)
     )
 
 
 def _remove_snapshots(db: Database, run: int, numbers: list[int]) -> None:
-    mine = (snapshot_table.c.run == run) & snapshot_table.c.number.in_(numbers)
-    run_rows.delete_piecewise(db, snapshot_table, mine, snapshot_table.c.number, 20)
+    """Delete snapshots of a run, some at a time."""
+    is_removable = (snapshot_table.c.run == run) & snapshot_table.c.number.in_(numbers)
+    run_rows.delete_piecewise(db, snapshot_table, is_removable, snapshot_table.c.number, 20)
 
 
 def _remove_checkpoints(db: Database, run: int) -> None:
+    """Delete the checkpoints of a run, if it is still finished."""
+
     def work(connection: Connection) -> None:
         row = run_rows.lock_run(connection, run)
         if row.state != "finished":
@@ -321,11 +332,13 @@ def _remove_checkpoints(db: Database, run: int) -> None:
             connection.execute(delete(table).where(table.c.run == run))
 
     db.transact(work)
-    mine = checkpoint_parts.c.run == run
-    run_rows.delete_piecewise(db, checkpoint_parts, mine, checkpoint_parts.c.part, 20)
+    is_of_run = checkpoint_parts.c.run == run
+    run_rows.delete_piecewise(db, checkpoint_parts, is_of_run, checkpoint_parts.c.part, 20)
 
 
 def _remove_unfinished(db: Database, run: int) -> None:
+    """Delete the parts of unfinished checkpoints of a run, if it has ended."""
+
     def work(connection: Connection) -> None:
         if run_rows.lock_run(connection, run).state in ENDED:
             checkpoints.remove_parts(connection, run, checkpoints.list_generations(connection, run))
@@ -334,14 +347,17 @@ def _remove_unfinished(db: Database, run: int) -> None:
 
 
 def _measure_corpus(connection: Connection, number: int) -> int:
+    """Return the size of a corpus in bytes."""
     columns = ((corpus_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
     return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
 
 
 def _measure_run(connection: Connection, number: int) -> int:
+    """Return the size of a run in bytes."""
     tables = (snapshot_table, checkpoint_parts)
     return sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
 
 
 def _sum_bytes(connection: Connection, table: Table, column: str, mine: ColumnElement[bool]) -> int:
+    """Return the total size of some cells in bytes."""
     return int(connection.execute(select(func.sum(func.length(table.c[column]))).where(mine)).scalar() or 0)

@@ -20,9 +20,9 @@ class ColumnTopic(NamedTuple):
     Attributes
     ----------
     layer, rank : int
-        1 = most popular.
+        The layer, and the rank of the topic in it, 1 = most popular.
     number : int
-        The identity of the topic, the same in every snapshot.
+        The identity of the topic, from 1, the same in every snapshot.
     share : float
         The share of the popularity of its layer, 0 to 1.
     items : tuple of TopicWord
@@ -37,7 +37,7 @@ class ColumnTopic(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The first three items."""
+        """The texts of the first three items, joined by spaces."""
         return " ".join(item.text for item in self.items[:TITLE_WORDS])
 
 
@@ -55,32 +55,32 @@ def list_column_layers(hierarchy: Hierarchy) -> range:
 
 def rank_column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
     """Return the topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
-    return [topic for _, topic in _ranked(hierarchy, layer, n)]
+    return [topic for _, topic in _rank_with_columns(hierarchy, layer, n)]
 
 
 def find_topics_above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above]:
     """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none for other layers.
 
-    A weight is the share of the topic in everything that the topic above it changes, as for an edge
-    (`engine.hierarchy.effects.compute_edge_weights`).
+    A weight is defined like that of an edge: the topic's share of everything that the topic above it changes
+    (see `engine.hierarchy.effects.compute_edge_weights`).
     """
     if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []
     weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
-    above = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, PRINTED_WORDS)]
+    above = [Above(topic, float(weights[column])) for column, topic in _rank_with_columns(hierarchy, 2, PRINTED_WORDS)]
     return [each for each in sorted(above, key=lambda each: -each.weight)[:most] if each.weight > 0]
 
 
-def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
-    """Return each topic of a layer with its column in the weights, most popular first."""
+def _rank_with_columns(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
+    """Return pairs of a column of the weights and the topic in it, for all topics of a layer, most popular first."""
     columns = hierarchy.columns
     if columns is None or layer not in list_column_layers(hierarchy):
         return []
-    parts = topics.compute_shares(columns.popularity[layer - 1])
-    numbers, weights = topics.find_relevant_words(columns.words[layer - 1], parts, n, hierarchy.trade)
+    shares = topics.compute_shares(columns.popularity[layer - 1])
+    numbers, weights = topics.find_relevant_words(columns.words[layer - 1], shares, n, hierarchy.trade)
     ranking = []
-    for rank, column in enumerate(topics.order_topics(parts).tolist(), start=1):
+    for rank, column in enumerate(topics.order_topics(shares).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(TopicWord(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
-        ranking.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
+        ranking.append((column, ColumnTopic(layer, rank, column + 1, float(shares[column]), items)))
     return ranking

@@ -21,7 +21,7 @@ from engine.hierarchy.tree import Edge, Node
 Side: TypeAlias = Literal["a", "b"]
 SIDES: tuple[Side, ...] = ("a", "b")
 SHOWN_WORDS = 12
-NEAR_WORDS = 24  # a word has left when it is not even among this many
+NEAR_WORDS = 24  # a word has left a topic when it is no longer among its first 24
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -29,7 +29,7 @@ Rows: TypeAlias = NDArray[np.intp]
 class Pair(NamedTuple):
     """A topic of ``a`` and its partner in ``b``; one of them is None where there is none.
 
-    ``score``, ``margin`` and ``fixed`` are those of `engine.hierarchy.align.TopicMatch`.
+    ``score``, ``margin`` and ``fixed`` are defined in `engine.hierarchy.align.TopicMatch`.
     """
 
     a: Node | None
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
     @property
     def layer(self) -> int:
-        """The layer of both."""
+        """The layer of the two topics."""
         return (self.a or self.b or Node(0, 0)).layer
 
     @property
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
         return self.a is not None and self.b is not None
 
     def on(self, side: Side) -> Node | None:
-        """Return the topic of one side."""
+        """Return the topic of one side, None where it is missing."""
         return self.a if side == "a" else self.b
 
 
@@ -57,14 +57,14 @@ Absence: TypeAlias = Literal["", "pruned", "new"]
 
 
 class Partner(NamedTuple):
-    """A topic that could be matched, and how well it would fit."""
+    """A topic that another could be matched with, and the score of that match."""
 
     node: Node
     score: float
 
 
 class WordChange(NamedTuple):
-    """Words of a pair: the heaviest in ``b`` that ``a`` does not have, those of ``a`` that ``b`` has lost."""
+    """The words that entered and left a topic: heavy words in ``b`` that ``a`` lacks, and the reverse."""
 
     entered: tuple[str, ...]
     left: tuple[str, ...]
@@ -79,7 +79,7 @@ class Comparison:
     a, b : Hierarchy
     alignment : Alignment
     shared_words : int
-        Words that both vocabularies have: the ones topics are compared by.
+        Number of words that both vocabularies have; only these are compared.
     """
 
     a: Hierarchy
@@ -89,11 +89,11 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Every topic of both, layer 1 first."""
+        """The pairs of all topics of both hierarchies, layer 1 first."""
         return tuple(
             Pair(
-                _at(self.a, match.layer, match.first),
-                _at(self.b, match.layer, match.second),
+                _find_node(self.a, match.layer, match.first),
+                _find_node(self.b, match.layer, match.second),
                 match.score,
                 match.margin,
                 match.fixed and self.a.run != self.b.run,
@@ -103,6 +103,7 @@ class Comparison:
 
     @cached_property
     def _by_node(self) -> tuple[Mapping[Node, Pair], Mapping[Node, Pair]]:
+        """The pairs by their topics of ``a``, and by their topics of ``b``."""
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
     def hierarchy(self, side: Side) -> Hierarchy:
@@ -110,11 +111,11 @@ class Comparison:
         return self.a if side == "a" else self.b
 
     def pair(self, side: Side, node: Node) -> Pair | None:
-        """Return the pair a topic is in; None when that side has no such topic."""
+        """Return the pair of a topic of one side; None when that side has no such topic."""
         return self._by_node[0 if side == "a" else 1].get(node)
 
     def partner(self, side: Side, node: Node) -> Node | None:
-        """Return the topic of the other side."""
+        """Return the partner of a topic on the other side; None when it has none."""
         pair = self.pair(side, node)
         return None if pair is None else pair.on(get_other_side(side))
 
@@ -124,25 +125,25 @@ class Comparison:
         return now - (self.a.share(pair.a) if pair.a else 0.0)
 
     def find_absence(self, pair: Pair) -> Absence:
-        """Return why one side of a pair is missing: within one run, topics are pruned, or come with new layers."""
+        """Return why a pair lacks a topic: within one run it was pruned or is new; empty in all other cases."""
         if pair.paired or self.a.run != self.b.run:
             return ""
-        there = self.b if pair.a is None else self.a
-        return "pruned" if there.minibatch == min(self.a.minibatch, self.b.minibatch) else "new"
+        present_side = self.b if pair.a is None else self.a
+        return "pruned" if present_side.minibatch == min(self.a.minibatch, self.b.minibatch) else "new"
 
     def words(self, pair: Pair) -> WordChange:
-        """Return the words that entered and left; none where a partner is missing.
+        """Return the words that entered and left a topic; none where a partner is missing.
 
-        A word of the 12 heaviest of one side counts when it is not among the 24 heaviest of the other: a change of
-        rank around place 12 is no change.
+        Among the 12 heaviest words of one side, those count that are not among the 24 heaviest of the other, so that
+        a word that moves from rank 12 to 13 does not.
         """
         if pair.a is None or pair.b is None:
             return WordChange((), ())
         before, now = self.a.top_words(pair.a, NEAR_WORDS), self.b.top_words(pair.b, NEAR_WORDS)
-        old, new = {word.text for word in before}, {word.text for word in now}
+        old_words, new_words = {word.text for word in before}, {word.text for word in now}
         return WordChange(
-            tuple(word.text for word in now[:SHOWN_WORDS] if word.text not in old),
-            tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new),
+            tuple(word.text for word in now[:SHOWN_WORDS] if word.text not in old_words),
+            tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new_words),
         )
 
     def list_candidates(self, side: Side, node: Node) -> list[Partner]:
@@ -150,30 +151,31 @@ class Comparison:
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        place, there = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
-        row = costs[place] if side == "a" else costs[:, place]
+        own_column, other_hierarchy = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
+        row = costs[own_column] if side == "a" else costs[:, own_column]
         order = np.argsort(row, kind="stable").tolist()
-        nodes = ((_at(there, node.layer, column), column) for column in order)
+        nodes = ((_find_node(other_hierarchy, node.layer, column), column) for column in order)
         return [Partner(partner, 1.0 - float(row[column])) for partner, column in nodes if partner is not None]
 
 
 def get_other_side(side: Side) -> Side:
-    """Return the other side."""
+    """Return the side opposite to ``side``."""
     return "b" if side == "a" else "a"
 
 
 def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
     """Match the topics of two hierarchies; takes seconds for large ones.
 
-    Topics of two snapshots of one run are paired by their numbers, others by their words and parents; where runs of
-    one line of forks have several topics that are nearly the same, each is paired with its own number.
+    Topics of two snapshots of one run are paired by their numbers, others by their words and parents.  Where runs that
+    descend from a common run by forking have several topics that are nearly the same, those with equal numbers are
+    paired.
 
     Parameters
     ----------
     a, b : Hierarchy
-        Of any runs; where the vocabularies differ, the words that both have are compared.
+        Hierarchies of any runs; where their vocabularies differ, only the words that both have are compared.
     decisions : collection of TopicPair
-        The matches that analysts decided, with ``a`` first, by the numbers of topics (counted from 0).
+        The matches that analysts decided: the number of the topic of ``a`` first, counted from 0.
 
     Raises
     ------
@@ -181,68 +183,79 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -
         When the two have no word in common.
     """
     first, second = (Topics(side.phi, side.r, popularity=side.popularity) for side in (a, b))
-    rows = _shared(a, b)
+    rows = _find_shared_words(a, b)
     signed = any(each is not None for each in (*a.lowers, *b.lowers))
-    own = (None, None) if rows is None else rows
-    projected = _words(a, own[0], signed=signed), _words(b, own[1], signed=signed)
+    rows_by_side = (None, None) if rows is None else rows
+    projected = (
+        _stack_word_weights(a, rows_by_side[0], signed=signed),
+        _stack_word_weights(b, rows_by_side[1], signed=signed),
+    )
     shared = len(a.vocabulary) if rows is None else len(rows[0])
-    fixed = _by_number(a, b) if a.run == b.run else _placed(a, b, decisions)
-    known = [each for each in _by_number(a, b) if NONE not in (each.first, each.second)] if a.family == b.family else []
+    fixed = _pair_by_number(a, b) if a.run == b.run else _locate_decisions(a, b, decisions)
+    known = (
+        [each for each in _pair_by_number(a, b) if NONE not in (each.first, each.second)]
+        if a.family == b.family
+        else []
+    )
     return Comparison(a, b, align_hierarchies(first, second, projected=projected, fixed=fixed, known=known), shared)
 
 
-def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
-    """Return the weights of words in topics, for their alignment; with ``signed``, lowered words follow raised ones."""
+def _stack_word_weights(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
+    """Return the weights (words, K_l) of every layer for the alignment.
+
+    ``rows`` selects the shared words, None = all.  With ``signed``, the weights of lowered words are appended as
+    further rows, zeros where a layer has none.
+    """
     raised = [table if rows is None else table[rows] for table in side.projections]
     if not signed:
         return tuple(raised)
     lowers = side.lowers or (None,) * side.n_layers
-    fallen = (None if table is None or rows is None else table[rows] for table in lowers)
-    pairs = zip(raised, lowers if rows is None else fallen, strict=True)
+    shared_lowers = (None if table is None or rows is None else table[rows] for table in lowers)
+    pairs = zip(raised, lowers if rows is None else shared_lowers, strict=True)
     return tuple(np.concatenate([up, np.zeros_like(up) if down is None else down]) for up, down in pairs)
 
 
-def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
-    """Return the topic in a column of Phi^(layer)."""
+def _find_node(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
+    """Return the topic in a column of Phi^(layer); None for the column `NONE`."""
     if column == NONE:
         return None
     return Node(layer, int(hierarchy.names[layer - 1][column]) if hierarchy.names else column)
 
 
-def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
-    """Return decisions about topics that both snapshots still have, by the columns they are in."""
+def _locate_decisions(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
+    """Translate decisions from topic numbers to columns, leaving out topics that a snapshot no longer has."""
     pairs = []
     for each in decisions:
-        first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
+        first, second = _find_column(a, each.layer, each.first), _find_column(b, each.layer, each.second)
         if first is not None and second is not None:
             pairs.append(TopicPair(each.layer, first, second))
     return pairs
 
 
-def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
-    """Return the column of a topic, `NONE` for no topic; None when the snapshot lacks the topic."""
+def _find_column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
+    """Return the column of a topic, `NONE` for the number `NONE`; None when the snapshot lacks the topic."""
     if number == NONE:
         return NONE
     node = Node(layer, number)
     return hierarchy.place(node) if hierarchy.has(node) else None
 
 
-def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
-    """Pair topics by their numbers; a topic that only one snapshot has stays alone."""
+def _pair_by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
+    """Pair topics by their numbers; a topic that only one snapshot has is paired with `NONE`."""
     pairs = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
-            places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
-            pairs.append(TopicPair(layer, *places))
+            columns = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
+            pairs.append(TopicPair(layer, *columns))
     return pairs
 
 
-def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
-    """Return the places of the shared words in both vocabularies; None when the vocabularies are the same."""
+def _find_shared_words(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
+    """Return the positions of the shared words in both vocabularies; None when the vocabularies are the same."""
     if a.vocabulary == b.vocabulary:
         return None
-    places = {word: place for place, word in enumerate(b.vocabulary)}
-    pairs = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
+    numbers = {word: number for number, word in enumerate(b.vocabulary)}
+    pairs = [(number, numbers[word]) for number, word in enumerate(a.vocabulary) if word in numbers]
     if not pairs:
         raise ValueError(f"Runs {a.run} and {b.run} have no word in common, so their topics cannot be compared.")
     rows = np.array(pairs, dtype=np.intp)
@@ -251,14 +264,15 @@ def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
 
 Kind: TypeAlias = Literal["gained", "lost", "stronger", "weaker", "same"]
 KINDS: tuple[Kind, ...] = ("gained", "lost", "stronger", "weaker", "same")
-FACTOR = 1.5  # an edge this many times heavier or lighter, against a flat topic, is stronger or weaker
+FACTOR = 1.5  # an edge counts as stronger or weaker when its weight, relative to a flat topic, changed by this factor
 
 
 class EdgeChange(NamedTuple):
     """An edge above the threshold on at least one side.
 
-    ``a`` and ``b`` are the edges of both sides, None where an end has no partner there; ``ratio`` is the
-    weight in ``b`` over that in ``a``, each as a multiple of a flat topic (0 and inf where one is missing).
+    ``a`` and ``b`` are the edge on either side, None where one of its topics has no partner there.  ``ratio`` is the
+    weight in ``b`` divided by the weight in ``a``, each as a multiple of the weight in a flat topic; it is 0 where
+    ``b`` is None and inf where ``a`` is.
     """
 
     kind: Kind
@@ -268,7 +282,7 @@ class EdgeChange(NamedTuple):
 
     @property
     def layer(self) -> int:
-        """The layer of the parent."""
+        """The layer of the parent topic."""
         edge = self.a or self.b
         return edge.layer if edge else 0
 
@@ -283,7 +297,8 @@ class Agreement(NamedTuple):
     matched : tuple of float
         Share of each layer's popularity that lies in matched topics, the mean of both sides.
     edges : float
-        F1 over the edges above the threshold: twice the kept ones over all of both sides; nan without any.
+        F1 score of the edges above the threshold: twice the number that both sides have, divided by the sum of the
+        numbers of both sides; nan without edges.
     correlation : float
         Pearson correlation of the square roots of the weights, with their signs, of all edges between matched topics.
     """
@@ -295,73 +310,79 @@ class Agreement(NamedTuple):
 
 
 def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
-    """List every edge that either hierarchy has above ``threshold / K``, and its change.
+    """Return the changes of all edges that are above ``threshold / K`` in either hierarchy.
 
-    An edge whose sign has changed counts as lost and as gained.
-
-    Order: edges of ``a`` as in the hierarchy, then the gained ones.
+    An edge whose sign has changed counts as lost and as gained.  Edges of ``a`` come first, in the hierarchy's order,
+    then the gained ones.
     """
     a, b = comparison.a, comparison.b
     edges_b = {(edge.above, edge.below) for edge in b.edges(threshold)}
-    changes, carried = [], set()
+    changes, common = [], set()
     for edge in a.edges(threshold):
-        twin = _carried(comparison, edge)
-        turned = twin is not None and twin.weight * edge.weight < 0  # raised by the one, lowered by the other
-        if twin is None or turned or (twin.above, twin.below) not in edges_b:
-            changes.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
+        twin = _find_twin(comparison, edge)
+        sign_changed = twin is not None and twin.weight * edge.weight < 0  # raised on one side, lowered on the other
+        if twin is None or sign_changed or (twin.above, twin.below) not in edges_b:
+            changes.append(EdgeChange("lost", edge, twin, _compute_ratio(comparison, edge, twin)))
         else:
-            carried.add((twin.above, twin.below))
-            ratio = _ratio(comparison, edge, twin)
+            common.add((twin.above, twin.below))
+            ratio = _compute_ratio(comparison, edge, twin)
             kind: Kind = "stronger" if ratio >= FACTOR else "weaker" if ratio <= 1 / FACTOR else "same"
             changes.append(EdgeChange(kind, edge, twin, ratio))
     for edge in b.edges(threshold):
-        if (edge.above, edge.below) not in carried:
-            twin = _carried(comparison, edge, back=True)
-            changes.append(EdgeChange("gained", twin, edge, _ratio(comparison, twin, edge)))
+        if (edge.above, edge.below) not in common:
+            twin = _find_twin(comparison, edge, back=True)
+            changes.append(EdgeChange("gained", twin, edge, _compute_ratio(comparison, twin, edge)))
     return changes
 
 
 def count_kinds(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
-    """Return how many edges of each kind."""
+    """Return the number of edges of each kind of change."""
     counts = Counter(change.kind for change in changes)
     return {kind: counts[kind] for kind in KINDS}
 
 
 def measure_agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreement:
-    """Sum a comparison up; ``changes`` are its `find_edge_changes`."""
+    """Measure how far two hierarchies agree; ``changes`` is the result of `find_edge_changes`."""
     layers = range(1, len(comparison.alignment.costs) + 1)
     scores, matched = [], []
     for layer in layers:
         pairs = [pair for pair in comparison.pairs if pair.layer == layer and pair.paired]
         scores.append(float(np.mean([pair.score for pair in pairs])) if pairs else float("nan"))
-        mass = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
-        matched.append(min(1.0, float(sum(mass)) / 2))  # shares sum to 1 but for rounding
+        shares = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
+        matched.append(min(1.0, float(sum(shares)) / 2))  # shares sum to 1 apart from rounding
     counts = count_kinds(changes)
     n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    every = 2 * n_kept + counts["gained"] + counts["lost"]
-    f1 = 2 * n_kept / every if every else float("nan")
-    return Agreement(tuple(scores), tuple(matched), f1, _correlation(comparison))
+    n_total = 2 * n_kept + counts["gained"] + counts["lost"]
+    f1 = 2 * n_kept / n_total if n_total else float("nan")
+    return Agreement(tuple(scores), tuple(matched), f1, _correlate_edges(comparison))
 
 
-def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
-    """Return the same edge on the other side, with its weight there; None when an end has no partner."""
+def _find_twin(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
+    """Return the same edge on the other side, with its weight there; None when one of its topics has no partner.
+
+    The edge is one of ``a``, or with ``back`` one of ``b``.
+    """
     side: Side = "b" if back else "a"
-    there = comparison.hierarchy(get_other_side(side))
+    other_hierarchy = comparison.hierarchy(get_other_side(side))
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)
     if above is None or below is None:
         return None
-    weight = float(there.phi[edge.layer - 1][there.place(below), there.place(above)])
+    weight = float(other_hierarchy.phi[edge.layer - 1][other_hierarchy.place(below), other_hierarchy.place(above)])
     return Edge(edge.layer, above.column, below.column, weight)
 
 
-def _ratio(comparison: Comparison, a: Edge | None, b: Edge | None) -> float:
+def _compute_ratio(comparison: Comparison, a: Edge | None, b: Edge | None) -> float:
+    """Return the weight of an edge in ``b`` divided by that in ``a``, each relative to a flat topic."""
     before = a.size * comparison.a.widths[a.layer - 2] if a else 0.0
     now = b.size * comparison.b.widths[b.layer - 2] if b else 0.0
     return now / before if before > 0 else float("inf")
 
 
-def _correlation(comparison: Comparison) -> float:
-    """Correlate all edges between matched topics, light ones too; nan where there is nothing to correlate."""
+def _correlate_edges(comparison: Comparison) -> float:
+    """Return the correlation of the weights of all edges between matched topics, including light ones.
+
+    Weights are replaced by their square roots with the same sign; nan with fewer than two edges or without variance.
+    """
     before, now = [np.zeros(0)], [np.zeros(0)]
     for layer in range(2, len(comparison.alignment.costs) + 1):
         upper, lower = comparison.alignment.partners(layer), comparison.alignment.partners(layer - 1)
@@ -369,8 +390,8 @@ def _correlation(comparison: Comparison) -> float:
             (before, comparison.a, list(lower), list(upper)),
             (now, comparison.b, list(lower.values()), list(upper.values())),
         ):
-            part = hierarchy.phi[layer - 1][np.ix_(rows, columns)].astype(np.float64)
-            values.append((np.sign(part) * np.sqrt(np.abs(part) * hierarchy.widths[layer - 2])).ravel())
+            weights = hierarchy.phi[layer - 1][np.ix_(rows, columns)].astype(np.float64)
+            values.append((np.sign(weights) * np.sqrt(np.abs(weights) * hierarchy.widths[layer - 2])).ravel())
     x, y = np.concatenate(before), np.concatenate(now)
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return float("nan")

@@ -1,9 +1,9 @@
 """A hierarchy: everything that views, exports and commands need to know about one snapshot, computed once.
 
-Every number that leaves Topiary about a topic (list, tree, table, file, URL) is read from here, so
-that they cannot disagree.  A topic has two numbers: its *identity* ``L3:17`` (layer 3, column 16 of
-Phi^(3) when that layer began, the same in every snapshot of a run) and its *rank* in its layer (1 = most
-popular now).  Where topics have been pruned, ``Hierarchy.place`` says in which column a topic is now.
+Lists, trees, tables, files and URLs read all numbers about a topic from here, so that they cannot disagree.  A topic
+has two numbers: its *identity*, such as ``L3:17`` (layer 3, column 16 of Phi^(3) when that layer was created), which
+is the same in every snapshot of a run, and its *rank* in its layer (1 = most popular in this snapshot).  Pruning moves
+topics to other columns; ``Hierarchy.place`` returns the present one.
 """
 
 import re
@@ -23,7 +23,7 @@ from engine.quality.coherence import WORDS, measure_diversity
 from engine.quality.measures import Coherence
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
-LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than by chance
+LEAST_NPMI = 0.0  # below it the first words of a topic occur together less often than by chance
 
 REASONS = {
     LIVE: "",
@@ -36,34 +36,34 @@ REASONS = {
 def find_roles(
     parts: NDArray[np.float64], spread: NDArray[np.float32] | None, npmi: NDArray[np.float32] | None
 ) -> tuple[str, ...]:
-    """Return for every topic of a layer that it is live, or the first reason why it is not.
+    """Return the role of every topic of a layer: live, or else the first of light, background, incoherent that holds.
 
     Parameters
     ----------
     parts : (K,) array
-        Shares of the tokens.
+        Share of the tokens that each topic holds.
     spread : (K,) array or None
-        How evenly documents use each topic (`engine.quality.background.measure_spread`), where that is known.
+        How evenly documents use each topic (`engine.quality.background.measure_spread`); None where not known.
     npmi : (K,) array or None
-        Coherence of the first words of each topic, where that is known.
+        Coherence of the first words of each topic; None where not known.
     """
-    none = np.zeros(len(parts), dtype=bool)
+    all_false = np.zeros(len(parts), dtype=bool)
     light = topics.find_light(parts)
-    wide = none if spread is None else find_background(spread, npmi)
-    poor = none if npmi is None else np.asarray(npmi) < LEAST_NPMI
-    words = np.select([light, wide, poor], [LIGHT, BACKGROUND, INCOHERENT], LIVE)
-    return tuple(words.tolist())
+    background = all_false if spread is None else find_background(spread, npmi)
+    incoherent = all_false if npmi is None else np.asarray(npmi) < LEAST_NPMI
+    roles = np.select([light, background, incoherent], [LIGHT, BACKGROUND, INCOHERENT], LIVE)
+    return tuple(roles.tolist())
 
 
-KEPT_WORDS = 30  # as many as the authors' own tree figures keep
-PRINTED_WORDS = 12  # of these, shown in boxes and lists
-JUDGED_WORDS = 10  # of these, measured by coherence and diversity
-LEAST_RELATION = 0.3  # topics with a smaller correlation are not related
+KEPT_WORDS = 30  # words stored for each topic, as many as in the tree figures of the paper's authors
+PRINTED_WORDS = 12  # of these, the number shown in boxes and lists
+JUDGED_WORDS = 10  # of these, the number that coherence and diversity measure
+LEAST_RELATION = 0.3  # topics with a smaller correlation count as unrelated
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
 class TopicWord(NamedTuple):
-    """A word of a topic, its weight in the topic's projection, and the 90 % interval of that where it is known."""
+    """A word of a topic, its weight in the topic's projection, and the 90 % interval of the weight where known."""
 
     text: str
     weight: float
@@ -72,7 +72,7 @@ class TopicWord(NamedTuple):
 
 
 class EdgeCertainty(NamedTuple):
-    """How sure an edge is: the probability that it is above the threshold, and the 90 % interval of its weight."""
+    """The certainty of an edge: the probability that it is above the threshold, and the 90 % interval of its weight."""
 
     inclusion: float
     low: float
@@ -80,22 +80,23 @@ class EdgeCertainty(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """True if the edge is above the threshold with a probability of 90 %."""
+        """True if the edge is above the threshold with a probability of at least 90 %."""
         return self.inclusion >= certainty.SURE
 
 
 class LayerCertainty(NamedTuple):
-    """How sure a layer is.
+    """The certainty of a layer.
 
     Attributes
     ----------
     layer : int
     wandering : int
-        Topics whose draws have a cosine below .8.
+        Number of topics whose posterior draws have a cosine below .8.
     steadiness : float
         Median of that cosine over topics that are not light.
     edges, sure_edges : int
-        Edges to the layer below above the threshold; those with an inclusion of at least 90 %.
+        Number of edges to the layer below that are above the threshold, and of those among them whose inclusion is at
+        least 90 %.
     """
 
     layer: int
@@ -118,11 +119,11 @@ class LayerQuality(NamedTuple):
     Attributes
     ----------
     topics : int
-        How many there are.
+        Number of these topics.
     npmi : float or None
         Mean document NPMI; None where it is not known.
     diversity : float
-        Share of different words among the first ten of all topics.
+        Number of distinct words among the first ten of all topics, divided by the number of all these words.
     """
 
     topics: int
@@ -131,7 +132,7 @@ class LayerQuality(NamedTuple):
 
 
 class UseOfTopic(NamedTuple):
-    """A document that uses a topic, and how strongly (theta)."""
+    """A document that uses a topic, and its activation of the topic (theta)."""
 
     document: int
     weight: float
@@ -147,58 +148,58 @@ class WordBounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hierarchy:
-    """One snapshot of a run, ready to be shown.
+    """One snapshot of a run in the form that views, exports and commands read.
 
     Attributes
     ----------
     run, seed, corpus : int, int, str
         The run, its seed and the name of its corpus.
     snapshot, minibatch : int
-        The snapshot's number in the store, and how far training was.
+        The snapshot's number in the store, and the mini-batch after which it was taken.
     vocabulary : tuple of str
         V words.
     phi : tuple of (K_{l-1}, K_l) arrays
         Topics of layer 1 over the words, then the weights of the edges
-        (`engine.hierarchy.effects.compute_edge_weights`), which may be negative;
-        of the mean over the last samples, where the snapshot has it.
+        (`engine.hierarchy.effects.compute_edge_weights`), which may be negative.
+        Means over the last samples, where the snapshot has them.
     r : (K_L,) float64 array
     projections : tuple of (V, K_l) arrays
     popularity, shares : tuples of (K_l,) float64 arrays
         Shares sum to 1 in every layer.
     order, ranks : tuples of (K_l,) int arrays
-        Columns by popularity; and the rank, from 1, of every column.
+        The columns in the order of their popularity, and the rank of every column, from 1.
     words, word_weights : tuples of (K_l, n) arrays
         Most relevant words of every topic, n = 30 or the whole vocabulary.
     titles : tuple of (K_l, n) int arrays
-        The words that distinguish each topic, n = 3 or the whole vocabulary; no two topics of a layer share all.
+        The words that distinguish each topic, n = 3 or the whole vocabulary; they differ between topics of a layer.
     step_sizes : tuple of (K_l,) arrays
         Layer-adaptive step sizes; empty when the snapshot has none.
     documents, document_weights : tuples of (K_l, 20) arrays
         Documents that use a topic most (-1 = none); empty when the snapshot has none.
     alive : tuple of (K_l,) bool arrays
-        Topics that explain anything.
+        True for topics that explain any tokens.
     labels : mapping of Node to str
-        Names given by people.
+        Names given by users.
     image_shape : (rows, columns) or None
-        When words are pixels.
+        Size of the images when words are pixels, else None.
     names : tuple of (K_l,) int arrays
         ``Node.column`` of every column; the columns themselves unless topics were pruned.
     classes : tuple of str
         Names of the classes that ``class_weights`` are about; empty when the model has no such weights.
     class_weights : tuple of (C, K_l) float64 arrays
-        The weight of each topic for each class, less the mean over classes; empty likewise.
+        The weight of each topic for each class minus the mean over classes; empty likewise.
     family : int
-        The run that its line of forks began with, its own number where it was not forked.
+        Number of the run from which this one descends by forking, its own number where it was not forked.
     npmi : tuple of (K_l,) float32 arrays
-        Document NPMI of the ten words shown first by default; empty when the snapshot has none.
+        Document NPMI of the first ten words at the default ``trade``; empty when the snapshot has none.
     spread : tuple of (K_l,) float32 arrays
         Effective share of the documents that use a topic; empty likewise.
     everywhere : tuple of int
-        Words that the corpus puts everywhere, which are in no title.
+        Words that occur throughout the corpus and are left out of titles.
     lowers : tuple of (V, K_l) arrays or None
-        By how much topics make words rarer; None for layers whose topics make no word rarer.
+        How much each topic lowers each word; None for layers whose topics lower no word.
     linear : bool
-        True if every topic is a mixture of the layer below: then documents have paths through the tree.
+        True if every topic is a mixture of the layer below, so that documents have paths through the tree.
     directed : bool
         False where parents and children act on each other (a Boltzmann machine).
     relations : tuple of (column, column, correlation)
@@ -208,11 +209,11 @@ class Hierarchy:
         The hierarchy of the columns, in a model of rows and columns; it shares layer 1 with the
         rows' topics (see `app.analysis.column_topics`).
     steadiness : tuple of (K_l,) float32 arrays
-        Cosine between two draws of each topic, of the lowest layers; empty when the snapshot does not know it.
+        Cosine between two posterior draws of each topic, for the lowest layers; empty when the snapshot has none.
     word_bounds : tuple of WordBounds
         90 % intervals of the words shown; empty likewise.
     edge_variances : tuple of (K_l, K_{l+1}) float32 arrays
-        Of the weights of the edges in ``phi[1:]``; empty likewise.
+        Variances of the weights of the edges in ``phi[1:]``; empty likewise.
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     """
@@ -258,7 +259,7 @@ class Hierarchy:
 
     @property
     def presentation(self) -> Presentation:
-        """The topics in the form that measures read."""
+        """The topics in the form that the quality measures take."""
         return Presentation(self.projections, self.lowers, self.phi, self.popularity)
 
     @property
@@ -268,14 +269,14 @@ class Hierarchy:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """The numbers of topics K_1 .. K_L."""
+        """The number of topics of every layer, K_1 .. K_L."""
         return tuple(layer.shape[1] for layer in self.phi)
 
     @cached_property
     def light(self) -> frozenset[Node]:
         """The topics with so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
         nodes = (
-            self._named(layer, np.flatnonzero(topics.find_light(parts)))
+            self._nodes_in(layer, np.flatnonzero(topics.find_light(parts)))
             for layer, parts in enumerate(self.shares, start=1)
         )
         return frozenset(node for each in nodes for node in each)
@@ -283,26 +284,26 @@ class Hierarchy:
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
         """The role of every topic (see `find_roles`), by layer and column."""
-        none = (None,) * self.n_layers
-        every = zip(self.shares, self.spread or none, self.npmi or none, strict=True)
-        return tuple(find_roles(parts, spread, npmi) for parts, spread, npmi in every)
+        unknown = (None,) * self.n_layers
+        measures = zip(self.shares, self.spread or unknown, self.npmi or unknown, strict=True)
+        return tuple(find_roles(parts, spread, npmi) for parts, spread, npmi in measures)
 
     def role(self, node: Node) -> str:
         """Return the role of a topic: live, light, background or incoherent."""
         return self.roles[node.layer - 1][self.place(node)]
 
     def coherence(self, node: Node) -> float | None:
-        """Return the document NPMI of the ten words shown first by default; None where it is not known."""
+        """Return the document NPMI of the first ten words at the default ``trade``; None where it is not known."""
         return float(self.npmi[node.layer - 1][self.place(node)]) if self.npmi else None
 
     def quality(self, layer: int) -> LayerQuality:
-        """Return the quality of a layer, light topics left out."""
+        """Return the quality of the topics of a layer, leaving out light ones."""
         live = ~topics.find_light(self.shares[layer - 1])
         npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
         return LayerQuality(int(live.sum()), npmi, measure_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
 
     def reword(self, trade: float | None) -> "Hierarchy":
-        """Return the same topics with words by another trade between weight and lift; None changes nothing."""
+        """Return the same topics with words chosen by another trade between weight and lift; None changes nothing."""
         if trade is None or trade == self.trade:
             return self
         words, weights = select_words(self.projections, self.shares, trade)
@@ -310,22 +311,22 @@ class Hierarchy:
 
     def nodes(self, layer: int) -> list[Node]:
         """Return the topics of a layer, most popular first."""
-        return self._named(layer, self.order[layer - 1])
+        return self._nodes_in(layer, self.order[layer - 1])
 
     def has(self, node: Node) -> bool:
         """Return True if this snapshot has such a topic."""
         return 1 <= node.layer <= self.n_layers and node.column in self._places[node.layer - 1]
 
     def node(self, layer: int, column: int) -> Node:
-        """Find the topic that is in a column of Phi^(layer) now."""
+        """Return the topic that is in a column of Phi^(layer) in this snapshot."""
         return Node(layer, int(self.names[layer - 1][column]) if self.names else column)
 
     def place(self, node: Node) -> int:
-        """Find the column of Phi^(layer) in which a topic is now."""
+        """Return the column of Phi^(layer) in which a topic is in this snapshot."""
         return self._places[node.layer - 1][node.column]
 
     def at_rank(self, layer: int, rank: int) -> Node:
-        """Find the topic of that rank in its layer.
+        """Return the topic of a rank in its layer.
 
         Raises
         ------
@@ -338,26 +339,26 @@ class Hierarchy:
             raise LookupError(
                 f"layer {layer} of run {self.run} has no topic {rank}: it has topics 1 to {self.widths[layer - 1]}"
             )
-        return self._named(layer, self.order[layer - 1][rank - 1 : rank])[0]
+        return self._nodes_in(layer, self.order[layer - 1][rank - 1 : rank])[0]
 
     def rank(self, node: Node) -> int:
-        """Return the rank in the layer, 1 = most popular."""
+        """Return the rank of a topic in its layer, 1 = most popular."""
         return int(self.ranks[node.layer - 1][self.place(node)])
 
     def share(self, node: Node) -> float:
-        """Return the share of the layer's popularity, 0 to 1."""
+        """Return a topic's share of the layer's popularity, 0 to 1."""
         return float(self.shares[node.layer - 1][self.place(node)])
 
     def weight(self, node: Node) -> float:
-        """Return the popularity as in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
+        """Return the popularity of a topic as defined in the papers: ``(Phi^(l+1) ... Phi^(L) r)_k``."""
         return float(self.popularity[node.layer - 1][self.place(node)])
 
     def name(self, node: Node) -> str:
-        """Return the name a person gave, or an empty text."""
+        """Return the name that a user gave to a topic, or an empty text."""
         return self.labels.get(node, "")
 
     def title(self, node: Node) -> str:
-        """Return the name of a topic, or else the words of its title (its rank where words are pixels)."""
+        """Return the name of a topic, or the words of its title if it has none (its rank where words are pixels)."""
         if self.image_shape is not None:
             return self.name(node) or f"topic {self.rank(node)}"
         return self.name(node) or " ".join(self.title_words(node))
@@ -367,13 +368,13 @@ class Hierarchy:
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Return the first ``n`` words that are not in its title."""
+        """Return the first ``n`` words of a topic that are not in its title."""
         title = set(self.title_words(node))
         first = (word.text for word in self.top_words(node, n + len(title)))
         return [word for word in first if word not in title][:n]
 
     def opinion(self, node: Node, label: int) -> float:
-        """Return the weight of a topic for class ``label`` (from 0), less the mean over classes."""
+        """Return the weight of a topic for class ``label`` (from 0) minus its mean over classes."""
         return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
     def top_words(self, node: Node, n: int = 12) -> list[TopicWord]:
@@ -387,27 +388,27 @@ class Hierarchy:
         ]
 
     def _find_bounds(self, node: Node) -> dict[int, tuple[float, float]]:
-        """Return the intervals of the words of a topic, by word."""
+        """Return the 90 % intervals of the weights of a topic's words, by word number."""
         if len(self.word_bounds) < node.layer:
             return {}
         words, low, high = (table[self.place(node)].tolist() for table in self.word_bounds[node.layer - 1])
         return dict(zip(words, zip(low, high, strict=True), strict=True))
 
     def wanders(self, node: Node) -> bool:
-        """Return True if draws of a topic differ so much that their mean is not one topic."""
-        known = len(self.steadiness) >= node.layer
-        return known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
+        """Return True if posterior draws of a topic differ so much that their mean does not represent one topic."""
+        is_known = len(self.steadiness) >= node.layer
+        return is_known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
 
     def find_certainty(self, above: Node, below: Node, threshold: float) -> EdgeCertainty | None:
-        """Return how sure the edge between two topics is; None where the snapshot does not know it."""
-        table = self._measure_edges(above.layer, threshold)
-        if table is None:
+        """Return the certainty of the edge between two topics; None where the snapshot does not have it."""
+        tables = self._measure_edges(above.layer, threshold)
+        if tables is None:
             return None
-        at = self.place(below), self.place(above)
-        return EdgeCertainty(*(float(values[at]) for values in table))
+        cell = self.place(below), self.place(above)
+        return EdgeCertainty(*(float(values[cell]) for values in tables))
 
     def measure_layer_certainty(self, layer: int, threshold: float) -> LayerCertainty | None:
-        """Return how sure a layer is; None where the snapshot does not know it."""
+        """Return the certainty of a layer; None where the snapshot does not have it."""
         if len(self.steadiness) < layer:
             return None
         live = ~topics.find_light(self.shares[layer - 1])
@@ -418,16 +419,22 @@ class Hierarchy:
         return LayerCertainty(layer, int((steady < certainty.WANDERING).sum()), median, len(edges), len(sure))
 
     def sure_edges(self, threshold: float) -> list[Edge]:
-        """Return the edges that are above the threshold with a probability of 90 %; all where that is not known."""
+        """Return the edges that are above the threshold with a probability of at least 90 %.
+
+        Edges whose certainty is not known are included.
+        """
 
         def is_sure(edge: Edge) -> bool:
-            found = self.find_certainty(edge.above, edge.below, threshold)
-            return found is None or found.is_sure
+            edge_certainty = self.find_certainty(edge.above, edge.below, threshold)
+            return edge_certainty is None or edge_certainty.is_sure
 
         return [edge for edge in self.edges(threshold) if is_sure(edge)]
 
     def _measure_edges(self, layer: int, threshold: float) -> tuple[NDArray[Any], ...] | None:
-        """Return inclusion and interval of all edges from a layer to the one below; None where they are not known."""
+        """Return inclusion, low and high of all edges from a layer to the one below; None where they are not known.
+
+        Results are cached, at most eight for each layer.
+        """
         if not 2 <= layer <= len(self.edge_variances) + 1:
             return None
         key = layer, threshold
@@ -440,7 +447,7 @@ class Hierarchy:
         return self._certainties[key]
 
     def lowered_words(self, node: Node, n: int = 12) -> list[TopicWord]:
-        """Return the words that the topic makes rarer, the most affected first; none where it makes no word rarer."""
+        """Return the words that the topic makes rarer, the most affected first; an empty list where there are none."""
         table = self.lowers[node.layer - 1] if self.lowers else None
         if table is None:
             return []
@@ -449,19 +456,19 @@ class Hierarchy:
         return [TopicWord(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
 
     def children(self, node: Node, n: int = 12) -> list[Relative]:
-        """Return the heaviest topics of the layer below in this topic; none for layer 1."""
+        """Return the ``n`` topics of the layer below that weigh most in this topic; none for layer 1."""
         if node.layer == 1:
             return []
-        return self._heaviest(self.phi[node.layer - 1][:, self.place(node)], node.layer - 1, n)
+        return self._find_heaviest(self.phi[node.layer - 1][:, self.place(node)], node.layer - 1, n)
 
     def parents(self, node: Node, n: int = 12) -> list[Relative]:
-        """Return the topics of the layer above in which this topic is heaviest; none for the top layer."""
+        """Return the ``n`` topics of the layer above in which this topic weighs most; none for the top layer."""
         if node.layer == self.n_layers:
             return []
-        return self._heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
+        return self._find_heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
 
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
-        """Return the documents that use the topic most."""
+        """Return the ``n`` (at most 20) documents that use the topic most."""
         if not self.documents:
             return []
         numbers = self.documents[node.layer - 1][self.place(node), :n].tolist()
@@ -473,50 +480,58 @@ class Hierarchy:
         ]
 
     def edges(self, threshold: float) -> list[Edge]:
-        """Return the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
+        """Return the edges heavier than ``threshold / K``, K of the lower layer; cached for the last thresholds."""
         cache = self._edges
         edges = cache.get(threshold)
         if edges is None:
             if len(cache) >= 8:
                 cache.clear()
-            edges = cache[threshold] = self._renamed(find_edges(self.phi, threshold))
+            edges = cache[threshold] = self._number_edges(find_edges(self.phi, threshold))
         return edges
 
-    def _renamed(self, edges: list[Edge]) -> list[Edge]:
-        """Return edges between topics instead of columns; columns are in the order of the names."""
+    def _number_edges(self, edges: list[Edge]) -> list[Edge]:
+        """Replace the columns of edges by the lasting numbers of their topics.
+
+        The order of the edges stays right because columns are in the order of the numbers.
+        """
         if not self._pruned:
             return edges
-        name = [names.tolist() for names in self.names]
+        numbers = [names.tolist() for names in self.names]
         return [
-            Edge(edge.layer, name[edge.layer - 1][edge.parent], name[edge.layer - 2][edge.child], edge.weight)
+            Edge(edge.layer, numbers[edge.layer - 1][edge.parent], numbers[edge.layer - 2][edge.child], edge.weight)
             for edge in edges
         ]
 
-    def _named(self, layer: int, columns: NDArray[Any]) -> list[Node]:
+    def _nodes_in(self, layer: int, columns: NDArray[Any]) -> list[Node]:
+        """Return the topics in columns of Phi^(layer)."""
         names = self.names[layer - 1][columns] if self.names else columns
         return [Node(layer, name) for name in names.tolist()]
 
-    def _heaviest(self, weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
+    def _find_heaviest(self, weights: NDArray[Any], layer: int, n: int) -> list[Relative]:
+        """Return the ``n`` topics of a layer with the largest absolute weights, leaving out weights of 0."""
         columns = np.argsort(-np.abs(weights), kind="stable")[:n]
-        pairs = zip(self._named(layer, columns), weights[columns].tolist(), strict=True)
+        pairs = zip(self._nodes_in(layer, columns), weights[columns].tolist(), strict=True)
         return [Relative(node, weight) for node, weight in pairs if weight != 0]
 
     @cached_property
     def _pruned(self) -> bool:
+        """True if any topic is not in its original column."""
         return any((names != np.arange(len(names))).any() for names in self.names)
 
     @cached_property
     def _places(self) -> tuple[dict[int, int], ...]:
-        """The columns of every layer by name."""
+        """The present column of every topic by its original column, for each layer."""
         names = self.names or tuple(np.arange(width) for width in self.widths)
         return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
 
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:
+        """The cache of `edges`, by threshold."""
         return {}
 
     @cached_property
     def _certainties(self) -> dict[tuple[int, float], tuple[NDArray[Any], ...]]:
+        """The cache of `_measure_edges`, by layer and threshold."""
         return {}
 
 
@@ -524,23 +539,23 @@ def select_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
     """Return the most relevant words of every topic and their weights; ``trade`` as in :attr:`Hierarchy.trade`."""
-    every = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
-    return tuple(words for words, _ in every), tuple(weights for _, weights in every)
+    selected = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
+    return tuple(words for words, _ in selected), tuple(weights for _, weights in selected)
 
 
 def identity(node: Node) -> str:
-    """Write the address of a topic, the same for the whole life of a run: ``L3:17`` began as column 16 of Phi^(3)."""
+    """Return the identity of a topic, the same in all snapshots: ``L3:17`` began as column 16 of Phi^(3)."""
     return f"L{node.layer}:{node.column + 1}"
 
 
 def parse_identity(text: str) -> Node | None:
-    """Read an address such as ``L3:17``; None when it is not one."""
+    """Return the topic of an identity such as ``L3:17``; None when the text is not one."""
     match = _IDENTITY.fullmatch(text.strip())
     return Node(int(match[1]), int(match[2]) - 1) if match else None
 
 
 def parse_identities(texts: Iterable[str]) -> list[Node]:
-    """Read addresses of topics; what is not one is left out."""
+    """Return the topics of identities, leaving out texts that are not one."""
     return [node for text in texts if (node := parse_identity(text)) is not None]
 
 

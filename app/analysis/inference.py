@@ -28,16 +28,16 @@ from store.snapshots import SnapshotRow
 
 
 class DocumentTopics(NamedTuple):
-    """One document in the hierarchy.
+    """The words of one document and its activations in every layer of the hierarchy.
 
     Attributes
     ----------
     words : (n,) int32
     counts : (n,) int32 or float32
     theta : tuple of (K_l,) float64
-        Activations, posterior means, of every layer.
+        Posterior means of the activations of every layer.
     probabilities : (C,) float64 or None
-        Of the classes, where the model predicts labels.
+        Probabilities of the classes; None where the model predicts no labels.
     above : tuple of float
         For every layer below the top, the part of the shape of its posterior that comes from the layer above;
         empty for models without an encoder.
@@ -52,14 +52,14 @@ class DocumentTopics(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DocumentInference:
-    """A snapshot ready to place documents; may be used from several threads.
+    """A snapshot with everything needed to place documents in it; may be used from several threads.
 
     Attributes
     ----------
     run, corpus, snapshot : rows of the store
     kernel : Kernel
     state : State
-        Of the model, as of the snapshot.
+        State of the model at the snapshot.
     topics : Topics
     rules : Rules
         How the corpus finds words in a text.
@@ -76,26 +76,27 @@ class DocumentInference:
 
     @property
     def mixtures(self) -> tuple[FloatArray, ...]:
-        """The topics of the layers through which documents have paths: all, where every topic is a mixture.
+        """The topics of the layers through which documents have paths.
 
-        Only layer 1 where links are not linear: then no share of a document passes through a topic above.
+        These are all layers if every topic is a mixture of the layer below.  Where links are not linear it is layer 1
+        alone, because no share of a document passes through a topic above.
         """
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
     def find_paths(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
-        """Return the ``n`` heaviest paths of a document through those layers."""
+        """Return the ``n`` heaviest paths of a document through the layers of `mixtures`."""
         phi = self.mixtures
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
     def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
-        """Place texts that the rules have counted; the place of a text does not depend on the others."""
+        """Place texts whose words have been counted; the result for a text does not depend on the others."""
         cells = [(recount.words, recount.counts) for recount in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
     def place_documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""
-        edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
-        cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
+        bounds = zip(counts.starts[:-1], counts.starts[1:], strict=True)
+        cells = [(counts.words[start:stop], counts.values[start:stop]) for start, stop in bounds]
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
     def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
@@ -112,6 +113,7 @@ class DocumentInference:
             return self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta
 
     def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[DocumentTopics]:
+        """Place documents, given pairs of words and counts, and the numbers that seed their random streams."""
         value_type = np.float32 if self.corpus.kind == "real" else np.int32
         words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in cells)])
         values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
@@ -139,18 +141,18 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     db : Database
     run : RunRow
     snapshot : SnapshotRow
-        One of that run.
+        A snapshot of that run.
 
     Raises
     ------
     engine.settings.SettingError
-        When the run used a setting that was removed since.
+        When the run used a setting that has since been removed.
     DamagedRow
         When the row of the run or of its corpus is damaged.
     """
     corpus = corpora.get_run_corpus(db, run)
     module, config = load_model(run)
-    for process in compile_kernels.start_compilers(_requested(run, corpus), db.url):
+    for process in compile_kernels.start_compilers(_request_kernels(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(config, facts, n_threads=launcher.choose_threads())
@@ -188,16 +190,17 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
-    """Return True if placing has to wait for kernels that are not compiled on this machine."""
-    return bool(compile_kernels.list_missing(_requested(run, corpus)))
+    """Return True if placing documents has to wait for kernels that are not compiled yet on this machine."""
+    return bool(compile_kernels.list_missing(_request_kernels(run, corpus)))
 
 
-def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
+def _request_kernels(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
+    """Return the request for the kernels of a run."""
     return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
 
 
-MOST = 3000  # documents placed; of a larger corpus they are evenly spaced
-BLOCK = 250  # documents placed between two messages
+MOST = 3000  # documents placed at most; in a larger corpus they are evenly spaced
+BLOCK = 250  # documents placed by one call of `Neighbourhood.advance`
 
 
 class Neighbour(NamedTuple):
@@ -230,14 +233,14 @@ class Neighbourhood:
         return self.done >= len(self.numbers)
 
     def advance(self) -> None:
-        """Place the next block of documents; one caller at a time."""
+        """Place the next block of documents; concurrent callers wait for each other."""
         with self._lock:
-            here = self.numbers[self.done : self.done + BLOCK]
-            if len(here):
-                counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
-                shares = self._document_inference.infer_shares(counts, here.tolist(), PLACE_SWEEPS)
-                self._shares[self.done : self.done + len(here)] = shares
-                self.done += len(here)
+            block = self.numbers[self.done : self.done + BLOCK]
+            if len(block):
+                counts = corpora.read_counts(self._db, self._document_inference.corpus.number, block.tolist())
+                shares = self._document_inference.infer_shares(counts, block.tolist(), PLACE_SWEEPS)
+                self._shares[self.done : self.done + len(block)] = shares
+                self.done += len(block)
 
     def find_nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
         """Find the ``n`` nearest of the documents placed so far.
@@ -245,12 +248,12 @@ class Neighbourhood:
         Parameters
         ----------
         theta : (K_1,) array
-            Activations of layer 1 of the document in question.
+            Activations of layer 1 of the document whose neighbours are wanted.
         n : int
         without : int
-            A document left out: the one in question.
+            Number of a document to leave out, usually that document itself.
         """
         distances = paths.measure_hellinger(paths.normalise_shares(theta), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
-        neighbours = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
+        neighbours = [Neighbour(int(self.numbers[index]), float(distances[index])) for index in order]
         return [each for each in neighbours if each.document != without][:n]

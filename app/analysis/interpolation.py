@@ -8,7 +8,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.hierarchy import paths
 
-ALIKE = 0.15  # ends nearer to each other than this are nearly the same
+ALIKE = 0.15  # two documents whose distance (total variation) is smaller are nearly the same
 
 
 class Step(NamedTuple):
@@ -21,11 +21,11 @@ class Step(NamedTuple):
     words : tuple of int
         Numbers of the words with the largest rates, largest first.
     shares : tuple of float
-        Shares of these words in the whole rate.
+        Shares of these words in the total rate.
     new : tuple of bool
-        Whether a word was not among those of the step before.
+        True for words that were not among those of the step before.
     rates : (V,) float64
-        Of every word, summing to 1; for pictures.
+        Rates of all words, summing to 1; used to draw pictures.
     """
 
     weight: float
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 def decode_line(
     phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]], layer: int, steps: int, n_words: int
 ) -> list[Step]:
-    """Decode the line between two documents.
+    """Return the steps of the line between two documents, each decoded to word rates.
 
     Parameters
     ----------
@@ -48,14 +48,15 @@ def decode_line(
     layer : int
         The layer whose activations are mixed, from 1.
     steps, n_words : int
+        Number of points on the line, and of words listed at each.
     """
     rates = paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
     line: list[Step] = []
-    for place, row in enumerate(rates):
+    for step, row in enumerate(rates):
         words = np.argsort(-row, kind="stable")[:n_words].tolist()
-        before = set(line[-1].words) if line else set(words)
-        new = tuple(word not in before for word in words)
-        line.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
+        previous_words = set(line[-1].words) if line else set(words)
+        new = tuple(word not in previous_words for word in words)
+        line.append(Step(step / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
     return line
 
 
@@ -65,12 +66,12 @@ def measure_distance(one: FloatArray, other: FloatArray) -> float:
 
 
 def round_percent(weight: float) -> int:
-    """Return a weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
+    """Return a weight in whole percent, halves rounded up; Python's `round` makes 12 of 12.5, but 38 of 37.5."""
     return int(100 * weight + 0.5)
 
 
 def find_telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
-    """Find the highest layer that distinguishes two documents; where none does, the one that comes nearest to it."""
+    """Return the highest layer that distinguishes two documents, or the one with the largest distance if none does."""
     distances = {}
     for layer in range(len(phi), 0, -1):
         ends = thetas[0][layer - 1], thetas[1][layer - 1]

@@ -8,12 +8,15 @@ from store import annotations
 from store.database import Database
 from store.run_rows import RunRow
 
-MOST = 6  # pairs of seeds that are compared
-NEAR = 1.5  # a run may have this many times the mini-batches of another to be comparable with it
+MOST = 6  # pairs of seeds that are compared at most
+NEAR = 1.5  # two runs are comparable if their numbers of mini-batches differ at most by this factor
 
 
 def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
-    """Choose what to compare with: the run it was forked from, else the latest other one, its corpus first."""
+    """Return the run to compare a run with; None when there is no other.
+
+    It is the run that this one was forked from, else the latest other run on its corpus, else the latest other run.
+    """
     others = sorted((row for row in everyone if row.number != run.number), key=lambda row: -row.number)
     return next(
         (row for row in others if row.number == run.parent),
@@ -22,9 +25,9 @@ def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 
 
 def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
-    """Return True if two runs differ in nothing but their seed, and are not of one line of forks.
+    """Return True if two runs differ only in their seed and do not descend from a common run by forking.
 
-    Their widths may differ where they are learnt; their lengths do not count, see `are_equally_trained`.
+    Their widths may differ if they are learned.  Their numbers of mini-batches are ignored, see `are_equally_trained`.
     """
     return (
         not (one.unusable or two.unusable)
@@ -36,41 +39,43 @@ def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
 
 
 def are_equally_trained(minibatch: int, other: int) -> bool:
-    """Return True if two runs have trained for so similar numbers of mini-batches that they make a baseline."""
+    """Return True if two numbers of mini-batches are similar enough for their runs to serve as a baseline."""
     return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
 
 
 def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
-    """Return the runs that differ from this one in nothing but the seed, latest first."""
+    """Return the runs that differ from this one only in their seed, latest first."""
     runs = [row for row in everyone if row.number != run.number and differ_only_in_seed(run, row)]
     return sorted(runs, key=lambda row: -row.number)
 
 
 def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
-    """Return pairs of runs that show how much seeds of either run differ, at most `MOST`; not the two runs themselves.
+    """Return at most `MOST` pairs of runs that differ only in their seed, each with the settings of one of two runs.
 
-    First each run with others of its own settings, in turn, then these others with each other.
+    Pairs of either run with another one come first, alternating between the two runs, then pairs of these others.
+    The pair of the two runs themselves is left out.
     """
     everyone = tuple(everyone)
-    twins = [[row for row in find_other_seeds(own, everyone) if row.number not in (one.number, two.number)]
-             for own in (two, one)]  # fmt: skip
-    own_pairs = [[(own, twin) for twin in others] for own, others in zip((two, one), twins, strict=True)]
+    twins = [[row for row in find_other_seeds(run, everyone) if row.number not in (one.number, two.number)]
+             for run in (two, one)]  # fmt: skip
+    own_pairs = [[(run, twin) for twin in others] for run, others in zip((two, one), twins, strict=True)]
     in_turn = [pair for both in zip_longest(*own_pairs) for pair in both if pair is not None]
     further = [pair for others in twins for pair in combinations(others, 2)]
-    return _different([*in_turn, *further])[:MOST]
+    return _remove_duplicates([*in_turn, *further])[:MOST]
 
 
-def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, RunRow]]:
-    """Return every pair once, in whatever order its runs are."""
+def _remove_duplicates(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, RunRow]]:
+    """Return every pair once; the order of its two runs does not matter."""
     return list({frozenset((first.number, second.number)): (first, second) for first, second in pairs}.values())
 
 
 def list_decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
-    """Return the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
+    """Return the analysts' decisions about two runs; topics are counted from 0, and a missing partner is `NONE`."""
     return frozenset(
-        TopicPair(each.layer, _column(each.a), _column(each.b)) for each in annotations.list_matches(db, run_a, run_b)
+        TopicPair(each.layer, _to_column(each.a), _to_column(each.b))
+        for each in annotations.list_matches(db, run_a, run_b)
     )
 
 
-def _column(topic: int) -> int:
+def _to_column(topic: int) -> int:
     return topic - 1 if topic > 0 else NONE

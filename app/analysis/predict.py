@@ -1,8 +1,8 @@
-"""The classes that a run predicts for its test documents: predictions, their quality, and what misled them.
+"""The classes that a run predicts for its test documents, the quality of the predictions, and causes of wrong ones.
 
 Predictions are made by the run's own kernel under the topics of a stored snapshot
-(:mod:`app.analysis.inference`), without showing it the labels.  They are computed once for a snapshot, shared
-(:mod:`app.live.predictions`) and kept in the store.
+(:mod:`app.analysis.inference`), which does not see the labels.  They are computed once for a snapshot, shared
+between sessions (:mod:`app.live.predictions`) and saved in the store.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
-BLOCK = 512  # documents predicted between two reports of progress; whole tables of the encoder
-PATHS = 12  # paths of a document among which the misleading one is chosen
+BLOCK = 512  # documents predicted between two reports of progress; fills whole tables of the encoder
+PATHS = 12  # number of a document's heaviest paths among which the most misleading one is chosen
 
 
 def predicts(run: RunRow, corpus: CorpusRow) -> bool:
@@ -37,14 +37,14 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     try:
         module, config = load_model(run)
     except settings.SettingError:
-        return True  # the error of the predictions names the setting that is in the way
+        return True  # then `classify_run` fails with an error that names the removed setting
     return module.build(config, facts, n_threads=1).predict is not None
 
 
 def classify_run(
     db: Database, run: RunRow, snapshot: int = 0, report: Report = lambda _done, _total: None
 ) -> Classified:
-    """Predict the class of every labelled test document; waits for the store and, once, for the compiler.
+    """Predict the class of every labelled test document; the first call on a machine waits for the compiler.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def classify_run(
     snapshot : int
         0 = the newest.
     report : (done, total) -> None, optional
-        Called repeatedly with the number of documents predicted, and of all.
+        Called repeatedly with the number of documents predicted so far and the number of all.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def classify_run(
         raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
     if not len(documents):
         raise ClassError(f"no test document of {inference.corpus.name} has a label, so predictions cannot be compared")
-    probabilities, read = _predict(inference, predict, counts, documents, report)
+    probabilities, features = _predict(inference, predict, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
         scores = class_scores.score_predictions(probabilities, labels)
@@ -87,13 +87,15 @@ def classify_run(
         snapshot=snapshot_row.number,
         minibatch=snapshot_row.minibatch,
         names=names,
-        train_counts=_of_class(counts, TRAIN, len(names)),
-        test_counts=_of_class(counts, TEST, len(names)),
+        train_counts=_count_classes(counts, TRAIN, len(names)),
+        test_counts=_count_classes(counts, TEST, len(names)),
         documents=documents,
         labels=labels,
         probabilities=probabilities,
         scores=scores,
-        carried=tuple(class_scores.share_by_layer(weights, read, probabilities).tolist()) if weights and read else (),
+        carried=tuple(class_scores.share_by_layer(weights, features, probabilities).tolist())
+        if weights and features
+        else (),
         misled=tuple(
             each._replace(path=_name_path(each.path, topics))
             for each in _explain_errors(inference, weights, counts, documents, labels, probabilities)
@@ -102,7 +104,7 @@ def classify_run(
 
 
 def _name_path(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
-    """Return a path with the lasting numbers of its topics instead of their present columns."""
+    """Return a path with the lasting numbers of its topics (``topics``, by layer) instead of their columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
 
 
@@ -113,29 +115,30 @@ def _predict(
     documents: Array,
     report: Report,
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """Return probabilities (n, C) of documents, and the features that the classifier reads, (n, K_l) for each layer.
+    """Return the class probabilities of documents, (n, C), and the classifier's features of each layer, (n, K_l).
 
-    The kernel does not see their labels.
+    The kernel does not see the labels of the documents.
     """
     seed, state, kernel = inference.run.seed, inference.state, inference.kernel
     rows: list[FloatArray] = []
-    read: list[list[FloatArray]] = []
-    for begin in range(0, len(documents), BLOCK):
-        report(begin, len(documents))
-        batch = _hidden(counts, documents[begin : begin + BLOCK])
+    features: list[list[FloatArray]] = []
+    for start in range(0, len(documents), BLOCK):
+        report(start, len(documents))
+        batch = _hide_labels(counts, documents[start : start + BLOCK])
         with inference.lock:
             rows.append(predict(seed, state, batch))
-            read.append(kernel.read_features(state, batch) if kernel.read_features is not None else [])
+            features.append(kernel.read_features(state, batch) if kernel.read_features is not None else [])
     report(len(documents), len(documents))
-    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*read, strict=True)]
+    return np.concatenate(rows), [np.concatenate(layer) for layer in zip(*features, strict=True)]
 
 
-def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
+def _hide_labels(counts: CorpusArrays, documents: Array) -> Batch:
     """Return documents as a kernel reads them, without their labels."""
     return take_documents(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 
-def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
+def _count_classes(counts: CorpusArrays, part: int, n_classes: int) -> Array:
+    """Return the number of documents of each class in a part of the corpus."""
     labels = counts.labels[(counts.part == part) & (counts.labels >= 0)]
     return np.bincount(labels, minlength=n_classes)
 
@@ -148,34 +151,35 @@ def _explain_errors(
     labels: Array,
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
+    """Return the wrongly predicted documents, each with the path that misled the classifier most."""
     rows, guesses = find_wrong(probabilities, labels)
     with inference.lock:
         theta = inference.kernel.infer(
-            inference.run.seed, inference.state, _hidden(counts, documents[rows]), None
+            inference.run.seed, inference.state, _hide_labels(counts, documents[rows]), None
         ).theta
     misled = []
-    for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
-        ends = int(labels[row]), guess
-        path = find_misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
-        probability = float(probabilities[row, ends[1]])
-        misled.append(Misled(int(documents[row]), *ends, probability, path.nodes, path.share))
+    for index, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
+        classes = int(labels[row]), guess
+        path = find_misleading_path(inference.topics.phi, [layer[index] for layer in theta], weights, *classes)
+        probability = float(probabilities[row, classes[1]])
+        misled.append(Misled(int(documents[row]), *classes, probability, path.nodes, path.share))
     return tuple(misled)
 
 
 def find_misleading_path(
     phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int
 ) -> paths.Path:
-    """Return the path of a document that speaks most for the predicted class against the true one.
+    """Return the path of a document that is the strongest evidence for the predicted class against the true one.
 
-    The evidence of a path is its share of the document times the sum, over its topics, of their weight for the
-    predicted class less that for the true one.  Without weights, return the path with the largest share.
+    The evidence of a path is its share of the document times the sum over its topics of their weight for the
+    predicted class minus that for the true one.  Without weights, return the path with the largest share.
     """
     candidates = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
     if not weights:
         return candidates[0]
 
-    def says(path: paths.Path) -> float:
-        steps = (weights[node.layer - 1][:, node.column] for node in path.nodes)
-        return path.share * sum(float(step[predicted] - step[label]) for step in steps)
+    def weigh_evidence(path: paths.Path) -> float:
+        class_weights = (weights[node.layer - 1][:, node.column] for node in path.nodes)
+        return path.share * sum(float(by_class[predicted] - by_class[label]) for by_class in class_weights)
 
-    return max(candidates, key=says)
+    return max(candidates, key=weigh_evidence)

@@ -1,7 +1,7 @@
 """Predictions of classes under one snapshot: their types, and their form in the store.
 
-Results that follow from probabilities and labels alone (scores, misled documents) are computed again by the same
-functions, so that stored predictions are equal to those just computed, to the last bit.
+Results that follow from probabilities and labels alone (scores, misled documents) are not stored but computed by the
+same functions after loading, so that loaded predictions are equal to the saved ones to the last bit.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
-Report = Callable[[int, int], None]  # documents done, of all
+Report = Callable[[int, int], None]  # arguments: number of documents done, number of all
 
 
 class ClassError(Exception):
-    """The error that there is nothing to predict or to compare with; the message is one sentence for the user."""
+    """Raised when there is nothing to predict or to compare with; the message is one sentence for the user."""
 
 
 class Misled(NamedTuple):
@@ -40,12 +40,12 @@ class Misled(NamedTuple):
     label, predicted : int
         Classes, from 0.
     probability : float
-        Of the predicted class.
+        Probability of the predicted class.
     path : tuple of Node
-        From the top layer to layer 1: the path of the document that speaks most for the predicted class
-        against the true one; its heaviest path where the model gives no topic a weight of its own.
+        The path of the document, from the top layer to layer 1, that is the strongest evidence for the predicted class
+        against the true one; its heaviest path where the model has no weights of topics for classes.
     share : float
-        Of the document's rate that takes this path.
+        Share of the document's rate that takes this path.
     """
 
     document: int
@@ -58,7 +58,7 @@ class Misled(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classified:
-    """The test documents of a corpus under one snapshot.
+    """The predicted classes of the test documents of a corpus under one snapshot.
 
     Attributes
     ----------
@@ -66,15 +66,15 @@ class Classified:
     names : tuple of str
         The C classes.
     train_counts, test_counts : (C,) int
-        Documents of every class.
+        Number of documents of every class.
     documents, labels : (n,) int
         Numbers and true classes of the test documents that have a label.
     probabilities : (n, C) float64
     scores : ClassScores
     carried : tuple of float
-        Part of the predictions that comes from each layer; empty when topics have no weights of their own.
+        Part of the predictions that comes from each layer; empty when topics have no weights for classes.
     misled : tuple of Misled
-        The surest wrong predictions, surest first.
+        The wrong predictions with the highest probabilities, highest first.
     """
 
     run: int
@@ -92,12 +92,12 @@ class Classified:
 
     @property
     def commonest(self) -> int | None:
-        """The class, from 0, with the most documents for training, the first of equals; None where none has a label."""
+        """The class (from 0) with the most training documents, the first of equals; None where none has a label."""
         return int(self.train_counts.argmax()) if self.train_counts.any() else None
 
     @property
     def majority_error(self) -> float | None:
-        """The error of always predicting that class."""
+        """The error of always predicting the commonest class."""
         return compute_majority_error(self.labels, self.train_counts) if self.commonest is not None else None
 
 
@@ -110,13 +110,9 @@ class Doing(NamedTuple):
     total: int = 0
 
 
-MOST_MISLED = 200  # wrong predictions explained: the surest ones
-MAKERS = (
-    "analysis/inference.py",
-    "analysis/predict.py",
-    "analysis/predictions.py",
-    "jobs/records.py",
-)  # modules of the app; of the engine every file counts
+MOST_MISLED = 200  # wrong predictions that are explained, those with the highest probabilities
+# Modules of the app whose sources decide predictions, in addition to all files of the engine.
+MAKERS = ("analysis/inference.py", "analysis/predict.py", "analysis/predictions.py", "jobs/records.py")
 
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:
@@ -132,24 +128,27 @@ def store_predictions(db: Database, result: Classified) -> None:
     Raises
     ------
     StoreError
-        When it cannot be written, or the snapshot is gone.
+        When the store cannot be written, or the snapshot no longer exists.
     """
     run = runs.get_run(db, result.run)
     snapshots.save_predictions(db, result.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(result))
 
 
 def hash_origin(run: RunRow, corpus: CorpusRow) -> str:
-    """Return a hash of everything but the snapshot that decides predictions: the run, its corpus, and the program.
+    """Return a hash of everything except the snapshot that predictions depend on: the run, its corpus, the program.
 
-    Of the run it covers the model, the settings (with the number of samples) and the seed; of the program the sources
-    of everything that computes, so that no release has to declare that predictions have changed.
+    It covers the model, settings (with the number of samples) and seed of the run, and all sources that compute
+    predictions, so that no release has to declare that predictions have changed.
     """
     facts = [run.model, run.settings, run.seed, corpus.number, corpus.content_hash, corpus.label_names, _hash_program()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def find_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows of documents predicted wrongly, surest first, and their predictions; at most `MOST_MISLED`."""
+    """Return the rows of at most `MOST_MISLED` wrongly predicted documents, and their predicted classes.
+
+    Those with the highest probability of the predicted class come first.
+    """
     predicted = probabilities.argmax(axis=1)
     wrong = np.flatnonzero(predicted != labels)
     rows = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
@@ -167,6 +166,7 @@ def _hash_program() -> str:
 
 
 def _pack(result: Classified) -> dict[str, Array]:
+    """Return predictions as arrays for the store; a path is a row of columns by layer, padded with -1."""
     paths = np.full((len(result.misled), max((len(each.path) for each in result.misled), default=0)), -1, np.int64)
     for row, each in enumerate(result.misled):
         for node in each.path:
@@ -185,6 +185,7 @@ def _pack(result: Classified) -> dict[str, Array]:
 
 
 def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: CorpusRow) -> Classified:
+    """Return predictions from the arrays of `_pack`."""
     probabilities, labels = arrays["probabilities"], arrays["labels"]
     return Classified(
         run=run.number,
@@ -203,15 +204,18 @@ def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: Corpus
 
 
 def _unpack_misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
+    """Return the explained wrong predictions; the stored paths and shares are in the order of `find_wrong`."""
     probabilities, documents, labels = (arrays[name] for name in ("probabilities", "documents", "labels"))
     rows, predicted = find_wrong(probabilities, labels)
-    report = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
+    fields = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
     return tuple(
-        Misled(int(documents[row]), int(labels[row]), guess, float(probabilities[row, guess]), _path(columns), share)
-        for row, guess, columns, share in report
+        Misled(
+            int(documents[row]), int(labels[row]), guess, float(probabilities[row, guess]), _unpack_path(columns), share
+        )
+        for row, guess, columns, share in fields
     )
 
 
-def _path(columns: list[int]) -> tuple[Node, ...]:
-    """Return the topics of a path, from the top layer down to layer 1."""
+def _unpack_path(columns: list[int]) -> tuple[Node, ...]:
+    """Return the topics of a path, from the top layer down to layer 1, given its columns by layer (-1 = none)."""
     return tuple(Node(layer, columns[layer - 1]) for layer in range(len(columns), 0, -1) if columns[layer - 1] >= 0)

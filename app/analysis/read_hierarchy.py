@@ -1,4 +1,4 @@
-"""A hierarchy snapshot from the store: the topics of a run at one moment."""
+"""Reading a hierarchy, the topics of a run at one moment, from a snapshot in the store."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -52,32 +52,33 @@ def build_hierarchy(
     image_shape: tuple[int, int] | None = None,
     classes: Sequence[str] = (),
 ) -> Hierarchy:
-    """Compute everything a view needs of one snapshot.
+    """Return the hierarchy of one snapshot, computing everything that views need.
 
     Parameters
     ----------
     arrays : mapping
-        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
-        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}``, ``spread.{l}`` and what
-        :func:`app.jobs.records.measure_certainty` names, all counted from 0, and ``everywhere``.
+        Arrays of the snapshot by their names in the store: ``phi.{l}`` and ``r``; optionally ``everywhere``,
+        ``mean.{l}``, ``step.{l}``, ``alive.{l}``, ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``,
+        ``npmi.{l}``, ``spread.{l}`` and the arrays of :func:`app.jobs.records.measure_certainty`.  Layers are counted
+        from 0.
     vocabulary : sequence of str
     labels : mapping
-        Names given by people, by (layer from 1, identity number from 1).
+        Names given by users, by (layer, identity number), both from 1.
     run, snapshot : rows of the store
     image_shape : (rows, columns) or None
-        When the words are pixels.
+        Size of the images when words are pixels, else None.
     classes : sequence of str
         Names of the corpus's classes.
     """
-    found = topics.unpack_topics(arrays, shown=True)
-    shown = effects.present_hierarchy(found)
-    projected, weights = shown.words, shown.popularity
-    parts = [topics.compute_shares(layer) for layer in weights]
-    words, word_weights = select_words(projected, parts)
-    spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
+    snapshot_topics = topics.unpack_topics(arrays, shown=True)
+    presentation = effects.present_hierarchy(snapshot_topics)
+    projected, popularity = presentation.words, presentation.popularity
+    shares = [topics.compute_shares(layer) for layer in popularity]
+    words, word_weights = select_words(projected, shares)
+    spread, npmi = _collect_complete(arrays, "spread", shares), _collect_complete(arrays, "npmi", shares)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
     alive = topics.collect_arrays(arrays, "alive")
-    speaking = tuple(
+    class_weights = tuple(
         centre_weights(layer)
         for layer in topics.collect_arrays(arrays, "model.class_weights")
         if len(layer) == len(classes)
@@ -89,25 +90,31 @@ def build_hierarchy(
         snapshot=snapshot.number,
         minibatch=snapshot.minibatch,
         vocabulary=tuple(vocabulary),
-        phi=shown.weights,
-        r=found.r,
+        phi=presentation.weights,
+        r=snapshot_topics.r,
         projections=projected,
-        popularity=weights,
-        shares=tuple(parts),
-        order=tuple(topics.order_topics(layer) for layer in weights),
-        ranks=tuple(topics.rank_topics(layer) for layer in weights),
+        popularity=popularity,
+        shares=tuple(shares),
+        order=tuple(topics.order_topics(layer) for layer in popularity),
+        ranks=tuple(topics.rank_topics(layer) for layer in popularity),
         words=words,
         word_weights=word_weights,
-        titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
+        titles=_choose_titles(
+            () if snapshot_topics.links else snapshot_topics.phi,
+            projected,
+            shares,
+            _mark_background(spread, npmi),
+            everywhere,
+        ),
         step_sizes=topics.collect_arrays(arrays, "step"),
         documents=topics.collect_arrays(arrays, "top_documents"),
         document_weights=topics.collect_arrays(arrays, "top_weights"),
-        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
+        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in popularity),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
         names=topics.collect_arrays(arrays, "names"),
-        classes=tuple(classes) if speaking else (),
-        class_weights=speaking,
+        classes=tuple(classes) if class_weights else (),
+        class_weights=class_weights,
         family=run.family,
         npmi=npmi,
         spread=spread,
@@ -121,59 +128,61 @@ def build_hierarchy(
             )
         ),
         edge_variances=topics.collect_arrays(arrays, "edge_variance"),
-        lowers=shown.lowers,
-        linear=not found.links,
-        directed=found.directed,
-        relations=_relations(found),
-        columns=None if found.columns is None else effects.present_hierarchy(found.columns),
+        lowers=presentation.lowers,
+        linear=not snapshot_topics.links,
+        directed=snapshot_topics.directed,
+        relations=_list_relations(snapshot_topics),
+        columns=None if snapshot_topics.columns is None else effects.present_hierarchy(snapshot_topics.columns),
     )
 
 
-def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """Return the arrays of that name by layer, if a snapshot has one for every layer."""
+def _collect_complete(
+    arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]
+) -> tuple[NDArray[Any], ...]:
+    """Return the arrays of a name by layer; none unless the snapshot has one for every layer."""
     layers = topics.collect_arrays(arrays, name)
     return layers if len(layers) == len(parts) else ()
 
 
-def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
-    """Return for every topic whether it is background, by layer, where that is known."""
+def _mark_background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
+    """Return the mask of background topics of every layer; empty where the spread of topics is not known."""
     return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
 
 
-def _titles(
+def _choose_titles(
     phi: Sequence[NDArray[Any]],
     projected: Sequence[NDArray[Any]],
-    parts: Sequence[NDArray[Any]],
+    shares: Sequence[NDArray[Any]],
     wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
-    """Return the words of every title, by layer; ``wide`` marks the topics that are background."""
-    named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
+    """Return the numbers of the words of every title, by layer; ``wide`` marks the background topics."""
+    tables = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
-        topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
-        for projection, part in zip(named, parts, strict=True)
+        topics.choose_titles(projection, share, without=everywhere, first=topics.order_topics(share))
+        for projection, share in zip(tables, shares, strict=True)
     )
 
 
-def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
-    """Return the topic graph of a model with signed weights, down to the least correlation that can be chosen."""
-    if not any(link.kind == SIGNED for link in found.links):
+def _list_relations(snapshot_topics: Topics) -> tuple[tuple[int, int, float], ...]:
+    """Return pairs of related topics of layer 1 and their correlations; none for models without signed weights."""
+    if not any(link.kind == SIGNED for link in snapshot_topics.links):
         return ()
-    one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
-    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
+    first, second, correlation = tree.find_relations(snapshot_topics.phi[1:], LEAST_RELATION)
+    return tuple(zip(first.tolist(), second.tolist(), correlation.tolist(), strict=True))
 
 
 def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
-    """Return the snapshot of a run at or before a mini-batch, the newest one for None, leaving out damaged ones.
+    """Return the newest undamaged snapshot of a run, or the newest one at or before a mini-batch.
 
     Raises
     ------
     NotFound
-        When it has none yet, or none so early.
+        When the run has no such snapshot.
     """
     if snapshots.find_latest(db, row.number) is None:
-        why = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
-        raise NotFound(f"run {row.number} has no topics yet ({why})")
+        reason = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
+        raise NotFound(f"run {row.number} has no topics yet ({reason})")
     snapshot = snapshots.find_sound(db, row.number, minibatch)
     if snapshot is None:
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
@@ -184,10 +193,10 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
 def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> Hierarchy:
-    """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
-    about = corpora.get_corpus(db, row.corpus)
+    """Read the hierarchy of a snapshot from the store; a ``vocabulary`` that is given is not read again."""
+    corpus = corpora.get_corpus(db, row.corpus)
     words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
     arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
     return build_hierarchy(
-        arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names
+        arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )

@@ -1,4 +1,4 @@
-"""The differences between two seeds of one model, which a difference between models has to exceed."""
+"""Differences between runs that differ only in their seed: the baseline for differences between models."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,8 @@ from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
 
 ROUNDED = 0.005  # figures are written with two decimals, so smaller differences are not visible
-RARE = 0.05  # share of the pairs of two seeds that are less alike than the floor of their layer
+RARE = 0.05  # share of the pairs of topics of two seeds whose score is below the floor of their layer
+# The measures of coherence compared between seeds, in the order of `SeedSpread.gaps`.
 MEASURES: tuple[Callable[[Coherence], float], ...] = (
     lambda each: each.mean_npmi,
     lambda each: each.worst_tenth,
@@ -24,7 +25,7 @@ Figure = TypeVar("Figure")
 
 
 class Range(NamedTuple):
-    """The lowest and the highest of a figure over pairs of seeds."""
+    """The lowest and the highest value of a figure over pairs of seeds."""
 
     low: float
     high: float
@@ -38,12 +39,13 @@ class SeedSpread(NamedTuple):
     pairs : int
         The number of pairs of runs.
     scores, matched : tuples of Range or None
-        Of each layer, as in `app.analysis.comparison.Agreement`.
+        Ranges for each layer, defined as in `app.analysis.comparison.Agreement`.
     edges, correlation : Range or None
+        Ranges over all layers together, defined likewise.
     floors : tuple of float
-        Of each layer, the score that 5 % of the pairs of topics of two seeds stay below; nan without pairs.
+        For each layer, the 5 % quantile of the scores of pairs of topics; nan without pairs.
     gaps : tuple of (float, float, float)
-        Of each layer, the largest differences of NPMI, its worst tenth and diversity; nan where not known.
+        For each layer, the largest differences of NPMI, its worst tenth and diversity; nan where not known.
     """
 
     pairs: int
@@ -59,65 +61,68 @@ UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
 
 
 def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
-    """Sum up comparisons of runs that differ only in their seed; None without comparisons.
+    """Summarise comparisons of runs that differ only in their seed; None without comparisons.
 
     Parameters
     ----------
     comparisons : sequence of Comparison
     threshold : float
-        Edges are above ``threshold / K``.
+        Edges above ``threshold / K`` are compared.
     """
     if not comparisons:
         return None
     agreements = [measure_agreement(each, find_edge_changes(each, threshold)) for each in comparisons]
-    depth = range(max(len(each.scores) for each in agreements))
+    layers = range(max(len(each.scores) for each in agreements))
     return SeedSpread(
         len(comparisons),
-        tuple(_range(each.scores[place] for each in agreements if place < len(each.scores)) for place in depth),
-        tuple(_range(each.matched[place] for each in agreements if place < len(each.matched)) for place in depth),
-        _range(each.edges for each in agreements),
-        _range(each.correlation for each in agreements),
-        tuple(_floor(comparisons, place + 1) for place in depth),
-        tuple(_gaps(comparisons, place) for place in depth),
+        tuple(_find_range(each.scores[index] for each in agreements if index < len(each.scores)) for index in layers),
+        tuple(_find_range(each.matched[index] for each in agreements if index < len(each.matched)) for index in layers),
+        _find_range(each.edges for each in agreements),
+        _find_range(each.correlation for each in agreements),
+        tuple(_find_floor(comparisons, index + 1) for index in layers),
+        tuple(_measure_gaps(comparisons, index) for index in layers),
     )
 
 
 def is_below(value: float, usual: Range | None) -> bool:
-    """Return True if a figure is lower than any that two seeds reach; False where either is unknown."""
+    """Return True if a figure is lower than the lowest that two seeds reach; False where either is unknown."""
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
 def pick_layer(figures: Sequence[Figure], place: int) -> Figure | None:
-    """Return the figure of a layer, None where there is none."""
+    """Return the figure of a layer, counted from 0; None where there is none."""
     return figures[place] if place < len(figures) else None
 
 
-def _range(values: Iterable[float]) -> Range | None:
+def _find_range(values: Iterable[float]) -> Range | None:
+    """Return the range of the finite values, None without any."""
     finite = [value for value in values if math.isfinite(value)]
     return Range(min(finite), max(finite)) if finite else None
 
 
-def _floor(comparisons: Sequence[Comparison], layer: int) -> float:
+def _find_floor(comparisons: Sequence[Comparison], layer: int) -> float:
+    """Return the score that 5 % of the pairs of topics of a layer stay below; nan without pairs."""
     scores = [pair.score for each in comparisons for pair in each.pairs if pair.layer == layer and pair.paired]
     return float(np.quantile(scores, RARE)) if scores else float("nan")
 
 
-def _gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, float]:
+def _measure_gaps(comparisons: Sequence[Comparison], index: int) -> tuple[float, float, float]:
+    """Return the largest difference of each of `MEASURES` in a layer, counted from 0."""
     gaps = np.full((len(comparisons), len(MEASURES)), np.nan)
     for row, each in enumerate(comparisons):
         a, b = measure_coherence(each.a), measure_coherence(each.b)
-        if place < min(len(a), len(b)):
-            gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
+        if index < min(len(a), len(b)):
+            gaps[row] = [abs(measure(a[index]) - measure(b[index])) for measure in MEASURES]
     finite = [column[np.isfinite(column)] for column in gaps.T]
     npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in finite)
     return npmi, worst, diversity
 
 
-Latest = Callable[[int], Mapping[str, float | None]]
+Latest = Callable[[int], Mapping[str, float | None]]  # run number -> newest values of its curves by name
 
 
 class JudgedPair(NamedTuple):
-    """The same estimate of two runs.
+    """The values of one estimate for two runs, and the difference that seeds alone make.
 
     Attributes
     ----------
@@ -137,14 +142,16 @@ class JudgedPair(NamedTuple):
 
     @property
     def beyond(self) -> bool:
-        """Return True if the runs differ by more than two seeds do."""
+        """Return True if the runs differ by more than two seeds of one model do; False where that is unknown."""
         return self.gap is not None and self.difference > self.gap
 
 
 def judge_pair(
     a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
 ) -> JudgedPair | None:
-    """Return the best estimate that both runs have, with that of pairs of seeds; None where they have none in common.
+    """Return the best estimate that both runs have, compared with its differences between seeds.
+
+    None where the runs have no estimate in common.
 
     Parameters
     ----------
@@ -155,13 +162,13 @@ def judge_pair(
         The newest values of the curves that `app.jobs.estimates` reads.
     """
 
-    def of(run: JudgedRun) -> dict[str, Estimate]:
+    def list_by_name(run: JudgedRun) -> dict[str, Estimate]:
         return {each.name: each for each in list_estimates(run, latest(run.number))}
 
-    first, second = of(a), of(b)
-    name = next((each for each in first if each in second), None)  # its name says which documents it is of
+    first, second = list_by_name(a), list_by_name(b)
+    name = next((each for each in first if each in second), None)  # estimates of equal name judge the same documents
     if name is None:
         return None
-    estimates = ((of(one), of(two)) for one, two in seeds)
+    estimates = ((list_by_name(one), list_by_name(two)) for one, two in seeds)
     gaps = [abs(one[name].value - two[name].value) for one, two in estimates if name in one and name in two]
     return JudgedPair(first[name], second[name], max(gaps, default=None))

@@ -1,7 +1,7 @@
-"""Other programs for topics, trained step by step on the same documents: LDA of three libraries, and NMF.
+"""Other topic models, trained step by step on the same documents for comparison: LDA of three libraries, and NMF.
 
-Each has the settings that its own documentation recommends.  A peer is an iterator that yields its
-topics after every piece of its work; only that work is timed.
+Each has the settings that its own documentation recommends.  A peer is an iterator that trains for a while and yields
+its topics, again and again; only training is timed.
 """
 
 import time
@@ -14,22 +14,22 @@ from scipy import sparse
 
 from engine.contract import Counts, FloatArray
 
-PIECE = 10  # iterations of tomotopy between two looks
+PIECE = 10  # iterations of tomotopy between two results
 
 
 class PeerTopics(NamedTuple):
-    """Topics that a method has made so far.
+    """Topics that a peer has learned so far.
 
     Attributes
     ----------
     seconds : float
-        Time of its work alone.
+        Time of training.
     steps : int
-        Iterations, passes or sweeps of its own.
+        Number of iterations, passes or sweeps.
     phi : (V, K) float64
-        Its topics, columns on the simplex.
+        The topics; columns sum to 1.
     alpha : (K,) float64
-        Dirichlet parameter of the topics of a document; empty where the method has none and predicts nothing.
+        Dirichlet parameter of the topics of a document; empty for a method without one, which cannot predict words.
     shares : (K,) float64
         Share of the tokens that each topic holds.
     """
@@ -45,7 +45,7 @@ Peer: TypeAlias = Callable[[Counts, int, int, int, int], Iterator[PeerTopics]]
 
 
 class MissingPeerError(ValueError):
-    """A peer is not installed; the message is one sentence for the user."""
+    """Raised when a peer is not installed; the message is one sentence for the user."""
 
 
 def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
@@ -68,7 +68,7 @@ def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads:
 
 
 def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001
-    """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial: passes on one thread.
+    """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial, on one thread.
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
     """
@@ -83,7 +83,7 @@ def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: i
     seconds, passes = 0.0, 0
     while True:
         began = time.perf_counter()
-        model.state.numdocs = 0  # a pass reads the same documents once more, not as many others
+        model.state.numdocs = 0  # otherwise gensim would take the documents of this pass for further ones
         model.update(documents)
         seconds += time.perf_counter() - began
         passes += 1
@@ -113,22 +113,22 @@ def train_sklearn(counts: Counts, n_words: int, width: int, seed: int, threads: 
 
 
 def train_nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001 - a Peer
-    """Factorise tf-idf into non-negative matrices by coordinate descent; there is one result, at the end."""
+    """Factorise tf-idf into non-negative matrices by coordinate descent; yield one result, at the end."""
     from sklearn.decomposition import NMF
     from sklearn.feature_extraction.text import TfidfTransformer
 
     began = time.perf_counter()
     table = TfidfTransformer().fit_transform(build_matrix(counts, n_words).astype(np.float64))
     model: Any = NMF(width, init="nndsvd", random_state=seed, max_iter=200, tol=1e-3)
-    places = model.fit_transform(table)
+    document_topics = model.fit_transform(table)
     seconds = time.perf_counter() - began
     topics = np.ascontiguousarray(model.components_.T) + 1e-12
-    sizes = places.sum(axis=0) * topics.sum(axis=0)
+    sizes = document_topics.sum(axis=0) * topics.sum(axis=0)
     yield PeerTopics(seconds, model.n_iter_, topics / topics.sum(axis=0), np.zeros(0), sizes / max(sizes.sum(), 1e-300))
 
 
 def _import_library(name: str) -> Any:
-    """Return a library of the extra ``peers``, or refuse with the sentence that says how to install it."""
+    """Import a library of the extra ``peers``; if it is missing, raise an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError:
@@ -147,5 +147,5 @@ PEERS: dict[str, Peer] = {
 
 
 def build_matrix(counts: Counts, n_words: int) -> Any:
-    """Return documents as a sparse matrix of SciPy, (documents, words)."""
+    """Return documents as a sparse matrix (documents, words) of SciPy."""
     return sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))

@@ -1,8 +1,8 @@
 """Quality of topics by time: Topiary with its defaults and its peers, on the same documents and words.
 
-Every method is judged once its own work has taken as long as each budget; judging is not timed.  All are judged in
-one way: perplexity of held-out tokens of test documents, whose topics local chains of the same length infer with the
-topics fixed, and the measures of :mod:`engine.quality`.
+Every method is judged when its training has taken as long as each budget; judging is not timed.  All are judged alike:
+by the perplexity of held-out tokens of test documents, inferred with fixed topics by local chains of the same length,
+and by the measures of :mod:`engine.quality`.
 """
 
 import math
@@ -33,14 +33,14 @@ from engine.quality import coherence, measures
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)
-JUDGED_TOKENS = 200_000  # of test documents, all together
+JUDGED_TOKENS = 200_000  # tokens in the test documents that perplexity is measured on
 LABELLED = 2_000  # labelled test documents whose strongest topics are compared with the labels
-LONGEST = 300  # sweeps of ours
+LONGEST = 300  # sweeps of Topiary's model at most
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicsSetup:
-    """Settings that all methods share: widths of the layers (peers have the first), budgets in seconds, threads."""
+    """Settings that all methods share: widths of the layers (peers use the first), budgets in seconds, threads."""
 
     layers: tuple[int, ...]
     budgets: tuple[float, ...]
@@ -60,20 +60,20 @@ class TopicsRow(NamedTuple):
         Seconds taken; more than the budget where the first result came later.
     steps : int
     perplexity : float
-        Of held-out tokens; nan for a method without a law of documents.
+        Perplexity of held-out tokens; nan for a method without a probability model of documents.
     layer, topics, live : int
-        Live topics hold at least 0.1 % of the tokens.
+        The layer, its number of topics, and of those that hold at least 0.1 % of the tokens.
     npmi, worst, diversity : float
-        Document NPMI of the ten heaviest words in training documents, mean over live topics and over their worst
-        tenth, and how many of these words are distinct.
+        Document NPMI of the ten heaviest words in training documents, averaged over live topics and over their worst
+        tenth, and the share of these words that are distinct.
     held_out : float
-        NPMI in test documents.
+        Mean NPMI in test documents.
     affinity : float
-        Mean cosine of topics with their children less that with others of the layer below; nan for layer 1.
+        Mean cosine of topics with their children minus that with other topics of the layer below; nan for layer 1.
     nmi : float
-        Of the strongest topic of documents with their labels; nan without labels.
+        Normalised mutual information of the strongest topics of documents and their labels; nan without labels.
     shown_npmi, shown_worst, shown_diversity : float
-        The same of the words that Topiary shows, by relevance.
+        The same as ``npmi``, ``worst`` and ``diversity`` for the words that Topiary shows, chosen by relevance.
     """
 
     method: str
@@ -98,7 +98,7 @@ class TopicsRow(NamedTuple):
 
 
 class MethodState(NamedTuple):
-    """The state of a method at one moment: its topics, and the kernel and state that judge it."""
+    """The topics of a method at one moment, and the kernel and state with which its perplexity is measured."""
 
     seconds: float
     steps: int
@@ -108,7 +108,7 @@ class MethodState(NamedTuple):
 
 
 def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
-    """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
+    """Yield the rows of one method with one seed on one corpus, each budget's when training has reached it."""
     corpus = add_validation(corpus)
     states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
     judge = TopicsJudge(corpus, seed)
@@ -118,7 +118,10 @@ def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: Top
 
 
 def add_validation(corpus: Corpus) -> Corpus:
-    """Return a corpus with validation documents, which all methods do without: its own, or drawn from training."""
+    """Return the corpus with validation documents, drawn from the training documents if it has none of its own.
+
+    No method trains on them.
+    """
     if VALIDATION in corpus.part:
         return corpus
     contents, rng = number_contents(corpus.counts), seed_validation(corpus.split_seed)
@@ -126,30 +129,33 @@ def add_validation(corpus: Corpus) -> Corpus:
 
 
 def _pick_states(states: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:
-    """Yield the last state within every budget, or the first one where none is; the last of all at the end."""
-    left = sorted(budgets)
-    before: MethodState | None = None
+    """Yield each budget with the last state within it, or with the first state if that took longer."""
+    remaining = sorted(budgets)
+    previous: MethodState | None = None
     for state in states:
-        while left and before is not None and state.seconds > left[0]:
-            yield left.pop(0), before
-        while left and before is None and state.seconds > left[0]:
-            yield left.pop(0), state
-        if not left:
+        while remaining and previous is not None and state.seconds > remaining[0]:
+            yield remaining.pop(0), previous
+        while remaining and previous is None and state.seconds > remaining[0]:
+            yield remaining.pop(0), state
+        if not remaining:
             return
-        before = state
-    for budget in left:
-        if before is not None:
-            yield budget, before
+        previous = state
+    for budget in remaining:
+        if previous is not None:
+            yield budget, previous
 
 
 def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
-    """Train DLDA with its default settings until its curve, of validation documents, is level; its points are timed."""
+    """Train DLDA with its default settings until the curve of validation documents has settled.
+
+    Computing the points of this curve counts as training time.
+    """
     module = models.load("dlda")
     kernel = module.build(
         module.Config(layers=setup.layers), mathematics.collect_facts(corpus), n_threads=setup.threads
     )
     training = Training(corpus, kernel, module.State, seed)
-    sweeps = training.warm_up(averaged=False)  # kernels are compiled once for a machine, not for a run
+    sweeps = training.warm_up(averaged=False)  # untimed: kernels are compiled once per machine, not per run
     began = time.perf_counter()
     state = training.first_state()
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
@@ -160,8 +166,8 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
     while True:
-        shown = kernel.find_shown_state(position.state)
-        yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
+        shown_state = kernel.find_shown_state(position.state)
+        yield MethodState(seconds, position.minibatch, kernel.topics(shown_state), kernel, shown_state)
         if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
             return
         began = time.perf_counter()
@@ -172,47 +178,50 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
 
 
 def _train_peer(corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
-    """Train a peer with as many topics as our first layer, judged as a model of one layer with its topics and prior."""
+    """Train a peer with as many topics as Topiary's first layer has.
+
+    To be judged, its topics and prior are put into a model of one layer.
+    """
     width = setup.layers[0]
     counts = corpus.batch(corpus.documents(TRAIN)).cells
     module = models.load("dlda")
     facts = Facts(corpus.n_words, counts.n_documents)
     kernel = module.build(module.Config(layers=(width,), inference="gibbs"), facts, n_threads=setup.threads)
-    for made in PEERS[method](counts, corpus.n_words, width, seed, setup.threads):
-        found = Topics((np.ascontiguousarray(made.phi),), made.shares)
-        if not len(made.alpha):
-            yield MethodState(made.seconds, made.steps, found, None, None)
+    for result in PEERS[method](counts, corpus.n_words, width, seed, setup.threads):
+        peer_topics = Topics((np.ascontiguousarray(result.phi),), result.shares)
+        if not len(result.alpha):
+            yield MethodState(result.seconds, result.steps, peer_topics, None, None)
             continue
-        state = kernel.init(seed)._replace(phi=found.phi, r=made.alpha)
-        yield MethodState(made.seconds, made.steps, found, kernel, state)
+        state = kernel.init(seed)._replace(phi=peer_topics.phi, r=result.alpha)
+        yield MethodState(result.seconds, result.steps, peer_topics, kernel, state)
 
 
 class TopicsJudge:
-    """A judge of the topics of all methods, with the same documents and random numbers for each."""
+    """A judge of the topics of all methods, which uses the same documents and random numbers for each."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
         self._seed = seed
         self._train = corpus.batch(corpus.documents(TRAIN)).cells
         test = corpus.documents(TEST)
         order = np.random.default_rng(0).permutation(test)
-        lengths = np.cumsum([corpus.counts.values[slice(*corpus.counts.starts[j : j + 2])].sum() for j in order])
+        token_totals = np.cumsum([corpus.counts.values[slice(*corpus.counts.starts[j : j + 2])].sum() for j in order])
         self._test = corpus.batch(test).cells
-        self._split = corpus.split_tokens(np.sort(order[: max(1, int(np.searchsorted(lengths, JUDGED_TOKENS)))]))
+        self._split = corpus.split_tokens(np.sort(order[: max(1, int(np.searchsorted(token_totals, JUDGED_TOKENS)))]))
         labelled = order[corpus.labels[order] >= 0][:LABELLED]
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
     def list_figures(self, method: MethodState) -> Iterator[dict[str, Any]]:
-        """Yield the figures of a row for every layer."""
+        """Yield for every layer the figures of a `TopicsRow`."""
         perplexity, labelled = float("nan"), None
         if method.kernel is not None:
             perplexity = evaluate.evaluate_point(method.kernel, self._seed, method.state, *self._split, evaluate.SHORT)
             if self._labelled is not None:
                 theta = method.kernel.infer(self._seed, method.state, self._labelled, evaluate.SHORT).theta
                 labelled = measures.LabelledDocuments(self._labelled.labels, theta)
-        shown = effects.present_hierarchy(method.topics)
-        found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
-        for layer, words in zip(found, _list_shown_words(shown), strict=True):
-            npmi = coherence.compute_npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[
+        presentation = effects.present_hierarchy(method.topics)
+        qualities = measures.measure_quality(presentation, self._train, self._test, labelled=labelled)
+        for layer, words in zip(qualities, _list_shown_words(presentation), strict=True):
+            npmi = coherence.compute_npmi(words, coherence.count_pairs(words, self._train, len(presentation.words[0])))[
                 layer.live
             ]
             yield {
@@ -232,11 +241,11 @@ class TopicsJudge:
             }
 
 
-def _list_shown_words(shown: Presentation) -> list[IntArray]:
-    """Return the ten words that pages show first, by relevance."""
+def _list_shown_words(presentation: Presentation) -> list[IntArray]:
+    """Return the ten words of every topic that pages show first, chosen by relevance, for each layer."""
     return [
         hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), coherence.WORDS)[0]
-        for table, weight in zip(shown.words, shown.popularity, strict=True)
+        for table, weight in zip(presentation.words, presentation.popularity, strict=True)
     ]
 
 
@@ -253,37 +262,37 @@ and over their worst tenth; div.: distinct words among them; test: the same word
 children less cosine with others; NMI: strongest topic against the labels.  Right of the bar: the ten words that pages
 show, by relevance."""
 LDA = ("tomotopy", "sklearn")
-HAIR = 0.01  # of NPMI
+HAIR = 0.01  # a difference of NPMI that counts as nearly equal
 
 
 def format_rows(rows: Sequence[TopicsRow]) -> list[str]:
-    """Return a line for every method, budget and layer of one corpus: medians over seeds."""
+    """Return a line of medians over seeds for every method, budget and layer of one corpus."""
     keys = dict.fromkeys((row.method, row.budget, row.layer) for row in rows)
     return [_format_row([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
 
 
 def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
-    """Return a sentence for each budget on how many corpora our topics are at least as good as the best LDA's."""
+    """Return a sentence for each budget: on how many corpora Topiary is at least as good as the best LDA."""
     sentences = []
     for budget in sorted({row.budget for row in rows}):
-        here = [row for row in rows if row.budget == budget and row.layer == 1]
-        names = list(dict.fromkeys(row.corpus for row in here if row.method == OURS))
-        pairs = [_compare_methods([row for row in here if row.corpus == name]) for name in names]
+        budget_rows = [row for row in rows if row.budget == budget and row.layer == 1]
+        names = list(dict.fromkeys(row.corpus for row in budget_rows if row.method == OURS))
+        pairs = [_compare_methods([row for row in budget_rows if row.corpus == name]) for name in names]
         if not pairs or any(math.isnan(pair.npmi) for pair in pairs):
             continue
-        more = sum(pair.npmi >= 0.0 for pair in pairs)
-        near = sum(pair.npmi >= -HAIR for pair in pairs)
+        better = sum(pair.npmi >= 0.0 for pair in pairs)
+        close = sum(pair.npmi >= -HAIR for pair in pairs)
         lower = sum(pair.perplexity < 0.0 for pair in pairs)
-        wider = sum(pair.diversity >= 0.0 for pair in pairs)
+        diverse = sum(pair.diversity >= 0.0 for pair in pairs)
         sentences.append(
-            f"{budget:g} s: NPMI of layer 1 at least the best LDA's on {more} of {len(pairs)} corpora (within .01 on "
-            f"{near}), diversity not lower than that LDA's on {wider}, perplexity below every LDA's on {lower}"
+            f"{budget:g} s: NPMI of layer 1 at least the best LDA's on {better} of {len(pairs)} corpora (within .01 on "
+            f"{close}), diversity not lower than that LDA's on {diverse}, perplexity below every LDA's on {lower}"
         )
     return sentences
 
 
 class _Differences:
-    """Differences of our medians over seeds to those of the best LDA, for one corpus and budget."""
+    """Topiary's medians over seeds minus those of the best LDA, for one corpus and budget."""
 
     def __init__(self, ours: Iterable[TopicsRow], others: dict[str, list[TopicsRow]]) -> None:
         mine = list(ours)
@@ -295,18 +304,23 @@ class _Differences:
 
 
 def _compare_methods(rows: Sequence[TopicsRow]) -> _Differences:
+    """Compare Topiary with every LDA that has rows."""
     others = {name: [row for row in rows if row.method == name] for name in LDA}
     return _Differences(
-        (row for row in rows if row.method == OURS), {name: found for name, found in others.items() if found}
+        (row for row in rows if row.method == OURS),
+        {name: rows_of_method for name, rows_of_method in others.items() if rows_of_method},
     )
 
 
 def _find_median(rows: Sequence[TopicsRow], field: str) -> float:
+    """Return the median of a field over rows, leaving out nan; nan where nothing is left."""
     values = [value for row in rows if not math.isnan(value := float(getattr(row, field)))]
     return median(values) if values else math.nan
 
 
 def _format_row(rows: Sequence[TopicsRow]) -> str:
+    """Return the line of a table for rows that differ only in their seed."""
+
     def of(field: str, width: int, digits: int = 3) -> str:
         value = _find_median(rows, field)
         text = "-" if math.isnan(value) else f"{value:,.{digits}f}"
@@ -327,39 +341,41 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
 
 
 class TableError(ValueError):
-    """A table cannot be kept in this file; the message is one sentence for the user."""
+    """Raised when a table cannot be written to a file; the message is one sentence for the user."""
 
 
 def check_file(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before hours of measuring and not after them.
+    """Raise an error if a file cannot be written, before hours of measuring instead of after them.
 
     Raises
     ------
     TableError
-        When it is a folder, or cannot be written.
+        When the path is a folder, or the file cannot be written.
     """
     if path is None:
         return
-    with _explain_failure(path):
+    with _translate_os_errors(path):
         if path.is_dir():
             raise TableError(f"{path} is a folder; name a file in it with --json")
-        _name_copy(path).write_bytes(b"")
-        _name_copy(path).unlink()
+        _name_temporary(path).write_bytes(b"")
+        _name_temporary(path).unlink()
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    with _explain_failure(path):
-        _name_copy(path).write_bytes(content)
-        _name_copy(path).replace(path)
+    """Write a file completely or not at all."""
+    with _translate_os_errors(path):
+        _name_temporary(path).write_bytes(content)
+        _name_temporary(path).replace(path)
 
 
-def _name_copy(path: Path) -> Path:
+def _name_temporary(path: Path) -> Path:
+    """Return the path of the temporary file that replaces a file when it is complete."""
     return path.with_name(path.name + ".new")
 
 
 @contextmanager
-def _explain_failure(path: Path) -> Iterator[None]:
+def _translate_os_errors(path: Path) -> Iterator[None]:
+    """Turn operating system errors into a `TableError`."""
     try:
         yield
     except OSError as error:

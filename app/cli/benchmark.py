@@ -18,7 +18,7 @@ from store.database import Database, open_existing
 
 
 def topics(arguments: argparse.Namespace) -> int:
-    """Print the table, corpus by corpus."""
+    """Print a table of the quality of topics by time for each corpus."""
     try:
         check_file(arguments.json)
         _print_tables(arguments)
@@ -28,19 +28,21 @@ def topics(arguments: argparse.Namespace) -> int:
 
 
 def _print_tables(arguments: argparse.Namespace) -> None:
+    """Measure and print corpus by corpus, writing all rows so far to the JSON file after each."""
     db = open_existing(arguments.store)
     chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list[measuring.TopicsRow]()
     say(measuring.NOTE)
     for row in chosen:
-        found = _measure_corpus(db, row, arguments)
-        rows += found
-        say("\n".join(measuring.format_rows(found)))
+        corpus_rows = _measure_corpus(db, row, arguments)
+        rows += corpus_rows
+        say("\n".join(measuring.format_rows(corpus_rows)))
         if arguments.json is not None:
             replace_file(arguments.json, (json.dumps([each._asdict() for each in rows], indent=1) + "\n").encode())
     say("\n" + "\n".join(measuring.write_verdicts(rows)))
 
 
 def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
+    """Print the head of the table of a corpus, and return its rows for all methods and seeds."""
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = measuring.add_validation(load_corpus(db, row))
     tokens, training = corpus.count_tokens(TRAIN), len(corpus.documents(TRAIN))
@@ -60,6 +62,7 @@ def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace)
 
 
 def _read_layers(text: str) -> tuple[int, ...]:
+    """Return the widths in a text such as ``64-32``."""
     try:
         return tuple(int(width) for width in text.split("-"))
     except ValueError:

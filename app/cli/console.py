@@ -1,4 +1,4 @@
-"""Standard output, mistakes of the user, and the values that several commands read; nothing heavy is loaded."""
+"""Standard output, errors of the user, and values that several commands read; importing this loads nothing slow."""
 
 import json
 import os
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from store.run_rows import RunRow
 
 
-class OutputClosed(Exception):  # noqa: N818 - named after the fact that it reports
-    """Standard output takes nothing; the message is one sentence for the user."""
+class OutputClosed(Exception):  # noqa: N818 - named after the state that it reports
+    """Raised when standard output cannot be written; the message is one sentence for the user."""
 
 
 def prepare_output() -> None:
-    """Let a console show a question mark for characters it lacks, and drop messages where standard error is closed."""
-    if sys.stderr is None:  # it was closed before this program began
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as we run
+    """Replace characters that the console cannot show, and discard messages where standard error is closed."""
+    if sys.stderr is None:  # closed before this program began
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the program ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def write_output(text: str) -> None:
-    """Write to standard output, at once.
+    """Write a text to standard output and flush it.
 
     Raises
     ------
     OutputClosed
-        When it is closed, or its file takes no more.
+        When standard output is closed or cannot be written.
     BrokenPipeError
-        When its reader has left.
+        When the program that reads it has ended.
     """
-    if sys.stdout is None:  # it was closed before this program began
+    if sys.stdout is None:  # closed before this program began
         raise OutputClosed("standard output is closed, so nothing can be printed; let it lead somewhere")
     try:
         sys.stdout.write(text)
@@ -54,20 +54,20 @@ def write_output(text: str) -> None:
 
 
 def silence_output() -> None:
-    """Discard what could not be printed, so that Python does not try again at its end and fail."""
+    """Discard text that could not be printed; otherwise Python would fail when it tries again at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class Mistake(Exception):  # noqa: N818 - what the user made
-    """Something the user can put right, in one sentence."""
+class Mistake(Exception):  # noqa: N818 - it is the user's
+    """Raised for an error that the user can correct; the message is one sentence."""
 
 
-_BARE = re.compile(r"[\x7f-\x9f]")
+_UNESCAPED = re.compile(r"[\x7f-\x9f]")  # control characters that JSON may contain without escapes
 
 
 def find_run(db: "Database", text: str) -> "RunRow":
-    """Return the run that a command names by its number, or as "last"."""
+    """Return the run that a text names: its number, or "last" for the newest run."""
     from store import run_rows, runs  # loads the database, which --help does not need
     from store.errors import NotFound
 
@@ -85,14 +85,14 @@ def find_run(db: "Database", text: str) -> "RunRow":
 
 
 def name_flags(sentence: str, names: Iterable[str]) -> str:
-    """Return a sentence with some options written as they are typed: ``--min-df``."""
+    """Replace the names of options in a sentence by their flags: ``min_df`` by ``--min-df``."""
     flags = {name: f"--{name.replace('_', '-')}" for name in names}
-    return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), sentence)
+    return re.sub(r"^\w+|\b[a-z]+_\w+", lambda match: flags.get(match[0], match[0]), sentence)
 
 
 @contextmanager
 def translate_refusals(names: Iterable[str]) -> Iterator[None]:
-    """Turn errors about files, places and options into mistakes of the user; ``names`` are those of the options."""
+    """Turn errors about files, places and options into a `Mistake`; ``names`` are the options written as flags."""
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
     from app.jobs.cluster.place import PlaceError
@@ -106,12 +106,12 @@ def translate_refusals(names: Iterable[str]) -> Iterator[None]:
 
 
 def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
-    """Return settings as texts by name, from ``--set`` and from options of their own.
+    """Return the texts of settings by name, given by ``--set`` and by options such as ``--layers``.
 
     Raises
     ------
     Mistake
-        When one is given twice, or is no setting with its value.
+        When a setting is given twice, or a text is not NAME=VALUE.
     """
     texts = {name: value for name, value in options.items() if value is not None}
     for name, value in map(_split_setting, given):
@@ -123,6 +123,7 @@ def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]
 
 
 def _split_setting(text: str) -> tuple[str, str]:
+    """Return the name and the value in a text ``NAME=VALUE``."""
     name, sign, value = text.partition("=")
     if not sign:
         raise Mistake(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
@@ -130,12 +131,12 @@ def _split_setting(text: str) -> tuple[str, str]:
 
 
 def say(text: object) -> None:
-    """Print lines, at once, without other control characters."""
+    """Print lines to standard output and flush them; control characters other than line breaks are removed."""
     write_output(f"{_clean_lines(text)}\n")
 
 
 def notify(text: str) -> None:
-    """Print lines to standard error, apart from the results and without other control characters."""
+    """Print lines to standard error; control characters other than line breaks are removed."""
     sys.stderr.write(f"{_clean_lines(text)}\n")
 
 
@@ -145,12 +146,12 @@ def print_json(value: Any) -> None:
 
 
 def say_json(text: str) -> None:
-    """Print JSON; control characters that it may hold literally become escapes of the same meaning."""
-    say(_BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    """Print JSON text, with control characters replaced by equivalent escapes."""
+    say(_UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty: str) -> None:
-    """Print rows under their heads; the sentence ``when_empty`` where there are none."""
+    """Print rows as a table with heads; without rows, print the sentence ``when_empty`` to standard error."""
     if not rows:
         notify(when_empty)
         return
@@ -161,4 +162,5 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
 
 
 def _clean_lines(text: object) -> str:
+    """Return a text without control characters other than line breaks."""
     return "\n".join(flatten_text(line) for line in str(text).split("\n"))

@@ -1,4 +1,4 @@
-"""``topiary inspect``, ``import``, ``append`` and ``corpora``."""
+"""The commands ``topiary inspect``, ``import``, ``append`` and ``corpora``."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -27,14 +27,14 @@ from store.database import Database, open_database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
-    """Print what an import would make of files, and store nothing."""
+    """Print how an import would read files, and store nothing."""
     from app.ingest.archives import name_input, spool_input
     from app.ingest.importing import inspect_path
     from app.ingest.options import ImportOptions
 
     given = list_given_options(arguments)
-    with _follow_reading() as progress, spool_input(arguments.path, given.get("format")) as paths:
-        options, show = ImportOptions(**given), watch_import(progress, notes=False)
+    with _show_reading_progress() as progress, spool_input(arguments.path, given.get("format")) as paths:
+        options, show = ImportOptions(**given), make_import_callback(progress, notes=False)
         report = inspect_path(paths, options, show, called=name_input(arguments.path))
     if arguments.json:
         print_json(report.to_json())
@@ -54,11 +54,11 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     given = list_given_options(arguments)
     db = open_database(arguments.store)
     with (
-        _follow_reading() as progress,
+        _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
         open_map(arguments.on) as mapped,
     ):
-        options, show = ImportOptions(**given), watch_import(progress)
+        options, show = ImportOptions(**given), make_import_callback(progress)
         row = import_path(db, paths, options, show, called=name_input(arguments.path), mapped=mapped)
     if arguments.json:
         print_json(list_corpus_facts(row))
@@ -79,11 +79,11 @@ def append(arguments: argparse.Namespace) -> int:
     given = list_given_options(arguments)
     db = open_existing(arguments.store)
     with (
-        _follow_reading() as progress,
+        _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
         open_map(arguments.on) as mapped,
     ):
-        options, show, name = ImportOptions(**given), watch_import(progress), name_input(arguments.path)
+        options, show, name = ImportOptions(**given), make_import_callback(progress), name_input(arguments.path)
         added = append_path(db, arguments.corpus, paths, options, show, called=name, mapped=mapped)
     if arguments.json:
         facts = {"documents": added.documents, "train_documents": added.train}
@@ -138,15 +138,15 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 
 def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of an import that were typed."""
+    """Return the import options that were given on the command line."""
     from app.ingest.options import HELP
 
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
 
 
 @contextmanager
-def _follow_reading() -> Iterator[Progress]:
-    """Yield the progress of a command that reads files; refusals become mistakes of the user."""
+def _show_reading_progress() -> Iterator[Progress]:
+    """Yield a progress line for a command that reads files; refused input is reported as a mistake of the user."""
     from app.ingest.options import HELP
 
     progress = Progress()
@@ -157,8 +157,8 @@ def _follow_reading() -> Iterator[Progress]:
         progress.end()
 
 
-def watch_import(progress: Progress, *, notes: bool = True) -> Any:
-    """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
+def make_import_callback(progress: Progress, *, notes: bool = True) -> Any:
+    """Return a callback that shows the progress of an import; notes are kept on lines of their own, or dropped."""
 
     def show(words: str, share: float | None = None) -> None:
         if not words.startswith("Note: "):
@@ -170,7 +170,7 @@ def watch_import(progress: Progress, *, notes: bool = True) -> Any:
 
 
 def print_report(report: Report) -> None:
-    """Print a report: what was understood, columns and cuts as tables, notes and warnings."""
+    """Print a report: how the files were read, tables of columns and of what was left out, notes and warnings."""
     for name, line in list_lines(report):
         say(f"{name:<10} {line}")
     _print_rows("columns", list_columns(report))
@@ -190,7 +190,7 @@ def print_summary(report: Report) -> None:
 
 
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
-    """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
+    """Print the sizes of a corpus, and the record of how its files were read and with which options."""
     row = corpora_of.find_corpus(db, name)
     record = load_report(row.meta)
     if as_json:
@@ -211,7 +211,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
 
 
 def describe_corpus(row: CorpusRow) -> str:
-    """Describe a corpus in a line."""
+    """Describe a corpus in one line."""
     parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
     return (
         f"corpus {row.number}, {row.name}: {row.documents:,} documents ({parts}), {row.words:,} words, "
@@ -219,14 +219,14 @@ def describe_corpus(row: CorpusRow) -> str:
     )
 
 
-def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print rows of texts in columns, with a name before the first row."""
+def _print_rows(label: str, rows: Sequence[tuple[str, ...]]) -> None:
+    """Print rows of cells in aligned columns, with a label before the first row."""
     if not rows:
         return
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for number, row in enumerate(rows):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        say(f"{head if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
+        say(f"{label if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
 
 
 def _quote_paths(paths: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from app.cli.console import Mistake, find_run, notify, print_json, say, translat
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
-from app.ingest.options import PLACED, ImportOptions, parse_count
+from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
@@ -22,24 +22,27 @@ from store import corpora
 from store.corpora import Document
 from store.database import Database, open_existing
 
-TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
+TOPICS, UNKNOWN = 5, 10  # topics printed for every layer; unknown words printed for a document
 
 
 def infer(arguments: argparse.Namespace) -> int:
-    """Place the documents of a file in the topics of a run."""
+    """Place the documents of a file in the topics of a run and print their topics."""
     db = open_existing(arguments.store)
     inference, hierarchy = _open_inference(db, arguments)
-    with translate_refusals(PLACED):
-        options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
+    with translate_refusals(NEW_DOCUMENT_OPTIONS):
+        options = ImportOptions(
+            **{name: value for name in NEW_DOCUMENT_OPTIONS if (value := getattr(arguments, name)) is not None}
+        )
         documents = read_new_documents(arguments.file, inference.rules, options)
     placed = inference.place_texts([document.counted for document in documents])
     has_words = any(not document.counted.blank for document in documents)
-    near = _build_neighbourhood(db, inference) if arguments.nearest > 0 and has_words else None
+    neighbourhood = _build_neighbourhood(db, inference) if arguments.nearest > 0 and has_words else None
     facts = [
-        _list_facts(db, hierarchy, inference, *pair, near, arguments) for pair in zip(documents, placed, strict=True)
+        _list_facts(db, hierarchy, inference, *pair, neighbourhood, arguments)
+        for pair in zip(documents, placed, strict=True)
     ]
     if arguments.json:
-        print_json({**_list_source(hierarchy), "documents": facts})
+        print_json({**_list_snapshot_facts(hierarchy), "documents": facts})
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
     for document, fact in zip(documents, facts, strict=True):
@@ -48,7 +51,7 @@ def infer(arguments: argparse.Namespace) -> int:
 
 
 def interpolate(arguments: argparse.Namespace) -> int:
-    """Show what lies between two documents of the corpus of a run."""
+    """Print the steps of the line between two documents of the corpus of a run."""
     db = open_existing(arguments.store)
     inference, hierarchy = _open_inference(db, arguments)
     ends = [_find_document(db, inference, text) for text in (arguments.one, arguments.other)]
@@ -61,8 +64,8 @@ def interpolate(arguments: argparse.Namespace) -> int:
         raise Mistake(str(error)) from error
     if arguments.json:
         facts = [_list_step_facts(hierarchy, step) for step in steps]
-        both = [{"document": document.number, "title": document.title} for document in ends]
-        print_json({**_list_source(hierarchy), "layer": layer, "ends": both, "steps": facts})
+        end_facts = [{"document": document.number, "title": document.title} for document in ends]
+        print_json({**_list_snapshot_facts(hierarchy), "layer": layer, "ends": end_facts, "steps": facts})
         return 0
     say(
         f"{flatten_text(ends[0].title)}  ->  {flatten_text(ends[1].title)}   "
@@ -77,6 +80,7 @@ def interpolate(arguments: argparse.Namespace) -> int:
 
 
 def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
+    """Prepare the snapshot that the arguments name, and read its hierarchy."""
     run = find_run(db, arguments.run)
     chosen = find_snapshot_at(db, run, arguments.minibatch)
     if must_compile(run, corpora.get_run_corpus(db, run)):
@@ -86,26 +90,28 @@ def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[Docume
 
 
 def _find_document(db: Database, inference: DocumentInference, text: str) -> Document:
-    """Return a document by its number, or the first with every word of a text."""
+    """Return the document of a number, or the first one that contains every word of a text."""
     number = parse_count(text)
     if number is not None:
         return corpora.read_documents(db, inference.corpus.number, [number])[0]
-    found = corpora.search_documents(db, inference.corpus.number, text, 0, 1)[1]
-    if not found:
+    matches = corpora.search_documents(db, inference.corpus.number, text, 0, 1)[1]
+    if not matches:
         raise Mistake(f"corpus {inference.corpus.name!r} has no document with {text!r} in it")
-    return found[0]
+    return matches[0]
 
 
 def _build_neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
-    near, progress = Neighbourhood(db, inference), Progress()
-    while not near.ready:
-        near.advance()
-        progress.show("placing documents of the corpus", near.done / len(near.numbers))
+    """Place documents of the corpus, with progress on the terminal, to find neighbours among them."""
+    neighbourhood, progress = Neighbourhood(db, inference), Progress()
+    while not neighbourhood.ready:
+        neighbourhood.advance()
+        progress.show("placing documents of the corpus", neighbourhood.done / len(neighbourhood.numbers))
     progress.end()
-    return near
+    return neighbourhood
 
 
-def _list_source(hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_snapshot_facts(hierarchy: Hierarchy) -> dict[str, Any]:
+    """Return the run and snapshot as facts for JSON."""
     return {"run": hierarchy.run, "snapshot": hierarchy.snapshot, "minibatch": hierarchy.minibatch}
 
 
@@ -113,14 +119,15 @@ def _list_facts(
     db: Database,
     hierarchy: Hierarchy,
     inference: DocumentInference,
-    given: NewDocument,
+    document: NewDocument,
     placed: DocumentTopics,
-    near: Neighbourhood | None,
+    neighbourhood: Neighbourhood | None,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
-    counted = given.counted
+    """Return the facts about a placed document for JSON, which the printed text is made of."""
+    counted = document.counted
     facts: dict[str, Any] = {
-        "title": given.title,
+        "title": document.title,
         "tokens": counted.tokens,
         "known": counted.known,
         "unknown": list(counted.unknown[:UNKNOWN]),
@@ -128,47 +135,54 @@ def _list_facts(
     }
     if counted.blank:
         return facts
-    found = inference.find_paths(placed.theta, arguments.paths)
+    heaviest_paths = inference.find_paths(placed.theta, arguments.paths)
     facts |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
         "topics": [_list_topics(hierarchy, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
         "paths": [
-            {"share": path.share, "topics": [_describe_topic(hierarchy, hierarchy.node(*node)) for node in path.nodes]}
-            for path in found
+            {
+                "share": path.share,
+                "topics": [_list_topic_facts(hierarchy, hierarchy.node(*node)) for node in path.nodes],
+            }
+            for path in heaviest_paths
         ],
     }
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
         facts["labels"] = [
-            {"label": inference.corpus.label_names[place], "probability": float(placed.probabilities[place])}
-            for place in order
+            {"label": inference.corpus.label_names[number], "probability": float(placed.probabilities[number])}
+            for number in order
         ]
-    if near is not None:
-        facts["nearest"] = _list_nearest(db, inference, near, placed, arguments.nearest)
+    if neighbourhood is not None:
+        facts["nearest"] = _list_nearest(db, inference, neighbourhood, placed, arguments.nearest)
     return facts
 
 
 def _list_nearest(
-    db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
+    db: Database, inference: DocumentInference, neighbourhood: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
-    found = near.find_nearest(placed.theta[0], n)
-    documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in found])
+    """Return facts about the ``n`` nearest documents of the corpus."""
+    neighbours = neighbourhood.find_nearest(placed.theta[0], n)
+    documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in neighbours])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
-        for each, document in zip(found, documents, strict=True)
+        for each, document in zip(neighbours, documents, strict=True)
     ]
 
 
 def _list_topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
-    part = paths.normalise_shares(theta)
-    heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
+    """Return facts about the topics of a layer with the largest shares of a document."""
+    shares = paths.normalise_shares(theta)
+    columns = np.argsort(-shares, kind="stable")[:TOPICS].tolist()
     return [
-        {**_describe_topic(hierarchy, hierarchy.node(layer, column)), "share": float(part[column])} for column in heavy
+        {**_list_topic_facts(hierarchy, hierarchy.node(layer, column)), "share": float(shares[column])}
+        for column in columns
     ]
 
 
-def _describe_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
+def _list_topic_facts(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
+    """Return facts about a topic for JSON."""
     return {
         "id": identity(node),
         "layer": node.layer,
@@ -181,6 +195,7 @@ def _describe_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
 
 
 def _list_step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
+    """Return facts about a step between two documents for JSON."""
     return {
         "weight": step.weight,
         "words": [hierarchy.vocabulary[word] for word in step.words],
@@ -190,13 +205,14 @@ def _list_step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
 
 
 def _describe_reading(counted: Recount) -> str:
-    """Describe how many words of a text the corpus knows, as on the page Documents."""
+    """Return a sentence on how many words of a text the corpus knows, as on the page Documents."""
     listed = " ".join(counted.unknown[:UNKNOWN]) + (" …" if len(counted.unknown) > UNKNOWN else "")
     unknown = f"; not known: {flatten_text(listed)}" if listed else ""
     return f"{counted.known:,} of {counted.tokens:,} {are_known(counted.tokens, counted.stopped)}{unknown}"
 
 
 def _print_document(counted: Recount, fact: dict[str, Any]) -> None:
+    """Print the labels, topics, paths and neighbours of a document."""
     if not fact["placed"]:
         say(f"\n{flatten_text(fact['title'])}\n  {flatten_text(explain_unknown_words(fact['unknown']))}")
         return

@@ -1,4 +1,4 @@
-"""The ``topiary`` command: every subcommand with its options; the modules next to it do the work."""
+"""The ``topiary`` command: all subcommands with their options; the other modules of this package carry them out."""
 
 import argparse
 import importlib
@@ -28,11 +28,11 @@ from app.plots.request import AXES, KINDS
 PORTS = 65535
 BUDGETS = (10.0, 30.0, 120.0)
 METHODS = ("topiary", "tomotopy", "gensim", "sklearn", "nmf")
-MOST_WORDS = 30  # of a topic; a hierarchy keeps so many
+MOST_WORDS = 30  # words of a topic that can be listed; a hierarchy stores no more
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
+    """Run one command and return its exit status: 1 when a run failed, 2 for an error of the user, 130 after Ctrl-C."""
     console.prepare_output()
     try:
         return _run_command(sys.argv[1:] if argv is None else argv)
@@ -48,9 +48,9 @@ def main(argv: list[str] | None = None) -> int:
         return 130
 
 
-def _run_command(words: list[str]) -> int:
-    """Run the command that the words name, loading what it needs and no more."""
-    arguments = build_parser().parse_args(words)
+def _run_command(argv: list[str]) -> int:
+    """Run the command of an argument list and return its exit status, importing only the modules it needs."""
+    arguments = build_parser().parse_args(argv)
     from app.jobs.run_rules import NewRunError
     from engine.settings import SettingError
     from store.errors import StoreError
@@ -62,13 +62,13 @@ def _run_command(words: list[str]) -> int:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except MemoryError:
-        short = "needs more memory than this machine has free; give it less at a time, or close other programs"
-        notify(f"topiary {arguments.command}: {short}")
+        advice = "needs more memory than this machine has free; give it less at a time, or close other programs"
+        notify(f"topiary {arguments.command}: {advice}")
         return MISTAKE
 
 
 def build_parser() -> Parser:
-    """Return the parser with every subcommand."""
+    """Return the parser with all subcommands."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _add_demo(commands)
@@ -77,10 +77,10 @@ def build_parser() -> Parser:
     _add_corpora(commands)
     _add_train(commands)
     _add_fork(commands)
-    _add_reading(commands)
+    _add_results(commands)
     _add_inference(commands)
-    _add_steering(commands)
-    _add_upkeep(commands)
+    _add_control(commands)
+    _add_maintenance(commands)
     _add_serve(commands)
     _add_benchmark(commands)
     return parser
@@ -89,7 +89,7 @@ def build_parser() -> Parser:
 def _add_command(
     commands: "argparse._SubParsersAction[Parser]", name: str, function: str, text: str, *, reads: bool = False
 ) -> Parser:
-    """Add a subcommand with the options that all have."""
+    """Add a subcommand with the options that all share, and ``--json`` if it ``reads``."""
     parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
     parser.set_defaults(function=function)
     parser.add_argument(
@@ -101,6 +101,7 @@ def _add_command(
 
 
 def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``demo``."""
     demo = _add_command(
         commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser"
     )
@@ -112,80 +113,89 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
-    about = "say what an import would make of files, and store nothing"
-    inspect = _add_command(commands, "inspect", "corpora.inspect", about, reads=True)
-    about = "make a corpus of a file or folder, or of several files"
-    made = _add_command(commands, "import", "corpora.import_corpus", about, reads=True)
-    _add_place(made)
-    for parser in (inspect, made):
-        paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
-        parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    """Add the commands ``inspect`` and ``import``."""
+    description = "say what an import would make of files, and store nothing"
+    inspect = _add_command(commands, "inspect", "corpora.inspect", description, reads=True)
+    description = "make a corpus of a file or folder, or of several files"
+    importing = _add_command(commands, "import", "corpora.import_corpus", description, reads=True)
+    _add_place(importing)
+    for parser in (inspect, importing):
+        path_help = (
+            "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
+        )
+        parser.add_argument("path", metavar="PATH", nargs="+", help=path_help)
         _add_import_options(parser, tuple(options.HELP))
 
 
 def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``append``."""
     parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
-    paths = "file, folder or zip, or several files of one format; - reads standard input"
-    parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
+    path_help = "file, folder or zip, or several files of one format; - reads standard input"
+    parser.add_argument("path", metavar="PATH", nargs="+", help=path_help)
     _add_place(parser)
     _add_import_options(parser, options.APPENDED)
 
 
 def _add_place(parser: Parser) -> None:
-    """Add the option of commands that cut texts into words."""
-    where = (
+    """Add the option ``--on`` of commands that cut texts into words."""
+    place_help = (
         "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
     )
-    parser.add_argument("--on", default="", metavar="PLACE", help=where)
+    parser.add_argument("--on", default="", metavar="PLACE", help=place_help)
 
 
 def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
-    """Add options of an import, by name; those that are not typed leave no trace."""
+    """Add options of an import, by name; those that are not typed are missing from the parsed arguments."""
     for option in names:
         flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = read_name if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
-            shown = option.split("_")[-1].upper()
-            action = "append" if option in options.SEVERAL else "store"
-            parser.add_argument(flag, action=action, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
+            metavar = option.split("_")[-1].upper()
+            action = "append" if option in options.REPEATABLE_OPTIONS else "store"
+            parser.add_argument(flag, action=action, type=kind, default=argparse.SUPPRESS, metavar=metavar, help=text)
 
 
 def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
-    about = "list the corpora of the store, show one and how it was read, or delete one"
-    parser = _add_command(commands, "corpora", "corpora.corpora", about, reads=True)
-    action = "list (default), show or delete; or the name or number of a corpus to show"
-    parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
+    """Add the command ``corpora``."""
+    description = "list the corpora of the store, show one and how it was read, or delete one"
+    parser = _add_command(commands, "corpora", "corpora.corpora", description, reads=True)
+    action_help = "list (default), show or delete; or the name or number of a corpus to show"
+    parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action_help)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``train``."""
     parser = _add_command(
         commands, "train", "runs.train", "train a model in the background; prints the number of the run"
     )
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
-    widths = "topics of every layer from the words up, as in 128-64-32 (default: by the size of the corpus)"
-    parser.add_argument("--layers", metavar="WIDTHS", help=widths)
+    layers_help = "topics of every layer from the words up, as in 128-64-32 (default: by the size of the corpus)"
+    parser.add_argument("--layers", metavar="WIDTHS", help=layers_help)
     parser.add_argument(
         "--minibatches",
         type=read_whole(1),
         help="steps (default: 12 passes over the corpus, 300 sweeps for gibbs, 3500 for datm)",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default 1)")
-    each = "a run for each of these seeds, such as 1-5 or 1,3,7, all together a group"
-    parser.add_argument("--seeds", type=read_seed_list, metavar="SEEDS", help=each)
-    turns = "a run for each value of a setting, such as eta=0.01,0.05; repeated, for each combination, times the seeds"
+    seeds_help = "a run for each of these seeds, such as 1-5 or 1,3,7, all together a group"
+    parser.add_argument("--seeds", type=read_seed_list, metavar="SEEDS", help=seeds_help)
+    grid_help = (
+        "a run for each value of a setting, such as eta=0.01,0.05; repeated, for each combination, times the seeds"
+    )
     parser.add_argument(
-        "--grid", type=read_setting_values, action="append", default=[], metavar="NAME=VALUES", help=turns
+        "--grid", type=read_setting_values, action="append", default=[], metavar="NAME=VALUES", help=grid_help
     )
     _add_training(parser, "the run")
 
 
 def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``fork``."""
     parser = _add_command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
     _add_run(parser)
     parser.add_argument(
@@ -197,19 +207,22 @@ def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_training(parser, "the fork")
 
 
-def _add_training(parser: Parser, made: str) -> None:
+def _add_training(parser: Parser, created: str) -> None:
     """Add the options that a new run and a fork share."""
-    preset = "settings that go together: paper, as in the paper of the model; what is given explicitly wins"
-    parser.add_argument("--preset", default="", metavar="NAME", help=preset)
-    setting = "a setting of the model; may be repeated"
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
-    level = "plateau: end when the point perplexity no longer falls; --minibatches is then the most"
-    parser.add_argument("--until", choices=("plateau",), default="", help=level)
-    stay = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
-    parser.add_argument("--keep", type=read_whole(2), metavar="N", help=stay)
+    preset_help = "settings that go together: paper, as in the paper of the model; what is given explicitly wins"
+    parser.add_argument("--preset", default="", metavar="NAME", help=preset_help)
+    setting_help = "a setting of the model; may be repeated"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting_help)
+    until_help = (
+        "good: end when the point perplexity no longer falls; settled: when the tree no longer changes either; "
+        "--minibatches is then the most"
+    )
+    parser.add_argument("--until", choices=("good", "settled"), default="", help=until_help)
+    keep_help = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
+    parser.add_argument("--keep", type=read_whole(2), metavar="N", help=keep_help)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
-    shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
-    parser.add_argument("--burn-in", type=read_whole(0), help=shorter)
+    burn_in_help = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
+    parser.add_argument("--burn-in", type=read_whole(0), help=burn_in_help)
     parser.add_argument(
         "--samples", type=read_whole(1), help="of --averaged: mini-batches that add rates (default 1500)"
     )
@@ -219,16 +232,17 @@ def _add_training(parser: Parser, made: str) -> None:
     parser.add_argument(
         "--threads", type=threads, help="threads of the kernels (default: up to 2); no effect on results"
     )
-    where = (
+    place_help = (
         "sweep documents in other processes: local:2, or the address of a Dask scheduler; several runs share them, "
         "each trained whole by one; no effect on results"
     )
-    parser.add_argument("--on", default="", metavar="PLACE", help=where)
-    parser.add_argument("--name", type=read_name, default="", help=f"a name for {made}")
+    parser.add_argument("--on", default="", metavar="PLACE", help=place_help)
+    parser.add_argument("--name", type=read_name, default="", help=f"a name for {created}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 
-def _add_reading(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``tree`` and ``compare``."""
     _add_command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
     show = _add_command(commands, "show", "show.show", "show one run", reads=True)
     topics = _add_command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
@@ -237,10 +251,10 @@ def _add_reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--words", type=read_whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
     )
     topics.add_argument("--all", action="store_true", help="topics of under 0.1 %% of the tokens too")
-    coherence = (
+    quality_help = (
         "how coherent every topic is (NPMI of its ten first words in the training documents), and whether it is live"
     )
-    topics.add_argument("--quality", action="store_true", help=coherence)
+    topics.add_argument("--quality", action="store_true", help=quality_help)
     quality = _add_command(commands, "quality", "quality.quality", "say how good the topics of a run are", reads=True)
     quality.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
     quality.add_argument(
@@ -269,43 +283,47 @@ def _add_reading(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     compare.add_argument("--most", type=read_whole(0), help="changed topics to list (default 12)")
     for side in ("a", "b"):
-        text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
-        compare.add_argument(f"--minibatch-{side}", type=read_whole(0), help=text)
+        minibatch_help = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
+        compare.add_argument(f"--minibatch-{side}", type=read_whole(0), help=minibatch_help)
     _add_figure(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
     for parser in (show, topics, quality, tree, points):
         _add_run(parser)
-    edges = "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
+    threshold_help = (
+        "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
+    )
     for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
-        parser.add_argument("--threshold", type=read_weight, help=edges)
-        tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
-        parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
-    relevance = "lambda of relevance, 0 to 1, by which words are chosen; 1 is the most probable (default: 0.1)"
+        parser.add_argument("--threshold", type=read_weight, help=threshold_help)
+        class_help = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
+        parser.add_argument("--class", dest="label", default="", metavar="NAME", help=class_help)
+    relevance_help = "lambda of relevance, 0 to 1, by which words are chosen; 1 is the most probable (default: 0.1)"
     for parser in (topics, quality, tree):
         _add_minibatch(parser)
-        parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance)
+        parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``figure``."""
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
-    others = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
-    figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=others)
+    with_help = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
+    figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
     figure.add_argument(
         "--layer", type=read_whole(1), help="layer of topics (default: 1; of tree and comparison the top)"
     )
     figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
-    width = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
-    figure.add_argument("--width", default="column", metavar="WIDTH", help=width)
+    width_help = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
+    figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     _add_minibatch(figure)
 
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``infer``, ``classify`` and ``interpolate``."""
     infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _add_run(infer)
     infer.add_argument(
@@ -315,31 +333,32 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
     infer.add_argument(
         "--nearest", type=read_whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
-    for name in options.PLACED:
-        shown, kind = name.split("_")[-1].upper(), options.KINDS.get(name, str)
-        action = "append" if name in options.SEVERAL else "store"
+    for name in options.NEW_DOCUMENT_OPTIONS:
+        metavar, kind = name.split("_")[-1].upper(), options.KINDS.get(name, str)
+        action = "append" if name in options.REPEATABLE_OPTIONS else "store"
         flag = f"--{name.replace('_', '-')}"
-        infer.add_argument(flag, action=action, type=kind, metavar=shown, help=options.HELP[name])
-    judge = _add_command(
+        infer.add_argument(flag, action=action, type=kind, metavar=metavar, help=options.HELP[name])
+    classify = _add_command(
         commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True
     )
-    _add_run(judge)
-    _add_minibatch(judge)
-    between = _add_command(
+    _add_run(classify)
+    _add_minibatch(classify)
+    interpolate = _add_command(
         commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True
     )
-    _add_run(between)
-    between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
-    between.add_argument("other", metavar="DOC", help="the other one")
-    between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
-    highest = "layer whose activations are mixed (default: the highest that tells the two apart)"
-    between.add_argument("--layer", type=int, help=highest)
-    between.add_argument("--words", type=read_whole(1), default=10, help="words of a step (default 10)")
-    for parser in (infer, between):
+    _add_run(interpolate)
+    interpolate.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
+    interpolate.add_argument("other", metavar="DOC", help="the other one")
+    interpolate.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
+    layer_help = "layer whose activations are mixed (default: the highest that tells the two apart)"
+    interpolate.add_argument("--layer", type=int, help=layer_help)
+    interpolate.add_argument("--words", type=read_whole(1), default=10, help="words of a step (default 10)")
+    for parser in (infer, interpolate):
         _add_minibatch(parser)
 
 
-def _add_steering(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that control runs: ``stop``, ``pause``, ``resume``, ``delete``, ``queue`` and ``log``."""
     for name, text in (
         ("stop", "stop a run after its mini-batch"),
         ("pause", "pause a run after its mini-batch"),
@@ -365,22 +384,24 @@ def _add_steering(commands: "argparse._SubParsersAction[Parser]") -> None:
     log.add_argument("--lines", type=read_whole(1, 100_000), default=20, help="lines of each (default 20)")
 
 
-def _add_upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
-    whole_store = "read everything in the store, verify every checksum, and say what is damaged"
-    _add_command(commands, "check", "stores.check", whole_store, reads=True)
+def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``check``, ``backup`` and ``prune``."""
+    check_help = "read everything in the store, verify every checksum, and say what is damaged"
+    _add_command(commands, "check", "stores.check", check_help, reads=True)
     backup = _add_command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
     backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")
     prune = _add_command(commands, "prune", "stores.prune", "remove what the store can do without, and shrink it")
     prune.add_argument("run", nargs="*", metavar="RUN", help="thin the snapshots of these runs only (default: of all)")
-    kept = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
-    prune.add_argument("--keep", type=read_whole(1), metavar="N", help=kept)
-    budget = "bytes that the snapshots of each run that has ended may take, such as 50MB"
-    prune.add_argument("--budget", type=read_size, metavar="SIZE", help=budget)
+    keep_help = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
+    prune.add_argument("--keep", type=read_whole(1), metavar="N", help=keep_help)
+    budget_help = "bytes that the snapshots of each run that has ended may take, such as 50MB"
+    prune.add_argument("--budget", type=read_size, metavar="SIZE", help=budget_help)
     prune.add_argument("--damaged", action="store_true", help="read all snapshots, and remove those that are damaged")
     prune.add_argument("--dry-run", action="store_true", help="only say what would go")
 
 
 def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``serve``."""
     parser = _add_command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
         "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
@@ -388,16 +409,16 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--address", "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
-    for flag, who in (
+    for flag, readers in (
         ("--password-file", "analysts, who may change everything; without it TOPIARY_PASSWORD is asked"),
         ("--viewer-password-file", "viewers, who look at everything and change nothing"),
     ):
-        parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {who}")
-    open_to_all = (
+        parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {readers}")
+    insecure_help = (
         "listen beyond this machine without a password: anyone who reaches the address can read, change and delete "
         "everything in the store and fill the disk"
     )
-    parser.add_argument("--insecure", action="store_true", help=open_to_all)
+    parser.add_argument("--insecure", action="store_true", help=insecure_help)
     parser.add_argument(
         "--largest-upload",
         type=read_whole(1, 1 << 30),
@@ -407,32 +428,35 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--open", action="store_true", help="open a browser")
     _add_allowed_hosts(parser)
-    below = "the path that browsers find the server below, such as /topiary, where a proxy passes it on"
-    parser.add_argument("--prefix", default="", metavar="PATH", help=below)
-    trusted = (
+    prefix_help = "the path that browsers find the server below, such as /topiary, where a proxy passes it on"
+    parser.add_argument("--prefix", default="", metavar="PATH", help=prefix_help)
+    proxy_help = (
         "address or network of a proxy in front of the server, such as 127.0.0.1: what it says of the browser's "
         "address, of https and of the host is believed (X-Forwarded-For, -Proto, -Host); may be repeated"
     )
-    parser.add_argument("--behind-proxy", action="append", default=[], metavar="ADDRESS", help=trusted)
+    parser.add_argument("--behind-proxy", action="append", default=[], metavar="ADDRESS", help=proxy_help)
 
 
 def _add_allowed_hosts(parser: Parser) -> None:
-    names = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
-    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=names)
+    host_help = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=host_help)
 
 
 def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
-    about = "measure the quality of topics by time, next to that of other programs"
-    parser = commands.add_parser("benchmark", help=about, description=about[0].upper() + about[1:] + ".")
+    """Add the command ``benchmark topics``."""
+    description = "measure the quality of topics by time, next to that of other programs"
+    parser = commands.add_parser(
+        "benchmark", help=description, description=description[0].upper() + description[1:] + "."
+    )
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK", parser_class=Parser)
-    about = "coherence, diversity and perplexity by time, next to LDA and NMF"
-    topics = _add_command(benchmarks, "topics", "benchmark.topics", about)
+    description = "coherence, diversity and perplexity by time, next to LDA and NMF"
+    topics = _add_command(benchmarks, "topics", "benchmark.topics", description)
     topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
-    methods = f"any of {','.join(METHODS)} (default: all)"
-    topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods)
+    methods_help = f"any of {','.join(METHODS)} (default: all)"
+    topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods_help)
     topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
-    widths = "topics per layer; peers have the first (default: proposed for the corpus)"
-    topics.add_argument("--layers", help=widths)
+    layers_help = "topics per layer; peers have the first (default: proposed for the corpus)"
+    topics.add_argument("--layers", help=layers_help)
     topics.add_argument(
         "--seeds", type=read_seed_list, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)"
     )

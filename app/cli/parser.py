@@ -1,4 +1,4 @@
-"""The parser of command lines and the readers of its values; every refusal is one sentence."""
+"""The parser of command lines and the functions that read its values; every error message is one sentence."""
 
 import argparse
 import math
@@ -7,43 +7,43 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from app.cli.console import write_output
-from app.ingest.options import LARGEST_READ
+from app.ingest.options import LARGEST_COUNT
 from app.jobs.new_run import read_seeds
 
-MISTAKE = 2  # exit status of everything the user can put right
-LONGEST_NAME = 200  # characters of a run or corpus: as many as the fields of the pages take
+MISTAKE = 2  # exit status after an error that the user can correct
+LONGEST_NAME = 200  # characters in the name of a run or corpus, as in the fields of the pages
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose refusals are one sentence."""
+    """A parser whose error messages are one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line and leave with status 2."""
+        """Print an error in one line and exit with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def print_help(self, file: Any = None) -> None:
-        """Write the help to standard output, as every other text."""
+        """Print the help through `write_output`, which handles a closed standard output."""
         if file is not None:
             super().print_help(file)
         else:
             write_output(self.format_help())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown words here, so that the sentence names the help of the command.
+        """Parse arguments, and report unknown ones here so that the error names the help of the subcommand.
 
         Parameters
         ----------
         args, namespace
             As in :class:`argparse.ArgumentParser`.
         """
-        found, unknown = super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return parsed, unknown
 
 
 def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Return a reader of some of these names, with commas between them; it refuses every other."""
+    """Return a function that reads known names separated by commas and raises an error for any other name."""
 
     def read(text: str) -> tuple[str, ...]:
         names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
@@ -54,8 +54,8 @@ def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
-def read_whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
-    """Return a reader of whole numbers from ``low`` to ``high``; it refuses every other text."""
+def read_whole(low: int, high: int = LARGEST_COUNT) -> Callable[[str], int]:
+    """Return a function that reads a whole number from ``low`` to ``high`` and raises an error for any other text."""
 
     def read(text: str) -> int:
         try:
@@ -75,14 +75,14 @@ threads = read_whole(1, 1024)  # no machine has more processors, and every threa
 
 
 def read_name(text: str) -> str:
-    """Return a name that fits into a listing; refuse every longer one."""
+    """Return a name; raise an error if it is longer than a listing can show."""
     if len(text) > LONGEST_NAME:
         raise argparse.ArgumentTypeError(f"a name has at most {LONGEST_NAME} characters; got {len(text):,}")
     return text
 
 
 def read_share(text: str) -> float:
-    """Read a number from 0 to 1; refuse every other text."""
+    """Return a number from 0 to 1; raise an error for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -93,7 +93,7 @@ def read_share(text: str) -> float:
 
 
 def read_weight(text: str) -> float:
-    """Read a number of at least 0; refuse every other text, infinite ones too."""
+    """Return a finite number of at least 0; raise an error for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -104,24 +104,24 @@ def read_weight(text: str) -> float:
 
 
 def read_size(text: str) -> int:
-    """Read a number of bytes, as in ``200MB`` or ``1.5 GB``; refuse every other text."""
-    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
-    if found is None:
+    """Return a number of bytes from a text such as ``200MB`` or ``1.5 GB``; raise an error for any other text."""
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
+    if match is None:
         raise argparse.ArgumentTypeError(f"must be a size such as 200MB or 1.5GB; got {text!r}")
-    return int(float(found[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[found[2]])
+    return int(float(match[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
 
 
 def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read a setting and the values it takes in turn, as in ``eta=0.01,0.05``; refuse every other text."""
+    """Return a setting and its values from a text such as ``eta=0.01,0.05``; raise an error for any other text."""
     name, sign, listed = text.partition("=")
-    found = tuple(value.strip() for value in listed.split(","))
-    if not sign or not name.strip() or not all(found):
+    values = tuple(value.strip() for value in listed.split(","))
+    if not sign or not name.strip() or not all(values):
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE,VALUE, as in eta=0.01,0.05; got {text!r}")
-    return name.strip(), found
+    return name.strip(), values
 
 
 def read_seed_list(text: str) -> tuple[int, ...]:
-    """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them."""
+    """Return at most 100 seeds from a text such as ``1-5`` or ``1,3,7-9``; raise an error for any other text."""
     try:
         return read_seeds(text)
     except ValueError as error:
@@ -129,7 +129,7 @@ def read_seed_list(text: str) -> tuple[int, ...]:
 
 
 def read_budgets(text: str) -> tuple[float, ...]:
-    """Read seconds, as in ``10,30,120``; refuse every other text."""
+    """Return numbers of seconds, sorted, from a text such as ``10,30,120``; raise an error for any other text."""
     try:
         values = tuple(sorted(float(part) for part in text.split(",")))
     except ValueError:

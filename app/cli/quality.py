@@ -1,4 +1,4 @@
-"""``topiary quality`` and ``classify``: how good the topics of a run are, and how well it predicts classes."""
+"""``topiary quality`` and ``classify``: the quality of the topics of a run, and of its predictions of classes."""
 
 import argparse
 import math
@@ -20,7 +20,8 @@ from app.views.tree.opening import find_opening_threshold
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
 
-_COUNTS = ("topics", "live")
+_COUNTS = ("topics", "live")  # figures that are whole numbers
+# Titles of the figures, in the order in which they are printed.
 _NAMES = {
     "topics": "topics",
     "live": "live topics",
@@ -41,7 +42,7 @@ _NAMES = {
 
 
 def quality(arguments: argparse.Namespace) -> int:
-    """Print the measures of every layer, and its best and worst topics."""
+    """Print the measures of every layer and the layer's best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     hierarchy = read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)).reword(arguments.relevance)
@@ -50,26 +51,26 @@ def quality(arguments: argparse.Namespace) -> int:
             hierarchy.at_rank(arguments.layer, 1)
         except LookupError as error:
             raise Mistake(str(error.args[0])) from error
-    every = read_quality(db, run, hierarchy, labels=not arguments.no_labels)
-    found = [each for each in every if arguments.layer in (None, each.layer)]
+    all_layers = read_quality(db, run, hierarchy, labels=not arguments.no_labels)
+    layers = [each for each in all_layers if arguments.layer in (None, each.layer)]
     completion = read_completion(db, run, hierarchy)
     if arguments.json:
-        print_json(list_quality_facts(hierarchy, found, completion))
+        print_json(list_quality_facts(hierarchy, layers, completion))
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flatten_text(hierarchy.corpus)}\n")
-    _print_measures(found)
-    say(f"\n{describe_figures(found[0])}")
-    for sentence in _describe_certainty(hierarchy, [each.layer for each in found]):
+    _print_measures(layers)
+    say(f"\n{describe_figures(layers[0])}")
+    for sentence in _describe_certainty(hierarchy, [each.layer for each in layers]):
         say(sentence)
     if completion is not None:
         say(f"\n{_describe_completion(completion)}")
-    for each in found:
+    for each in layers:
         _print_topics(hierarchy, each, arguments.most)
     return 0
 
 
 def list_quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Completion | None) -> dict[str, Any]:
-    """Return the facts of ``quality --json``; null is unknown."""
+    """Return the facts that ``quality --json`` prints; unknown ones are None."""
     first = found[0]
     return {
         "run": hierarchy.run,
@@ -86,37 +87,41 @@ def list_quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completio
     }
 
 
-def _list_completion_facts(found: Completion) -> dict[str, Any]:
-    return {name: value if isinstance(value, int) else drop_infinite(value) for name, value in found._asdict().items()}
+def _list_completion_facts(completion: Completion) -> dict[str, Any]:
+    return {
+        name: value if isinstance(value, int) else drop_infinite(value) for name, value in completion._asdict().items()
+    }
 
 
-def _list_layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    measures = {name: value if name in _COUNTS else drop_infinite(value) for name, value in list_figures(found).items()}
+def _list_layer_facts(hierarchy: Hierarchy, layer_quality: Quality) -> dict[str, Any]:
+    measures = {
+        name: value if name in _COUNTS else drop_infinite(value) for name, value in list_figures(layer_quality).items()
+    }
     return (
-        {"layer": found.layer}
+        {"layer": layer_quality.layer}
         | measures
-        | {"certainty": _measure_certainty(hierarchy, found.layer)}
-        | {"by_topic": [_list_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
+        | {"certainty": _measure_certainty(hierarchy, layer_quality.layer)}
+        | {"by_topic": [_list_topic_facts(hierarchy, layer_quality, k) for k in _rank_topics(hierarchy, layer_quality)]}
     )
 
 
 def _measure_certainty(hierarchy: Hierarchy, layer: int) -> dict[str, Any] | None:
-    """Return how sure a layer is at the threshold of the usual tree; None where the snapshot does not know it."""
+    """Return the certainty of a layer at the threshold at which the tree opens; None where it is not known."""
     threshold = find_opening_threshold(hierarchy)
-    found = hierarchy.measure_layer_certainty(layer, threshold)
-    return None if found is None else found._asdict() | {"threshold": threshold}
+    certainty = hierarchy.measure_layer_certainty(layer, threshold)
+    return None if certainty is None else certainty._asdict() | {"threshold": threshold}
 
 
 def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str]:
-    """Describe in a line for each layer how many topics wander, and how many of its edges are sure."""
+    """Return a sentence for each layer on how many of its topics wander and how many of its edges are sure."""
     sentences = []
     for layer in layers:
-        found = _measure_certainty(hierarchy, layer)
-        if found is None:
+        facts = _measure_certainty(hierarchy, layer)
+        if facts is None:
             continue
-        wandering = f"{found['wandering']} of {hierarchy.widths[layer - 1]} topics wander"
+        wandering = f"{facts['wandering']} of {hierarchy.widths[layer - 1]} topics wander"
         edges = (
-            f"; {found['sure_edges']} of {found['edges']} edges to layer {layer - 1} above {found['threshold']:g} / "
+            f"; {facts['sure_edges']} of {facts['edges']} edges to layer {layer - 1} above {facts['threshold']:g} / "
             f"{hierarchy.widths[layer - 2]} are sure (90 %)"
             if layer > 1
             else ""
@@ -125,22 +130,22 @@ def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str
     return sentences
 
 
-def _list_topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str, Any]:
-    node = hierarchy.node(found.layer, column)
+def _list_topic_facts(hierarchy: Hierarchy, layer_quality: Quality, column: int) -> dict[str, Any]:
+    node = hierarchy.node(layer_quality.layer, column)
     return {
         "topic": node.column + 1,
         "rank": hierarchy.rank(node),
-        "live": bool(found.live[column]),
-        "npmi": drop_infinite(found.npmi[column]),
-        "umass": drop_infinite(found.umass[column]),
-        "npmi_test": None if found.held_out is None else drop_infinite(found.held_out[column]),
-        "specialization": drop_infinite(found.specialization[column]),
-        "words": _list_words(hierarchy, found, column),
+        "live": bool(layer_quality.live[column]),
+        "npmi": drop_infinite(layer_quality.npmi[column]),
+        "umass": drop_infinite(layer_quality.umass[column]),
+        "npmi_test": None if layer_quality.held_out is None else drop_infinite(layer_quality.held_out[column]),
+        "specialization": drop_infinite(layer_quality.specialization[column]),
+        "words": _list_words(hierarchy, layer_quality, column),
     }
 
 
 def describe_figures(found: Quality) -> str:
-    """Describe in a line which words and documents the figures are about."""
+    """Return a line that describes which words and documents the figures are computed from."""
     sentences = [
         f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents "
         f"({_describe_sample(found.train)}), "
@@ -156,31 +161,32 @@ def describe_figures(found: Quality) -> str:
     return " ".join(sentences)
 
 
-def _describe_completion(found: Completion) -> str:
-    """Describe how well test rows are completed, for models of rows and columns."""
-    scores = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
-    if found.low:
-        scores += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
-    return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {scores}."
+def _describe_completion(completion: Completion) -> str:
+    """Return a sentence on how well a model of rows and columns completes test rows."""
+    scores = f"completion perplexity {completion.perplexity:,.1f}, NDCG {completion.ndcg:.3f}"
+    if completion.low:
+        scores += f", NDCG of the {completion.low:,} with fewer than {LOW} observed cells {completion.ndcg_low:.3f}"
+    return f"Completed from a tenth of their cells, {completion.rows:,} of {completion.every:,} test rows: {scores}."
 
 
 def _describe_sample(sample: SampleSize) -> str:
+    """Return a phrase on how many documents were read."""
     if sample.documents == sample.every:
         return f"all {sample.every:,}"
     return f"a sample of {sample.documents:,} of {sample.every:,}"
 
 
-def _describe_missing(found: Quality) -> str:
-    """Describe how many first words no test document has, in the layer that is printed first."""
-    lost = int(found.missing[found.live].sum())
-    return f", which lack {lost:,} of the words of layer {found.layer}" if lost else ""
+def _describe_missing(layer_quality: Quality) -> str:
+    """Return a clause on how many first words of live topics no test document contains; empty for none."""
+    n_missing = int(layer_quality.missing[layer_quality.live].sum())
+    return f", which lack {n_missing:,} of the words of layer {layer_quality.layer}" if n_missing else ""
 
 
-def _print_measures(found: Sequence[Quality]) -> None:
-    """Print measures as rows and layers as columns, without rows that no layer has."""
-    columns = [list_figures(each) for each in found]
+def _print_measures(layers: Sequence[Quality]) -> None:
+    """Print measures as rows and layers as columns, leaving out measures that no layer has."""
+    columns = [list_figures(each) for each in layers]
     width = max(map(len, _NAMES.values()))
-    say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in found))
+    say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in layers))
     for name, title in _NAMES.items():
         values = [column[name] for column in columns]
         if any(math.isfinite(value) for value in values):
@@ -193,62 +199,67 @@ def _format_cell(name: str, value: float) -> str:
     return f"{value:,}" if name in _COUNTS else f"{value:.3f}"
 
 
-def _print_topics(hierarchy: Hierarchy, found: Quality, most: int) -> None:
-    """Print the best and the worst live topics of a layer by NPMI, each once: of few topics half are the best."""
-    live = [column for column in np.argsort(-found.npmi, kind="stable").tolist() if found.live[column]]
+def _print_topics(hierarchy: Hierarchy, layer_quality: Quality, most: int) -> None:
+    """Print the ``most`` best and worst live topics of a layer by NPMI.
+
+    No topic is printed twice: where there are few, the better half are the best and the others the worst.
+    """
+    live = [column for column in np.argsort(-layer_quality.npmi, kind="stable").tolist() if layer_quality.live[column]]
     half = -(-len(live) // 2)
-    for word, columns in (("best", live[:half][:most]), ("worst", live[half:][::-1][:most])):
+    for adjective, columns in (("best", live[:half][:most]), ("worst", live[half:][::-1][:most])):
         if columns:
-            say(f"\n{word} topics of layer {found.layer}")
+            say(f"\n{adjective} topics of layer {layer_quality.layer}")
         for column in columns:
-            node = hierarchy.node(found.layer, column)
-            words = flatten_text(" ".join(_list_words(hierarchy, found, column)))
-            say(f"  {found.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}  {words}")
+            node = hierarchy.node(layer_quality.layer, column)
+            words = flatten_text(" ".join(_list_words(hierarchy, layer_quality, column)))
+            say(f"  {layer_quality.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}  {words}")
 
 
-def _rank_topics(hierarchy: Hierarchy, found: Quality) -> list[int]:
-    return [int(column) for column in hierarchy.order[found.layer - 1]]
+def _rank_topics(hierarchy: Hierarchy, layer_quality: Quality) -> list[int]:
+    """Return the columns of the topics of a layer, most popular first."""
+    return [int(column) for column in hierarchy.order[layer_quality.layer - 1]]
 
 
-def _list_words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
-    return [hierarchy.vocabulary[number] for number in found.words[column].tolist()]
+def _list_words(hierarchy: Hierarchy, layer_quality: Quality, column: int) -> list[str]:
+    return [hierarchy.vocabulary[number] for number in layer_quality.words[column].tolist()]
 
 
-SHOWN = 10  # wrong predictions printed; --json has all that are explained
+SHOWN = 10  # wrong predictions printed; --json lists all that are explained
 
 
 def classify(arguments: argparse.Namespace) -> int:
-    """Print error, macro-F1, calibration, classes, confusion and what misled."""
+    """Print the quality of predicted classes, and the wrong predictions with the paths that caused them."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     try:
         snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
-        found = fetch_predictions(db, run, snapshot)
+        predictions = fetch_predictions(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error
-    hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, found.snapshot))
-    facts = list_class_facts(found, hierarchy)
+    hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, predictions.snapshot))
+    facts = list_class_facts(predictions, hierarchy)
     if arguments.json:
         print_json(facts)
         return 0
-    _print_predictions(facts, found)
+    _print_predictions(facts, predictions)
     return 0
 
 
-def _print_predictions(facts: dict[str, Any], found: Classified) -> None:
+def _print_predictions(facts: dict[str, Any], predictions: Classified) -> None:
+    """Print the scores, a table of the classes and the surest wrong predictions."""
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
     say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
     say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")
     say(f"log loss           {facts['log_loss']:.4f}")
     say(f"calibration error  {format_share(facts['calibration_error'])}")
-    for layer, part in enumerate(facts["layers"], start=1):
-        say(f"layer {layer} carries    {format_share(part)} of the predictions")
-    width = max(len(flatten_text(name)) for name in found.names)
+    for layer, share in enumerate(facts["layers"], start=1):
+        say(f"layer {layer} carries    {format_share(share)} of the predictions")
+    width = max(len(flatten_text(name)) for name in predictions.names)
     say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
         scores = f"{_format_score(row['precision']):>9} {_format_score(row['recall']):>7} {_format_score(row['f1']):>7}"
-        why = "" if row["test"] else "  no test documents"
-        say(f"{flatten_text(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{why}")
+        note = "" if row["test"] else "  no test documents"
+        say(f"{flatten_text(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{note}")
     if facts["misled"]:
         say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
     for row in facts["misled"][:SHOWN]:
@@ -260,15 +271,16 @@ def _print_predictions(facts: dict[str, Any], found: Classified) -> None:
 
 
 def _describe_naive(facts: dict[str, Any]) -> str:
-    """Describe the error of always predicting the commonest class of training."""
+    """Return a clause with the error of always predicting the commonest class of the training documents."""
     if facts["commonest_class"] is None:
         return ""
     return f"  (always {facts['commonest_class']}, commonest in training: {format_share(facts['majority_error'])})"
 
 
 def _describe_coverage(facts: dict[str, Any]) -> str:
-    every, covered = len(facts["classes"]), facts["macro_f1_classes"]
-    return f"  (of {covered} of {every} classes; the others have no test documents)" if covered < every else ""
+    """Return a clause on how many classes macro-F1 covers, empty when it covers all."""
+    n_classes, covered = len(facts["classes"]), facts["macro_f1_classes"]
+    return f"  (of {covered} of {n_classes} classes; the others have no test documents)" if covered < n_classes else ""
 
 
 def _format_score(value: float | None) -> str:

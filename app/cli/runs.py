@@ -1,4 +1,4 @@
-"""``topiary train``, ``fork``, ``stop``, ``pause``, ``resume``, ``delete``, ``queue`` and ``log``."""
+"""The commands that start, control and delete runs: ``topiary train``, ``fork``, ``stop``, ``queue``, ``log`` ..."""
 
 import argparse
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from store.run_rows import RunRow
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Create a run, or one for each seed and combination of settings, and start as many as may train at a time."""
+    """Create a run, or one for each seed and combination of settings; start those that may train now."""
     texts = read_settings(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     options = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
@@ -44,11 +44,11 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Return settings with their values, and refuse one that is given twice."""
+    """Return the values of settings by name; raise an error if a setting is given twice."""
     names = [name for name, _ in given]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise Mistake(f"--grid names {twice} twice; give all its values at once, as in {twice}=VALUE,VALUE")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise Mistake(f"--grid names {duplicate} twice; give all its values at once, as in {duplicate}=VALUE,VALUE")
     return dict(given)
 
 
@@ -64,10 +64,12 @@ def fork(arguments: argparse.Namespace) -> int:
 
 
 def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a new run or a fork besides the model and its settings."""
-    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)]
-    if alone and not arguments.averaged:
-        raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
+    """Return the options of a new run or a fork other than the model and its settings."""
+    useless = [
+        flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)
+    ]
+    if useless and not arguments.averaged:
+        raise Mistake(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
     names = (
         "minibatches",
         "seed",
@@ -81,8 +83,8 @@ def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "preset",
         "on",
     )
-    given = {name: getattr(arguments, name) for name in names}
-    return given | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
+    options = {name: getattr(arguments, name) for name in names}
+    return options | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
 
 
 def _is_given(arguments: argparse.Namespace, name: str) -> bool:
@@ -90,30 +92,32 @@ def _is_given(arguments: argparse.Namespace, name: str) -> bool:
 
 
 def _start_runs(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, note: str = "") -> int:
+    """Start runs that have been created, print their numbers, and return the exit status."""
     for row in rows:
         logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
-    started = launcher.start_queued_runs(db)  # before anything is printed: the reader may be gone, and the runs exist
+    started = launcher.start_queued_runs(db)  # before printing, which fails when the reader of the output has ended
     if note:
         notify(note)
-    named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
+    subject = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
     try:
         say("\n".join(str(row.number) for row in rows))
     except OutputClosed as error:
-        raise OutputClosed(f"{named} ordered, but {error}") from error
-    begun = set(started) | {
+        raise OutputClosed(f"{subject} ordered, but {error}") from error
+    running = set(started) | {
         row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
     }
-    later = [row.number for row in rows if row.number not in begun]
-    if later and is_on_cluster(rows[0]):
-        notify(f"{named} waiting: {list_events(db, later[0])[-1].text}")
-    elif len(rows) == 1 and later:
-        notify(f"run {later[0]} waits until another one ends")
-    elif later:
-        notify(f"{len(later)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
+    waiting = [row.number for row in rows if row.number not in running]
+    if waiting and is_on_cluster(rows[0]):
+        notify(f"{subject} waiting: {list_events(db, waiting[0])[-1].text}")
+    elif len(rows) == 1 and waiting:
+        notify(f"run {waiting[0]} waits until another one ends")
+    elif waiting:
+        notify(f"{len(waiting)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
     return max(wait_for_run(db, row.number) for row in rows) if arguments.wait else 0
 
 
 def _read_minibatch(text: str) -> int | None:
+    """Return the mini-batch that a text names, None for "latest"."""
     if text == "latest":
         return None
     number = parse_count(text)
@@ -123,7 +127,7 @@ def _read_minibatch(text: str) -> int | None:
 
 
 def wait_for_run(db: Database, run: int) -> int:
-    """Show the progress of a run until it ends; return 0 unless it failed or its worker is gone."""
+    """Show the progress of a run until it ends; return 1 if it or its worker failed, 130 after Ctrl-C, else 0."""
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:
@@ -148,7 +152,7 @@ def pause(arguments: argparse.Namespace) -> int:
 
 
 def resume(arguments: argparse.Namespace) -> int:
-    """Go on with a run."""
+    """Resume a run from its checkpoint."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     saved = checkpoints.find_checkpoint(db, run)
@@ -172,17 +176,18 @@ def delete(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _control_run(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int:
+def _control_run(arguments: argparse.Namespace, act: Any, verb: str, present: str) -> int:
+    """Apply ``act`` to a run; record the past tense ``verb``, and notify the user with the present tense."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
     logs.record_action(db.place, f"{verb} run {run}")
-    notify(f"run {run} {says}")
+    notify(f"run {run} {present}")
     return 0
 
 
 def queue(arguments: argparse.Namespace) -> int:
-    """List the queued runs in the order in which they start; move one of them first where that is asked for."""
+    """Print the queued runs in the order in which they will start, after moving one of them if requested."""
     db = open_existing(arguments.store)
     moves = arguments.first or arguments.last or arguments.before is not None
     if moves and arguments.run is None:
@@ -196,33 +201,35 @@ def queue(arguments: argparse.Namespace) -> int:
         before = None if arguments.before is None else find_run(db, arguments.before).number
         rows = queue_of.move_run(db, run, before=before, last=arguments.last)
     if arguments.json:
-        print_json([_list_facts(place, row) for place, row in enumerate(rows, 1)])
+        print_json([_list_facts(position, row) for position, row in enumerate(rows, 1)])
         return 0
     print_table(
         ("place", "run", "name", "corpus", "model", "mini-batches"),
         [
-            (place, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
-            for place, row in enumerate(rows, 1)
+            (position, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
+            for position, row in enumerate(rows, 1)
         ],
         "no run is queued",
     )
     return 0
 
 
-def _list_facts(place: int, row: RunRow) -> dict[str, Any]:
-    return {"place": place, "run": row.number, "name": row.name, "corpus": row.corpus_name, "model": row.model}
+def _list_facts(position: int, row: RunRow) -> dict[str, Any]:
+    return {"place": position, "run": row.number, "name": row.name, "corpus": row.corpus_name, "model": row.model}
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Show what happened to a run and the end of its worker's log, and say where that is."""
+    """Print the events of a run and the end of its worker's log, with the path of the log."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     events = list_events(db, row.number)[-arguments.lines :]
     path = logs.find_log(db.url, row.number)
     lines = read_tail(path, arguments.lines)
     if arguments.json:
-        listed = [event._asdict() | {"created": event.created.isoformat()} for event in events]
-        print_json({"run": row.number, "events": listed, "log": str(path), "lines": lines, "traceback": row.traceback})
+        event_facts = [event._asdict() | {"created": event.created.isoformat()} for event in events]
+        print_json(
+            {"run": row.number, "events": event_facts, "log": str(path), "lines": lines, "traceback": row.traceback}
+        )
         return 0
     for event in events:
         when = event.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")

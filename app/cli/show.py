@@ -1,4 +1,4 @@
-"""``topiary runs``, ``show``, ``topics``, ``tree``, ``compare``, ``points`` and ``figure``: show what a store holds."""
+"""The commands that print or draw results: ``topiary runs``, ``show``, ``topics``, ``tree``, ``compare`` and others."""
 
 import argparse
 from pathlib import Path
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from engine.hierarchy.tree import Direction
 
 
-CHANGED = 12  # topics that a comparison lists
+CHANGED = 12  # changed topics that a comparison lists by default
 
 
 def list_runs(arguments: argparse.Namespace) -> int:
-    """List all runs."""
+    """Print all runs as a table."""
     db = open_existing(arguments.store)
     rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
     headlines = find_headlines(db, rows)
@@ -76,7 +76,7 @@ def list_runs(arguments: argparse.Namespace) -> int:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Show one run."""
+    """Print the facts about one run."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     facts = list_all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.list_runs(db))}
@@ -93,7 +93,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def topics(arguments: argparse.Namespace) -> int:
-    """List topics, most popular first."""
+    """Print the topics of a run, most popular first."""
     from app.analysis.hierarchy import LIVE
     from app.export.topics import list_both_sides
 
@@ -119,13 +119,13 @@ def topics(arguments: argparse.Namespace) -> int:
     titles = [flatten_text(row["title"]) for row in table]
     width = max(map(len, titles), default=0)
     roles = ["" if row["role"] == LIVE else row["role"] for row in table]
-    margin = max(map(len, roles), default=0)
+    role_width = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
         words = flatten_text(" ".join(row["words"]))
         npmi = _format_quality(row) if arguments.quality else ""
-        kind = f"  {role:<{margin}}" if margin else ""
+        role_cell = f"  {role:<{role_width}}" if role_width else ""
         say(
-            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{kind}  "
+            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{role_cell}  "
             f"{npmi}{title:<{width}}  {words}"
         )
     if columns:
@@ -146,7 +146,7 @@ def topics(arguments: argparse.Namespace) -> int:
 
 
 def tree(arguments: argparse.Namespace) -> int:
-    """Write the tree under (or over) some topics."""
+    """Write the tree below (or above) some topics to a file and print its path."""
     from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
@@ -161,10 +161,10 @@ def tree(arguments: argparse.Namespace) -> int:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
         label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
-        more = {"label": label, "light": arguments.light}
-        path = write_tree(hierarchy, roots, threshold, direction, arguments.output, **more)
+        options = {"label": label, "light": arguments.light}
+        path = write_tree(hierarchy, roots, threshold, direction, arguments.output, **options)
     except OSError as error:
-        raise _refuse_file(arguments.output, error) from error
+        raise _make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
@@ -176,8 +176,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
-    of_picture = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
-    _refuse_without_picture("compare.svg", arguments.output, of_picture)
+    picture_options = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
+    _refuse_without_picture("compare.svg", arguments.output, picture_options)
     if arguments.most is not None and (arguments.output or arguments.json):
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
@@ -204,7 +204,7 @@ def compare(arguments: argparse.Namespace) -> int:
                 as_json=arguments.json,
             )
     except OSError as error:
-        raise _refuse_file(arguments.output, error) from error
+        raise _make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if arguments.json and not arguments.output else say)(text)
@@ -222,57 +222,60 @@ def points(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
-    """Refuse options that only a picture uses where none is written."""
-    if any(given.values()) and Path(output or "").suffix.lower() != ".svg":
-        named = " and ".join(flag for flag, value in given.items() if value)
-        raise Mistake(f"{named} without a picture would change nothing; give --output {usual} too")
+def _refuse_without_picture(example: str, output: str | None, options: dict[str, Any]) -> None:
+    """Raise an error for options that only affect a picture if none is written."""
+    if any(options.values()) and Path(output or "").suffix.lower() != ".svg":
+        flags = " and ".join(flag for flag, value in options.items() if value)
+        raise Mistake(f"{flags} without a picture would change nothing; give --output {example} too")
 
 
-def _refuse_file(path: str, error: OSError) -> Mistake:
+def _make_file_error(path: str, error: OSError) -> Mistake:
+    """Return the error for a file that cannot be written."""
     return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
 
 
 def _format_quality(topic: dict[str, Any]) -> str:
-    """Format the NPMI of a topic."""
+    """Return the NPMI of a topic as a column of text."""
     npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
     return f"{npmi:>6}  "
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    # loads SciPy, which lists of runs do not need
+    # imported here because it loads SciPy, which lists of runs do not need
     from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
     return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
 
 
 def _format_value(value: Any) -> str:
+    """Return a fact as text; dictionaries and lists become one line."""
     if isinstance(value, dict):
-        plain = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
-        return ", ".join(f"{name}={_format_value(item)}" for name, item in plain.items())
+        values = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
+        return ", ".join(f"{name}={_format_value(item)}" for name, item in values.items())
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
 def figure(arguments: argparse.Namespace) -> int:
-    """Draw a figure and write it; prints the path."""
+    """Draw a figure, write it to a file and print the path."""
     from app.plots.request import find_kind
 
     try:
         kind = find_kind(arguments.kind)
         chosen = _read_figure(arguments)
-        _refuse_idle(arguments.kind, kind.options, chosen)
-        _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
+        _refuse_ignored_option(arguments.kind, kind.options, chosen)
+        _check_number_of_runs(arguments.kind, kind.runs, 1 + len(arguments.others))
         say(_write_figure(arguments, chosen))
     except OSError as error:
-        raise _refuse_file(arguments.output, error) from error
+        raise _make_file_error(arguments.output, error) from error
     except (FigureError, LookupError) as error:
         raise Mistake(str(error.args[0])) from error
     return 0
 
 
 def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
+    """Draw the figure, write it to the file and return the path."""
     from app.plots.read import Source
     from app.plots.request import plot_figure
     from app.plots.style import check_path, save
@@ -284,6 +287,7 @@ def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
 
 
 def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
+    """Return the options of a figure."""
     return FigureRequest(
         read_width(arguments.width),
         arguments.layer,
@@ -295,18 +299,19 @@ def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
     )
 
 
-def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: FigureRequest) -> None:
-    """Refuse options that would change nothing."""
+def _refuse_ignored_option(kind: str, used: tuple[str, ...], chosen: FigureRequest) -> None:
+    """Raise an error for an option that the kind of figure ignores."""
     given = [name for name, value in chosen._asdict().items() if name != "width" and value not in (None, ())]
-    idle = next((name for name in given if name not in obeyed), None)
-    if idle is not None:
-        raise Mistake(f"--{idle} changes nothing in the figure {kind}; leave it out")
+    ignored = next((name for name in given if name not in used), None)
+    if ignored is not None:
+        raise Mistake(f"--{ignored} changes nothing in the figure {kind}; leave it out")
 
 
-def _refuse_number(kind: str, allowed: tuple[int, int], given: int) -> None:
+def _check_number_of_runs(kind: str, allowed: tuple[int, int], n_runs: int) -> None:
+    """Raise an error if a kind of figure cannot show this number of runs."""
     least, most = allowed
-    if given < least:
+    if n_runs < least:
         raise Mistake(f"the figure {kind} shows {least} runs; name the other one by --with RUN")
-    if given > most:
-        wants = "one run" if most == 1 else f"{most} runs at most"
-        raise Mistake(f"the figure {kind} shows {wants}, and {given} are named; give fewer by --with")
+    if n_runs > most:
+        limit = "one run" if most == 1 else f"{most} runs at most"
+        raise Mistake(f"the figure {kind} shows {limit}, and {n_runs} are named; give fewer by --with")

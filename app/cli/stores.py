@@ -1,4 +1,4 @@
-"""``topiary serve``, ``demo``, ``check``, ``backup`` and ``prune``: show a store, and keep it whole, safe and small."""
+"""The commands about a whole store: ``topiary serve``, ``demo``, ``check``, ``backup`` and ``prune``."""
 
 import argparse
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from store.database import open_database, open_existing
 from store.errors import DamagedStore, StoreError
 from store.upkeep import PruneRule, copy_store, find_removable, vacuum_store
 
-LOCAL = "127.0.0.1"  # the demo is for this machine only
+LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Show the store in the browser while the demo is prepared, which ends with the server."""
+    """Show the store in the browser while another process prepares the demo; both end together."""
     return _run_server(_serve_demo, arguments)
 
 
@@ -27,6 +27,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
+    """Run a server until it is stopped; errors about starting it become a `Mistake`."""
     from app.server.ports import ServeError
 
     try:
@@ -37,15 +38,16 @@ def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argp
 
 
 def _serve_demo(arguments: argparse.Namespace) -> None:
+    """Prepare the demo in another process and serve the store; when the server ends, end the process."""
     from app.jobs.demo import begin_demo
     from app.server.ports import choose_port
 
-    choose_port(LOCAL, arguments.port)  # refuses a taken port before anything is begun
+    choose_port(LOCAL, arguments.port)  # raises an error for a port in use before anything is started
     process.sweep_folders()
     db = open_database(arguments.store)
     url = db.url
     db.close()
-    child = begin_demo(url)
+    preparation = begin_demo(url)
     from app.server.serve import serve as serve_app
 
     try:
@@ -58,16 +60,17 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
             allowed_hosts=arguments.allow_host,
         )
     finally:
-        if child.poll() is None:
-            child.terminate()
-            child.wait()
+        if preparation.poll() is None:
+            preparation.terminate()
+            preparation.wait()
 
 
 def _serve_store(arguments: argparse.Namespace) -> None:
+    """Serve the store after checking passwords and the address."""
     from app.server.access import check_open_address, read_passwords
 
     passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
-    check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
+    check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
     from app.server.serve import serve as serve_app
 
     process.sweep_folders()
@@ -90,6 +93,7 @@ def _announce(url: str) -> None:
     write_output(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
 
 
+# Singular forms of the kinds of rows that a check reports.
 SINGLE = {
     "corpora": "corpus",
     "blocks of documents": "block of documents",
@@ -106,7 +110,7 @@ FOUND = 1  # exit status of a check that found damage
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Read everything in the store and print what is damaged; the status is 1 when something is."""
+    """Read everything in the store and print what is damaged; return 1 if there is damage, else 0."""
     progress = Progress()
     try:
         db = open_database(arguments.store, readonly=True)
@@ -128,12 +132,14 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def _list_damages(report: CheckReport) -> dict[str, object]:
+    """Return the facts that ``check --json`` prints."""
     damages = [damage._asdict() for damage in report.damages]
-    found = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
-    return found | {"unverified": UNVERIFIED}
+    facts = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    return facts | {"unverified": UNVERIFIED}
 
 
 def _print_report(report: CheckReport, place: str) -> None:
+    """Print the damages, what was read, and what has no checksum."""
     for damage in report.damages:
         say(flatten_text(damage.what))
         say(f"    {flatten_text(damage.means)}")
@@ -160,7 +166,7 @@ def backup(arguments: argparse.Namespace) -> int:
 
 
 def prune(arguments: argparse.Namespace) -> int:
-    """Remove what the store can do without, and give its space back."""
+    """Remove what the store does not need, and return the space to the file system."""
     db = open_existing(arguments.store)
     chosen = {find_run(db, text).number for text in arguments.run}
     if chosen and arguments.keep is None and arguments.budget is None and not arguments.damaged:
@@ -186,9 +192,9 @@ def prune(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _format_size(count: int) -> str:
-    """Format a number of bytes: ``3.2 MB``."""
-    value, unit = float(count), "B"
+def _format_size(size: int) -> str:
+    """Return a number of bytes as text, such as ``3.2 MB``."""
+    value, unit = float(size), "B"
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":
             break

@@ -1,4 +1,4 @@
-"""The base of the scikit-learn style estimators: checking, training by mini-batches, placing and scoring documents."""
+"""The base class of the scikit-learn estimators: checks, training by mini-batches, placing and scoring documents."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -25,10 +25,10 @@ LARGEST_COUNT = 2**31 - 1
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A model of the engine as an estimator.
+    """A model of the engine as a scikit-learn estimator.
 
-    Of models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last samples,
-    and documents are placed and judged with these, as on the pages and in ``Run.infer``.
+    In models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last samples.
+    Documents are placed and scored with these, as on the pages and in ``Run.infer``.
 
     Attributes
     ----------
@@ -41,19 +41,19 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     popularity_ : list of (K_l,) float64 arrays
         Share of every topic in its layer.
     coherence_ : list of (K_l,) float64 arrays
-        Document NPMI of the ten heaviest words of every topic in the documents of ``fit``, -1 to 1; a pair that never
-        meets counts -1, so it is not the c_npmi of gensim.  Of more than 50,000 documents every second, third ... is
-        counted; that takes about a second at most.  NaN where there is one word only.
+        Document NPMI of the ten heaviest words of every topic in the documents of ``fit``, -1 to 1.  A pair of words
+        that never occur in one document counts -1, unlike in gensim's c_npmi.  Of more than 50,000 documents only every
+        second, third ... is counted, so that it takes about a second at most.  NaN where there is only one word.
     diversity_ : list of float
-        Distinct words among the ten heaviest of the topics of each layer over all of them.  Topics of under 0.1 % of
-        the layer are left out.
+        Share of distinct words among the ten heaviest words of all topics of each layer.  Topics that hold less than
+        0.1 % of the layer are left out.
     n_iter_ : int
-        Steps made.
+        Number of steps taken.
     config_ : object
-        The settings of the model at the last ``fit``; parameters changed afterwards count at the next one.
+        The settings of the model at the last ``fit``; parameters changed since then take effect at the next one.
     """
 
-    _model = ""
+    _model = ""  # name of the model in the engine
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Parameters
         ----------
         X : (n_documents, n_words) array or sparse matrix
-            Counts.
+            Counts of words.
         y : ignored
 
         Raises
         ------
         ValueError
-            When X does not hold counts, or a parameter or setting cannot be; one sentence.
+            When X does not hold counts, or a parameter or setting is not valid; the message is one sentence.
         """
         counts = self._read_counts(X, reset=True)
         return self._train(counts, np.full(counts.n_documents, -1, dtype=np.int32), 0)
@@ -96,7 +96,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: Any) -> FloatArray:
         """Place documents in the hierarchy.
 
-        The random numbers of a document depend on its words alone, so it is placed equally among any others.
+        The random numbers of a document depend only on its words, so the result does not depend on the other documents.
 
         Returns
         -------
@@ -107,15 +107,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         counts = self._read_counts(X)
         theta = self._build_kernel().infer(self.seed_, self.state_, self._make_batch(counts), None).theta
-        found = np.hstack([paths.normalise_shares(layer) for layer in theta])
-        found[find_blank_rows(counts.starts)] = np.nan
-        return found
+        shares = np.hstack([paths.normalise_shares(layer) for layer in theta])
+        shares[find_blank_rows(counts.starts)] = np.nan
+        return shares
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
-        """Return how well the topics predict held-out words: higher is better.
+        """Return how well the topics predict held-out words; higher is better.
 
-        A fifth of the tokens of every document (of real values, of the cells) is held out and predicted from the others
-        by 40 Gibbs sweeps: the logarithm of the point perplexity.
+        A fifth of the tokens of every document (of its cells, if values are real numbers) is held out and predicted
+        from the others by 40 Gibbs sweeps.  The score is the negative logarithm of the point perplexity.
 
         Returns
         -------
@@ -143,19 +143,20 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return sum(len(table) for table in self.topics_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return what X may be: sparse, and never negative."""
+        """Return tags that allow X to be sparse and require it to be non-negative."""
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
     def _find_image_shape(self) -> tuple[int, int] | None:
-        """Return height and width of documents that are pictures."""
+        """Return the height and width of documents that are images, None for others."""
         return None
 
     # ------------------------------------------------------------- training
 
     def _train(self, counts: Counts, labels: Array, n_classes: int) -> Self:
+        """Train on documents with labels from 0, -1 = none, and set the fitted attributes."""
         n_iter = self._check_n_iter()
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self.n_classes_ = n_classes
@@ -163,77 +164,84 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
         kernel = self._build_kernel()
         documents = np.arange(counts.n_documents)
-        every = take_documents(counts, documents, labels)
+        all_documents = take_documents(counts, documents, labels)
         state = kernel.init(self.seed_)
         if kernel.begin is not None:
             state = kernel.begin(self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels))
         if kernel.is_sweeping(state):
-            state = kernel.prepare(self.seed_, state, every)
+            state = kernel.prepare(self.seed_, state, all_documents)
         for t in range(1, n_iter + 1):
-            batch = every
+            batch = all_documents
             if not kernel.is_sweeping(state):
                 batch = take_documents(counts, draw_minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
         return self._store_results(kernel, kernel.find_shown_state(state), counts)
 
     def _check_n_iter(self) -> int:
-        """Return the number of mini-batches, checked."""
+        """Return the number of mini-batches; raise an error if it is not valid."""
         if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
             raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
         return int(self.n_iter)
 
     def _store_results(self, kernel: Kernel, state: Any, counts: Counts) -> Self:
-        found = kernel.topics(state)
+        """Set the fitted attributes from the state at the end of training."""
+        learned = kernel.topics(state)
         self.state_ = state
-        self.phi_ = found.phi
-        self.topics_ = [np.ascontiguousarray(table.T) for table in effects.list_topic_words(found)]
+        self.phi_ = learned.phi
+        self.topics_ = [np.ascontiguousarray(table.T) for table in effects.list_topic_words(learned)]
         self.components_ = self.topics_[0]
-        self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(found)]
+        self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(learned)]
         lists = [topics.find_top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
-        met = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
-        self.coherence_ = [coherence.compute_npmi(words, met) for words in lists]
+        pairs = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
+        self.coherence_ = [coherence.compute_npmi(words, pairs) for words in lists]
         live = [~topics.find_light(layer) for layer in self.popularity_]
-        self.diversity_ = [coherence.measure_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
+        self.diversity_ = [
+            coherence.measure_diversity(words[live_topics]) for words, live_topics in zip(lists, live, strict=True)
+        ]
         self.n_iter_ = self._check_n_iter()
         return self
 
     def _make_config(self) -> Any:
-        """Return the settings of the model, checked."""
+        """Return the settings of the model; raise an error if one is not valid."""
         model = models.load(self._model).Config
-        known = {setting.name: setting.kind in ("widths", "numbers") for setting in describe(model)}
-        own: dict[str, Any] = {"layers": self.layers}
-        if "batch_size" in known:
-            own["batch_size"] = self.batch_size
-        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):  # the model is named after it
-            own["inference"] = self.inference
+        takes_tuple = {setting.name: setting.kind in ("widths", "numbers") for setting in describe(model)}
+        parameters: dict[str, Any] = {"layers": self.layers}
+        if "batch_size" in takes_tuple:
+            parameters["batch_size"] = self.batch_size
+        # Some models are named after their inference.
+        if self.inference is not None and not self._model.endswith(f"-{self.inference}"):
+            parameters["inference"] = self.inference
         if not isinstance(self.settings, Mapping | None):
             raise SettingError(f"settings must be a dictionary of settings by name; got {self.settings!r}")
         others = dict(self.settings or {})
-        if twice := sorted(own.keys() & others.keys()):
-            raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
-        given = own | others
-        if unknown := sorted(given.keys() - known.keys()):
-            free = ", ".join(name for name in known if name not in own)
-            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
+        if duplicates := sorted(parameters.keys() & others.keys()):
+            raise SettingError(f"give {duplicates[0]} as a parameter of {type(self).__name__}, not in settings")
+        given = parameters | others
+        if unknown := sorted(given.keys() - takes_tuple.keys()):
+            available = ", ".join(name for name in takes_tuple if name not in parameters)
+            raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {available}")
         values = {name: strip_scalar(value) for name, value in given.items()}
-        lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
-        return self._check_length(model(**(self._list_own_defaults() | values | lone)))
+        as_tuples = {
+            name: (value,) for name, value in values.items() if takes_tuple[name] and not isinstance(value, tuple)
+        }
+        return self._check_length(model(**(self._list_own_defaults() | values | as_tuples)))
 
     def _check_length(self, config: Any) -> Any:
-        """Return the settings if ``n_iter`` leaves time for them."""
-        n_iter, learnt = self._check_n_iter(), count_growth_steps(config)
-        if n_iter <= learnt:
+        """Return the settings; raise an error if ``n_iter`` is too small for them."""
+        n_iter, growth = self._check_n_iter(), count_growth_steps(config)
+        if n_iter <= growth:
             raise SettingError(
-                f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "
+                f"learning the widths (grow) takes more than {growth} mini-batches, {config.grow_every} (grow_every) "
                 f"for each of the layers, and n_iter is {n_iter}; give more n_iter or a smaller grow_every"
             )
         return config
 
     def _list_own_defaults(self) -> dict[str, Any]:
-        """Return the settings whose default here is not the model's own."""
+        """Return the defaults of settings that differ from the model's own defaults."""
         return {}
 
     def _build_kernel(self) -> Kernel:
+        """Return the kernel of the model for the current settings and data."""
         facts = Facts(self.n_features_in_, self.n_documents_, self.n_classes_, self._find_image_shape(), self.n_tokens_)
         kernel: Kernel = models.load(self._model).build(self.config_, facts, n_threads=_count_threads(self.n_jobs))
         return kernel
@@ -241,7 +249,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     # ---------------------------------------------------------------- counts
 
     def _read_counts(self, X: Any, *, reset: bool = False) -> Counts:
-        """Return documents as compressed rows."""
+        """Return documents as compressed rows; ``reset`` is True in ``fit``, which also sets ``config_``."""
         refuse_texts(type(self).__name__, X)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset,
@@ -256,32 +264,35 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise ValueError(f"the values of X must be at most {LARGEST_COUNT}; got {largest:.10g}")
         real = getattr(self.config_, "link", "poisson") == "gamma"
         values = table.data.astype(np.float32) if real else self._round_counts(table)
-        kept = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
-        kept.eliminate_zeros()
-        return Counts(kept.indptr.astype(np.int64), kept.indices.astype(np.int32), kept.data)
+        nonzero = sparse.csr_array((values, table.indices, table.indptr), shape=table.shape)
+        nonzero.eliminate_zeros()
+        return Counts(nonzero.indptr.astype(np.int64), nonzero.indices.astype(np.int32), nonzero.data)
 
     def _round_counts(self, table: Any) -> Array:
-        values = np.asarray(table.data, dtype=np.float64)  # rint would make bytes halves; float32 cannot tell 2^31
-        whole = np.rint(values)
+        """Return the values of a table as whole numbers; raise an error if they are not and may not be rounded."""
+        # Double precision, since rint turns bytes into float16, and float32 cannot represent 2^31 - 1.
+        values = np.asarray(table.data, dtype=np.float64)
+        rounded = np.rint(values)
         if self.real_values not in ("refuse", "round"):
             raise ValueError(f"real_values must be 'refuse' or 'round'; got {self.real_values!r}")
-        if self.real_values == "refuse" and not np.array_equal(whole, values):
-            place = int(np.flatnonzero(whole != values)[0])
-            row = int(np.searchsorted(table.indptr, place, side="right")) - 1
+        if self.real_values == "refuse" and not np.array_equal(rounded, values):
+            position = int(np.flatnonzero(rounded != values)[0])
+            row = int(np.searchsorted(table.indptr, position, side="right")) - 1
             raise ValueError(
-                f"{type(self).__name__} reads counts, so X must hold whole numbers; got {values[place]!s} in row "
+                f"{type(self).__name__} reads counts, so X must hold whole numbers; got {values[position]!s} in row "
                 f"{row}: give counts, or set real_values='round'"
             )
-        return whole.astype(np.int32)
+        return rounded.astype(np.int32)
 
     def _make_batch(self, counts: Counts) -> Batch:
-        """Return documents to be placed, each with a number that is a hash of its words."""
+        """Return a batch of documents, each with a hash of its words as its number."""
         cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
-        numbers = np.array([number_document(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
+        numbers = np.array([number_document(counts.words[span], counts.values[span]) for span in cells], dtype=np.int64)
         return counts.batch(numbers)
 
 
 def _count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` stands for."""
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:

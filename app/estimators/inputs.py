@@ -1,4 +1,4 @@
-"""Inputs of the estimators: texts instead of counts are refused, blank documents are named, labels are read."""
+"""Checks of the inputs of the estimators: errors for texts in place of counts, warnings for blank documents, labels."""
 
 import os
 import warnings
@@ -12,20 +12,20 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from engine.contract import Array
 
-_LOOKED_AT = 1000  # values of a column or a list that are searched for texts
-_SHOWN = 40  # letters of it
-_ROWS = 5  # that a warning names
+_MOST_SEARCHED = 1000  # values of a column or a list that are searched for texts
+_LONGEST_QUOTE = 40  # characters of a value that an error quotes
+_MOST_ROWS = 5  # rows that a warning names
 
 
 def refuse_texts(name: str, X: Any) -> None:
-    """Refuse texts, and tables with a column of texts, where an estimator of this name wants counts.
+    """Raise an error if X holds texts, or has a column of texts, instead of counts; ``name`` is the estimator's.
 
     Raises
     ------
     TypeError
-        When X is no table at all.
+        When X is not a table.
     ValueError
-        When it holds texts; the sentence names the way out, a CountVectorizer before the estimator.
+        When X holds texts; the message advises to put a CountVectorizer before the estimator.
     """
     wants = f"{name} reads counts of words"
     way = f"put a CountVectorizer before it, as in make_pipeline({{}}, {name}())"
@@ -47,10 +47,13 @@ def refuse_texts(name: str, X: Any) -> None:
 
 
 def find_blank_rows(starts: Array) -> Array:
-    """Return the documents without a word, by the starts of all documents, and name them in a warning."""
+    """Return the rows of documents without words, and warn about them.
+
+    ``starts`` are the positions where the rows begin, and where the last one ends.
+    """
     rows = np.flatnonzero(np.diff(starts) == 0)
     if len(rows):
-        named = ", ".join(map(str, rows[:_ROWS])) + (" ..." if len(rows) > _ROWS else "")
+        named = ", ".join(map(str, rows[:_MOST_ROWS])) + (" ..." if len(rows) > _MOST_ROWS else "")
         one = len(rows) == 1
         warnings.warn(
             f"{len(rows):,} of {len(starts) - 1:,} documents {'has' if one else 'have'} no word that the model knows "
@@ -62,23 +65,24 @@ def find_blank_rows(starts: Array) -> Array:
 
 
 def _list_text_columns(X: Any) -> list[Any]:
-    """Return the columns of a table that hold texts; none of anything else."""
+    """Return the columns of a table that hold texts; an empty list if X is not a table with columns."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return []
-    plain = [name for name, kind in zip(X.columns, X.dtypes, strict=True) if _may_be_text(kind)]
-    return [name for name in plain if _find_text(X[name]) is not None]
+    candidates = [name for name, kind in zip(X.columns, X.dtypes, strict=True) if _may_be_text(kind)]
+    return [name for name in candidates if _find_text(X[name]) is not None]
 
 
 def _may_be_text(kind: Any) -> bool:
+    """Return whether a column of this type may hold texts."""
     return getattr(kind, "kind", "O") in "OUS" or str(kind).lower() in ("string", "str", "category", "utf8")
 
 
 def _find_text(X: Any) -> Any:
-    """Return a text, or a list of words, among the first values of a list or an array; None where there is none."""
+    """Return the first text, or list of words, among the first values of a list or an array; None for none."""
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "O") not in "OUST" or hasattr(X, "indptr") or not isinstance(X, Iterable):
         return None
-    for value in islice(X.ravel() if isinstance(X, np.ndarray) else X, _LOOKED_AT):
+    for value in islice(X.ravel() if isinstance(X, np.ndarray) else X, _MOST_SEARCHED):
         text = value.as_py() if hasattr(value, "as_py") else value
         if isinstance(text, str | bytes) and not _is_number(text):
             return text
@@ -88,7 +92,7 @@ def _find_text(X: Any) -> Any:
 
 
 def _is_number(text: str | bytes) -> bool:
-    """Return whether a text is a number, which scikit-learn reads as such."""
+    """Return whether a text is a number; scikit-learn converts such texts."""
     try:
         float(text)
     except ValueError:
@@ -98,30 +102,31 @@ def _is_number(text: str | bytes) -> bool:
 
 def _quote_value(value: Any) -> str:
     text = repr(str(value) if isinstance(value, str) else value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
 def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
-    """Return the classes, and the number of every document's class: -1 where y holds ``mark``.
+    """Return the classes, and the class of every document, from 0; -1 where y holds ``mark``.
 
     Raises
     ------
     TypeError
         When y is a single text or a dictionary.
     ValueError
-        When a None or NaN is not the mark, text and numbers are mixed, or y cannot be labels of classes.
+        When y holds None or NaN that is not the mark, mixes text and numbers, or is not valid as classes.
     """
     y = list(y) if isinstance(y, Iterator) else y
     _refuse_several(y)
     listed = isinstance(y, list | tuple)
-    given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)  # NumPy would make text of 0 and "?"
+    # As objects, since NumPy would convert both 0 and "?" to texts.
+    given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)
     known = np.array([not _is_mark(value, mark, row) for row, value in enumerate(strip_scalar(given))], dtype=bool)
-    found = given[known]
-    if found.dtype == object:
-        found = _unify_type(found, listed=listed)
-    assert_all_finite(found, input_name="y", estimator_name="SDATM")
-    check_classification_targets(found)
-    classes, numbers = np.unique(found, return_inverse=True)
+    present = given[known]
+    if present.dtype == object:
+        present = _unify_type(present, listed=listed)
+    assert_all_finite(present, input_name="y", estimator_name="SDATM")
+    check_classification_targets(present)
+    classes, numbers = np.unique(present, return_inverse=True)
     if twins := [label for label in strip_scalar(classes) if _reads_like(label, mark)]:
         raise ValueError(f"unlabelled is {mark!r}, and y has {twins[0]!r}, which is not equal: give both the same type")
     labels = np.full(len(known), -1, dtype=np.int32)
@@ -130,7 +135,7 @@ def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
 
 
 def _refuse_several(y: Any) -> None:
-    """Refuse labels that are one text, a table, or several for a document."""
+    """Raise an error for labels that are one text, a table, or several for a document."""
     if isinstance(y, str | bytes | Mapping):
         kind = "one text" if isinstance(y, str | bytes) else f"a {type(y).__name__}"
         raise TypeError(f"y is {kind}: give a list or an array with one label for each document")
@@ -142,31 +147,31 @@ def _refuse_several(y: Any) -> None:
             raise ValueError(f"row {row} of y is {value!r}: a document has one label; choose one of several")
 
 
-def _unify_type(found: Array, *, listed: bool) -> Array:
-    """Return labels as an array of their type; words that come as an array stay as they are."""
-    kinds = {isinstance(label, str): label for label in found}
+def _unify_type(labels: Array, *, listed: bool) -> Array:
+    """Return labels as an array of their own type instead of objects; an array of texts is returned unchanged."""
+    kinds = {isinstance(label, str): label for label in labels}
     if len(kinds) > 1:
         raise ValueError(f"labels must be all words or all numbers; y has {kinds[True]!r} and {kinds[False]!r}")
-    return np.asarray(column_or_1d(found.tolist())) if listed or False in kinds else found
+    return np.asarray(column_or_1d(labels.tolist())) if listed or False in kinds else labels
 
 
 def _is_mark(value: Any, mark: Any, row: int) -> bool:
-    """Return whether a value of y is the mark of documents without a label; ``row`` is named in errors."""
-    gap, lack = _name_missing(value), _name_missing(mark)
-    if gap and gap != lack:
-        raise ValueError(f"row {row} of y is {value}, which is no label: give one, or set unlabelled={gap}")
-    return bool(gap if lack else value == mark)
+    """Return whether a value of y marks a document without a label; ``row`` is for the error message."""
+    missing_value, missing_mark = _name_missing(value), _name_missing(mark)
+    if missing_value and missing_value != missing_mark:
+        raise ValueError(f"row {row} of y is {value}, which is no label: give one, or set unlabelled={missing_value}")
+    return bool(missing_value if missing_mark else value == mark)
 
 
 def _name_missing(value: Any) -> str:
-    """Return the name of a missing value, one for NaN and the NA of pandas; "" for values that can be labels."""
+    """Return "None" or "np.nan" for a missing value (also pandas' NA and NaT), "" for a value that can be a label."""
     if value is None:
         return "None"
     return "np.nan" if not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT") else ""
 
 
 def _reads_like(label: Any, mark: Any) -> bool:
-    """Return whether a label and the mark differ only in being text, as -1 and "-1" do."""
+    """Return whether a label and the mark differ only in their type, as -1 and "-1" do."""
     if mark is None or isinstance(label, str) == isinstance(mark, str):
         return False
     try:
@@ -176,7 +181,7 @@ def _reads_like(label: Any, mark: Any) -> bool:
 
 
 def strip_scalar(value: Any) -> Any:
-    """Return a value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
+    """Return a parameter without NumPy's types: numbers as Python numbers, lists and arrays as tuples."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return tuple(strip_scalar(each) for each in value) if isinstance(value, list | tuple) else value

@@ -5,7 +5,7 @@
     model.transform(counts)      # activations of layer 1, then 2, as shares of each layer
     model.topics_[1]             # topics of layer 2 over the words
 
-They stand on the engine alone: no store, no worker, nothing written anywhere.
+They use only the engine: no store and no worker, and they write no files.
 """
 
 from collections.abc import Mapping
@@ -29,21 +29,21 @@ class DLDA(TopicEstimator):
     Parameters
     ----------
     layers : tuple of int, default=(128, 64, 32)
-        Topics of every layer, from the one next to the words upwards.
+        Number of topics of every layer, from the one next to the words upwards.
     inference : {"auto", "tlasgr", "tlfsgr", "sgrld", "gibbs"}, optional
-        How topics are learnt; the model's own default (auto) when not given.
+        How topics are learned; the model's default (auto) when not given.
     n_iter : int, default=500
-        Mini-batches; sweeps over all documents for gibbs.
+        Number of mini-batches, or of sweeps over all documents for gibbs.
     batch_size : int, default=200
-        Documents of a mini-batch.
+        Number of documents in a mini-batch.
     settings : dict, optional
-        Any other setting of the model by name (not one that is a parameter here), for example ``{"eta": (0.1,)}``.
+        Settings of the model by name, other than the parameters of this class, for example ``{"eta": (0.1,)}``.
     real_values : {"refuse", "round"}, default="refuse"
         What to do with values that are not whole numbers.
     random_state : int, RandomState instance or None, default=None
-        The same number gives the same topics, whatever ``n_jobs``.
+        The same number gives the same topics for any ``n_jobs``.
     n_jobs : int, optional
-        Threads; -1 = one for every processor.
+        Number of threads; -1 = one for every processor.
 
     Examples
     --------
@@ -59,33 +59,33 @@ class DLDA(TopicEstimator):
 
 
 class DATM(TopicEstimator):
-    """Deep autoencoding topic model: the same hierarchy, and an encoder that places a document at once.
+    """Deep autoencoding topic model: the hierarchy of DLDA, and an encoder that places a document in one pass.
 
     Parameters
     ----------
     layers : tuple of int, default=(128, 64, 32)
-        Topics of every layer, from the one next to the words upwards.
+        Number of topics of every layer, from the one next to the words upwards.
     inference : {"whai", "wai", "iwhai", "ghai"}, optional
-        How topics and encoder are learnt; the model's own default (whai) when not given.
+        How topics and encoder are learned; the model's default (whai) when not given.
     n_iter : int, default=500
-        Mini-batches.
+        Number of mini-batches.
     batch_size : int, default=200
-        Documents of a mini-batch.
+        Number of documents in a mini-batch.
     settings : dict, optional
         Any other setting of the model by name.
     real_values : {"refuse", "round"}, default="refuse"
         What to do with values that are not whole numbers.
     random_state : int, RandomState instance or None, default=None
-        The same number gives the same topics, whatever ``n_jobs``.
+        The same number gives the same topics for any ``n_jobs``.
     n_jobs : int, optional
-        Threads; -1 = one for every processor.
+        Number of threads; -1 = one for every processor.
     """
 
     _model = "datm"
 
 
 class LDA(TopicEstimator):
-    """Latent Dirichlet allocation, three ways.
+    """Latent Dirichlet allocation with three methods of inference.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class LDA(TopicEstimator):
     inference : {"gibbs", "cavi", "svi"}, default="gibbs"
         Gibbs sampling, coordinate ascent, or stochastic variational inference.
     n_iter : int, default=200
-        Sweeps over all documents; mini-batches for svi.
+        Number of sweeps over all documents, or of mini-batches for svi.
     batch_size, settings, real_values, random_state, n_jobs
         As for :class:`DLDA`; only svi has mini-batches.
     """
@@ -135,7 +135,7 @@ class DPFA(TopicEstimator):
     Parameters
     ----------
     layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
-        As for :class:`DLDA`; ``inference`` is one of those of the model ``dpfa``.
+        As for :class:`DLDA`, except that ``inference`` is one of the model ``dpfa``.
     """
 
     _model = "dpfa"
@@ -147,25 +147,24 @@ class DEF(TopicEstimator):
     Parameters
     ----------
     layers, n_iter, batch_size, settings, real_values, random_state, n_jobs
-        As for :class:`DLDA`; there is one ``inference``, so it stays None.
+        As for :class:`DLDA`.  There is only one ``inference``, so leave it None.
     """
 
     _model = "deep-exp-family"
 
 
 class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
-    """Supervised deep autoencoding topic model: labels shape the topics, and new documents get one.
+    """Supervised deep autoencoding topic model: labels influence the topics and are predicted for new documents.
 
     Parameters
     ----------
     layers, inference, n_iter, batch_size, settings, real_values, random_state, n_jobs
-        As for :class:`DATM`.  Unless ``settings`` say otherwise labels come in after a quarter of the
-        mini-batches (at most 500).
+        As for :class:`DATM`.  By default labels take effect after a quarter of the mini-batches (at most 500).
     unlabelled : object, optional
-        The value of ``y`` that says a document has no label; such documents take part in everything else.
-        None (the default) and NaN may be it; a None or NaN in ``y`` that is not this value is refused.
+        The value in ``y`` of documents without a label, which are used for everything else; None by default.
+        A None or NaN in ``y`` that is not this value raises an error.
     image_shape : (height, width), optional
-        Where documents are pictures and words their pixels, row by row; the setting ``moved`` needs it.
+        Size of documents that are images, whose words are the pixels row by row; required by the setting ``moved``.
 
     Attributes
     ----------
@@ -210,12 +209,12 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         X : (n_documents, n_words) array or sparse matrix
             Counts.
         y : (n_documents,) array
-            Labels; ``unlabelled`` where there is none.
+            Labels; ``unlabelled`` for documents without one.
 
         Raises
         ------
         ValueError
-            When X does not hold counts, y does not fit, or a parameter or setting cannot be.
+            When X does not hold counts, y does not match X, or a parameter or setting is not valid.
         """
         if y is None:
             validate_data(self, X, y)  # raises the usual error of scikit-learn
@@ -229,8 +228,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every label for every document, (n_documents, n_classes).
 
-        A document without a word that the model knows gets the prediction of an empty one; a warning names these
-        documents.
+        Documents without any word that the model knows get the prediction of an empty document, and a warning.
         """
         check_is_fitted(self)
         kernel = self._build_kernel()
@@ -242,22 +240,23 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the most probable label of every document, (n_documents,)."""
-        probabilities = self.predict_proba(X)  # first: it refuses an estimator that was not fitted
+        probabilities = self.predict_proba(X)  # before `classes_`, since it checks that the estimator is fitted
         return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
-        """Return tags that expect a poor score on a few real-valued features instead of many words."""
+        """Return tags that tell scikit-learn's checks to expect poor scores on a few real-valued features."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
 
     def _find_image_shape(self) -> tuple[int, int] | None:
+        """Return ``image_shape``; raise an error if it does not match the number of features."""
         if self.image_shape is None:
             return None
         shape = strip_scalar(self.image_shape)
         sides = shape if isinstance(shape, tuple) else ()
-        whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
-        if not whole or sides[0] * sides[1] != self.n_features_in_:
+        valid = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
+        if not valid or sides[0] * sides[1] != self.n_features_in_:
             raise ValueError(
                 f"image_shape is height and width, {self.n_features_in_} pixels together as X has features; "
                 f"got {self.image_shape!r}"
@@ -265,11 +264,12 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return sides[0], sides[1]
 
     def _list_own_defaults(self) -> dict[str, Any]:
-        """Return settings that let labels count before a short training is over."""
+        """Return defaults with which labels take effect even in a short training."""
         n_iter = self._check_n_iter()
         return {"label_start": min(500, n_iter // 4), "label_ramp": min(200, n_iter // 8)}
 
     def _check_length(self, config: Any) -> Any:
+        """Return the settings; raise an error if training ends before labels take effect."""
         super()._check_length(config)
         if config.label_weight and config.label_start >= self.n_iter:
             raise SettingError(

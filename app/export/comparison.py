@@ -1,4 +1,4 @@
-"""A comparison as files: the pairs as CSV, the edges as CSV, and everything as JSON."""
+"""Comparisons of two hierarchies as files: the pairs as CSV, the edges as CSV, and everything as JSON."""
 
 import math
 from collections.abc import Sequence
@@ -20,12 +20,13 @@ from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
 _SIDES: tuple[Side, ...] = ("a", "b")
-_EDGE = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
-_TOPIC = ("topic", "rank", "share", "name", "title", "words")
+# Columns of the CSV files: of edges, and of a topic on each side of a pair.
+_EDGE_COLUMNS = ("kind", "layer", "parent_a", "child_a", "weight_a", "parent_b", "child_b", "weight_b", "ratio")
+_TOPIC_COLUMNS = ("topic", "rank", "share", "name", "title", "words")
 
 
 class SeedPairs(Protocol):
-    """Comparisons of runs that differ in their seed only, and how well the two runs compared predict."""
+    """Comparisons of runs that differ only in their seed, and how well the two compared runs predict."""
 
     @property
     def comparisons(self) -> Sequence[Comparison]: ...  # noqa: D102
@@ -34,7 +35,7 @@ class SeedPairs(Protocol):
 
 
 def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
-    """List every pair, layer 1 first.
+    """Return facts about all pairs, layer 1 first.
 
     Returns
     -------
@@ -56,13 +57,14 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def list_edges(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
-    """List every edge that one side has above the threshold.
+    """Return facts about changes of edges, which are above the threshold on at least one side.
 
     Returns
     -------
     list of dict
-        ``kind``; ``parent_a``, ``child_a``, ``weight_a`` and the same of ``b``, None where an end has no
-        partner; ``ratio``, b over a against a flat topic, None where there is nothing to divide by.
+        ``kind``, ``layer``; ``parent_a``, ``child_a``, ``weight_a`` and the same of ``b``, None where one of the
+        topics has no partner; ``ratio``, the weight in b divided by that in a, each relative to a flat topic, None
+        where the latter is 0.
     """
     return [
         {"kind": change.kind, "layer": change.layer}
@@ -74,48 +76,48 @@ def list_edges(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
 
 
 def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, Any]:
-    """Summarize a comparison in numbers: both ends, their agreement, and counts of edges by their change.
+    """Return the figures of a comparison: the two snapshots, their agreement, and numbers of edges by their change.
 
-    Every common layer also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and ``b``, None
-    where the snapshot has none.
+    For every common layer they include ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and
+    ``b``, None where the snapshot has none.
     """
     changes = find_edge_changes(comparison, threshold)
-    now = measure_agreement(comparison, changes)
+    agreement = measure_agreement(comparison, changes)
     coherences = measure_coherence(comparison.a), measure_coherence(comparison.b)
     layers = [
         {
-            "layer": place + 1,
+            "layer": index + 1,
             "score": drop_infinite(score),
-            "matched_share": now.matched[place],
-            "matched": len(comparison.alignment.partners(place + 1)),
-            "topics_a": comparison.a.widths[place],
-            "topics_b": comparison.b.widths[place],
+            "matched_share": agreement.matched[index],
+            "matched": len(comparison.alignment.partners(index + 1)),
+            "topics_a": comparison.a.widths[index],
+            "topics_b": comparison.b.widths[index],
         }
-        | _list_coherence(coherences[0], place, "a")
-        | _list_coherence(coherences[1], place, "b")
-        for place, score in enumerate(now.scores)
+        | _list_coherence(coherences[0], index, "a")
+        | _list_coherence(coherences[1], index, "b")
+        for index, score in enumerate(agreement.scores)
     ]
     return {
-        "a": _list_end(comparison.a),
-        "b": _list_end(comparison.b),
+        "a": _list_snapshot_facts(comparison.a),
+        "b": _list_snapshot_facts(comparison.b),
         "shared_words": comparison.shared_words,
         "threshold": threshold,
         "layers": layers,
         "edges": count_kinds(changes),
-        "edge_f1": drop_infinite(now.edges),
-        "edge_correlation": drop_infinite(now.correlation),
+        "edge_f1": drop_infinite(agreement.edges),
+        "edge_correlation": drop_infinite(agreement.correlation),
     }
 
 
 def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
-    """Write the `summarize_comparison` with all topics and edges, and how far two seeds lie apart.
+    """Return the JSON text of a comparison: its figures, all pairs and edges, and the differences between seeds.
 
     Parameters
     ----------
     comparison : Comparison
     threshold : float
     seeds : SeedPairs, optional
-        None where they were not searched for; ``seeds`` is then null.
+        Without it, ``seeds`` is null in the JSON.
     """
     report, changes = summarize_comparison(comparison, threshold), find_edge_changes(comparison, threshold)
     report["seeds"] = (
@@ -126,11 +128,13 @@ def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs
 
 
 def render_pairs(comparison: Comparison) -> str:
-    """Write `list_pairs` as CSV; every text is quoted, words are separated by blanks."""
+    """Return the CSV of `list_pairs`; every text is quoted, and words are separated by blanks."""
     rows = []
     for row in list_pairs(comparison):
         flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
-        flat |= {f"{name}_{side}": _format_cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
+        flat |= {
+            f"{name}_{side}": _format_cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC_COLUMNS
+        }
         rows.append(
             flat
             | {"by_hand": int(row["by_hand"]), "absence": _format_cell(row["absence"])}
@@ -140,10 +144,10 @@ def render_pairs(comparison: Comparison) -> str:
 
 
 def render_edges(comparison: Comparison, threshold: float) -> str:
-    """Write `list_edges` as CSV, with the threshold in every row."""
+    """Return the CSV of `list_edges`, with the threshold in every row."""
     rows = list_edges(find_edge_changes(comparison, threshold))
     cells = [{name: _format_cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
-    return render_csv(cells, [*_EDGE, "threshold"])
+    return render_csv(cells, [*_EDGE_COLUMNS, "threshold"])
 
 
 def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
@@ -160,19 +164,21 @@ def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | Non
 
 
 def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
+    """Return the facts of an edge on one side, all None where there is none."""
     names = (f"parent_{side}", f"child_{side}", f"weight_{side}")
     if edge is None:
         return dict.fromkeys(names)
     return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
 
 
-def _list_coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
+def _list_coherence(layers: Sequence[Coherence], index: int, side: Side) -> dict[str, float | None]:
+    """Return the coherence of a layer, counted from 0, on one side; all None where there is none."""
     names = {"npmi": "mean_npmi", "worst_tenth": "worst_tenth", "diversity": "diversity"}
-    layer = layers[place] if place < len(layers) else None
+    layer = layers[index] if index < len(layers) else None
     return {f"{name}_{side}": drop_infinite(getattr(layer, field, None)) for name, field in names.items()}
 
 
-def _list_end(hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_snapshot_facts(hierarchy: Hierarchy) -> dict[str, Any]:
     return {
         "run": hierarchy.run,
         "corpus": hierarchy.corpus,
@@ -184,56 +190,58 @@ def _list_end(hierarchy: Hierarchy) -> dict[str, Any]:
 
 
 def _format_cell(value: Any) -> Any:
+    """Return a value for a cell of CSV: lists joined by blanks, None as an empty text."""
     if value is None:
         return ""
     return " ".join(value) if isinstance(value, (list, tuple)) else value
 
 
 def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
-    """Return the agreement of two seeds of one model, next to that of A and B.
+    """Return facts about the agreement of seeds of one model, for comparison with the agreement of A and B.
 
     Parameters
     ----------
     now : Agreement
-        Of A and B.
+        The agreement of A and B.
     seeds : SeedPairs
     threshold : float
-        Edges are above ``threshold / K``.
+        Edges above ``threshold / K`` are compared.
 
     Returns
     -------
     dict
-        ``pairs`` of run numbers, empty where there is no second seed; for every layer the ranges of ``score`` and
-        ``matched_share`` and the largest difference of ``npmi``, ``worst_tenth`` and ``diversity``; the ranges of
-        ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  A range is
-        None where nothing is known.
+        ``pairs`` of run numbers, empty where no run has another seed; ``layers``, each with the ranges of ``score`` and
+        ``matched_share`` and the largest differences of ``npmi``, ``worst_tenth`` and ``diversity``; the ranges
+        ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  Unknown ranges
+        are None.
     """
     spread = measure_seeds(seeds.comparisons, threshold) or UNKNOWN
     return {
         "pairs": [[each.a.run, each.b.run] for each in seeds.comparisons],
-        "layers": [_list_layer(spread, now, place) for place in range(len(spread.scores))],
+        "layers": [_list_layer(spread, now, index) for index in range(len(spread.scores))],
         "edge_f1": _list_range(spread.edges, now.edges),
         "edge_correlation": _list_range(spread.correlation, now.correlation),
         "estimate": None if seeds.judged is None else _list_estimate(seeds.judged),
     }
 
 
-def _list_layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
-    gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[place], strict=True))
+def _list_layer(spread: SeedSpread, agreement: Agreement, index: int) -> dict[str, Any]:
+    gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[index], strict=True))
     return {
-        "layer": place + 1,
-        "score": _list_range(pick_layer(spread.scores, place), _find_value(now.scores, place)),
-        "matched_share": _list_range(pick_layer(spread.matched, place), _find_value(now.matched, place)),
+        "layer": index + 1,
+        "score": _list_range(pick_layer(spread.scores, index), _find_value(agreement.scores, index)),
+        "matched_share": _list_range(pick_layer(spread.matched, index), _find_value(agreement.matched, index)),
     } | {name: drop_infinite(gap) for name, gap in gaps.items()}
 
 
 def _list_range(usual: Range | None, value: float) -> dict[str, Any] | None:
-    """Return the lowest and the highest, and if A and B lie below all of it."""
+    """Return the ends of a range, and whether the ``value`` of A and B lies below it."""
     return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below(value, usual)}
 
 
-def _find_value(values: Sequence[float], place: int) -> float:
-    return values[place] if place < len(values) else math.nan
+def _find_value(values: Sequence[float], index: int) -> float:
+    """Return the value of a layer, counted from 0; nan where there is none."""
+    return values[index] if index < len(values) else math.nan
 
 
 def _list_estimate(judged: JudgedPair) -> dict[str, Any]:

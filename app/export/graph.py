@@ -1,4 +1,4 @@
-"""The topic hierarchy as a networkx graph, for exports and for computations."""
+"""The topic hierarchy as a networkx graph, for exports and computations."""
 
 from collections.abc import Iterable
 
@@ -13,13 +13,15 @@ from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 def build_graph(
     hierarchy: Hierarchy, threshold: float, roots: Iterable[Node] | None = None, direction: Direction = "down"
 ) -> "nx.DiGraph[str]":
-    """Build the graph of a hierarchy, or of what is reached from ``roots``.
+    """Build the graph of a hierarchy, or of the part that is reached from ``roots``.
 
-    Nodes are identities such as ``L3:17`` with the attributes layer, topic (identity number), rank,
-    popularity, share, label (a person's name, may be empty), title (that name, or the three
-    words that set it apart) and words (the first 12); edges run from parent to child with the attribute weight,
-    Phi^(l)(child, parent), negative where the parent makes the child rarer, and where the snapshot knows them
-    inclusion, the probability of being above the threshold, and low and high, the 90 % interval of the weight.
+    Nodes are identities such as ``L3:17``.  Their attributes are layer, topic (the identity number), rank, popularity,
+    share, label (the name that a user gave, may be empty), title (that name, or the three words that distinguish the
+    topic) and words (the first 12).
+
+    Edges run from parent to child.  Their attribute weight is Phi^(l)(child, parent), negative where the parent makes
+    the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
+    threshold, and low and high, the 90 % interval of the weight.
     """
     edges = hierarchy.edges(threshold)
     if roots is None:
@@ -32,7 +34,7 @@ def build_graph(
 def _make_graph(
     hierarchy: Hierarchy, threshold: float, nodes: Iterable[Node], edges: Iterable[Edge]
 ) -> "nx.DiGraph[str]":
-    """Build the graph of given nodes and edges, with the attributes `build_graph` lists."""
+    """Build the graph of given nodes and edges, with the attributes listed in `build_graph`."""
     graph: nx.DiGraph[str] = nx.DiGraph(
         run=hierarchy.run,
         corpus=hierarchy.corpus,
@@ -61,7 +63,7 @@ def _make_graph(
 
 
 def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":
-    """Build the graph of the chosen part, its texts freed of characters XML forbids."""
+    """Build the graph of the chosen part of a hierarchy, replacing characters that XML forbids."""
     part, _ = cut_tree(hierarchy, choice)
     graph = _make_graph(hierarchy, choice.threshold, part.nodes, part.edges)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):

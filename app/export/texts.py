@@ -1,4 +1,4 @@
-"""Texts that leave the program: formats of files, JSON, CSV that no spreadsheet runs, lines for a terminal."""
+"""Texts for files and terminals: JSON, CSV that is safe to open in a spreadsheet, lines without control characters."""
 
 import csv
 import io
@@ -16,18 +16,18 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def find_format(path: Path, formats: Collection[str], what: str) -> str:
-    """Return the format that the suffix of a file names.
+    """Return the format named by the suffix of a file.
 
     Raises
     ------
     ValueError
-        When it is none of ``formats``; ``what`` says what cannot be written.
+        When the suffix is none of ``formats``; ``what`` describes in the message what cannot be written.
     """
-    form = path.suffix.lower().removeprefix(".")
-    if form not in formats:
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in formats:
         listed = ", ".join(f".{name}" for name in formats)
         raise ValueError(f"cannot write {what}: its name must end in one of {listed}")
-    return form
+    return suffix
 
 
 def render_json(value: Any) -> str:
@@ -36,7 +36,7 @@ def render_json(value: Any) -> str:
 
 
 def drop_infinite(value: float | None) -> float | None:
-    """Return a number for JSON, which has no NaN or infinity: None instead of these."""
+    """Return a number for JSON: None instead of NaN and infinity, which JSON does not have."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -50,7 +50,7 @@ def render_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str
 
 
 def guard_cell(value: Any) -> Any:
-    """Return the value of a cell; a text that would be run as a formula gets an apostrophe, which makes it text.
+    """Return a value for a cell; a text that a spreadsheet would run as a formula gets an apostrophe in front.
 
     >>> guard_cell("=cmd()"), guard_cell("pear"), guard_cell(-1.5)
     ("'=cmd()", 'pear', -1.5)
@@ -59,10 +59,10 @@ def guard_cell(value: Any) -> Any:
 
 
 def flatten_text(text: object) -> str:
-    """Return a text as one line without control characters, which would steer the terminal or break a table."""
-    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
+    """Return a text as one line without control characters, which could control the terminal or break a table."""
+    return _CONTROL.sub(lambda match: " " if match[0].isspace() else "", str(text))
 
 
 def format_share(share: float, digits: int = 2) -> str:
-    """Write a share as the pages do, with a space before the sign."""
+    """Return a share as a percentage like on the pages, but with a space before the sign."""
     return format_percent(share, digits).replace("%", " %")

@@ -1,4 +1,4 @@
-"""Tables of topics, and these as files."""
+"""Tables of topics, and their files in CSV and JSON."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +13,19 @@ _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light"
 
 
 def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
-    """List topics, most popular first, of one layer or of all from layer 1 up, each by its first ``words``.
+    """Return facts about the topics of one layer, or of all from layer 1 up, most popular first.
+
+    Each has its first ``words`` words.
 
     Returns
     -------
     list of dict
-        ``layer``; ``rank`` (1 = most popular now); ``topic`` (the identity number, which lasts);
-        ``share`` of the layer's popularity, 0 to 1; ``words``, as the hierarchy has them; ``name`` given by
-        a person, or ""; ``title``, that name or the three words that set it apart, as on every page;
-        ``light``, whether it has so few tokens that its words are noise; ``role``, live, light, background or
-        incoherent (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words over the
-        training documents, None where the snapshot has none.
+        ``layer``; ``rank`` (1 = most popular in this snapshot); ``topic`` (the identity number, the same in every
+        snapshot); ``share`` of the layer's popularity, 0 to 1; ``words``; ``name`` given by a user, or "";
+        ``title``, that name or the three words that distinguish the topic, as on every page; ``light``, whether it has
+        so few tokens that its words are noise; ``role``, live, light, background or incoherent
+        (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words in the training
+        documents, None where the snapshot has none.
 
     Raises
     ------
@@ -54,10 +56,10 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
 def list_column_topics(
     hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS
 ) -> list[dict[str, Any]]:
-    """List the topics of columns of a model of rows and columns, as `list_topics` has those of the rows.
+    """Return facts about the topics of the columns in a model of rows and columns; empty for other models.
 
-    They begin in layer 2, have no names, roles or NPMI of their own, and ``words`` are the columns that they are most
-    about.  Empty for every other model.
+    They are like those of `list_topics`, but begin in layer 2 and have no names, roles or NPMI; ``words`` are the
+    columns with the largest weights.
     """
     return [
         {
@@ -75,7 +77,10 @@ def list_column_topics(
 
 
 def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
-    """List topics of rows and of columns, distinguished by ``side``; without ``side`` where there are none."""
+    """Return facts about topics of rows and of columns, distinguished by ``side``.
+
+    Where there are no topics of columns, the key ``side`` is missing.
+    """
     table, columns = list_topics(hierarchy, layer, words), list_column_topics(hierarchy, layer, words)
     if not columns:
         return table
@@ -90,7 +95,7 @@ def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
 
 
 def _render_csv(table: list[dict[str, Any]]) -> str:
-    """Return one row per topic; the words are separated by blanks, a light topic has 1, an unknown NPMI is empty."""
+    """Return CSV with one row per topic; words are separated by blanks, ``light`` is 0 or 1, unknown NPMI is empty."""
     sides = ("side",) if table and "side" in table[0] else ()
     rows = [
         row
@@ -101,7 +106,7 @@ def _render_csv(table: list[dict[str, Any]]) -> str:
     return render_csv(rows, (*sides, *_COLUMNS))
 
 
-FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by suffix
+FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by file suffix
 
 
 def render_topics(table: list[dict[str, Any]], form: str) -> str:
@@ -110,12 +115,12 @@ def render_topics(table: list[dict[str, Any]], form: str) -> str:
 
 
 def write_topics(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
-    """Write topics, of rows and of columns, to a file in the format its suffix names.
+    """Write the topics of rows and of columns to a file in the format named by its suffix.
 
     Raises
     ------
     ValueError
-        When no writer knows the suffix.
+        When the suffix names no known format.
     LookupError
         When the run has no such layer.
     OSError

@@ -1,4 +1,4 @@
-"""Trees as files: Graphviz DOT, GEXF, GraphML, JSON and SVG, from the hierarchy that the screen and commands read."""
+"""Trees as files: Graphviz DOT, GEXF, GraphML, JSON and SVG."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from app.views.tree.boxes import choose_font_size
 from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, write_caption
 from engine.hierarchy.tree import Direction, Node
 
-EVERYTHING = 1_000_000
+EVERYTHING = 1_000_000  # a limit of nodes that no tree reaches
 
 
 def render_tree(hierarchy: Hierarchy, choice: TreeChoice, form: str) -> str:
@@ -29,15 +29,15 @@ def write_tree(
     label: int = 0,
     light: bool = False,
 ) -> Path:
-    """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
+    """Write the whole subnetwork of ``roots`` to a file, in the format named by its suffix.
 
-    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Topics of few
-    tokens are in it only where ``light`` says so.
+    In a picture, topics are tinted by their weights for the class ``label``, counted from 1 (0 = none).  Topics of few
+    tokens are included only if ``light``.
 
     Raises
     ------
     ValueError
-        When no writer knows the suffix, there is no root, or a root is not a topic of the run.
+        When the suffix names no known format, there is no root, or a root is not a topic of the run.
     OSError
         When the file cannot be written.
     """
@@ -57,9 +57,9 @@ def write_tree(
 
 
 def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the chosen part as Graphviz DOT, as the authors draw Figure 7: pen by weight, font by popularity.
+    """Return the chosen part of a hierarchy as Graphviz DOT, in the style of the paper's Figure 7.
 
-    Every layer is one rank.
+    Pen widths follow the weights of edges and font sizes the popularity of topics; every layer is one rank.
     """
     part, _ = cut_tree(hierarchy, choice)
     lines = [
@@ -74,14 +74,15 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
             lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
         ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
-        rarer = f', style=dashed, color="{LIGHT.lowers}"' if edge.weight < 0 else ""
+        style = f', style=dashed, color="{LIGHT.lowers}"' if edge.weight < 0 else ""
         lines.append(
-            f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{rarer}];"
+            f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{style}];"
         )
     return "\n".join([*lines, "}", ""])
 
 
 def _write_node(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the DOT statement of a topic."""
     name = [hierarchy.name(node)] if hierarchy.name(node) else []
     label = _quote_lines(
         [str(hierarchy.rank(node)), *name, *wrap_words([word.text for word in hierarchy.top_words(node)], 11.0)]
@@ -91,12 +92,13 @@ def _write_node(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def _quote_lines(lines: list[str]) -> str:
+    """Return lines as one quoted string of DOT."""
     escaped = (replace_unprintable(line).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 
 
 def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the chosen graph in Gephi's own format; the words are the labels of the nodes."""
+    """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their rank and name or words."""
     import networkx as nx
 
     from app.export.graph import build_chosen_graph
@@ -109,7 +111,7 @@ def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 
 def _render_graphml(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the chosen graph with all its attributes, typed, for yEd, Gephi, Cytoscape and igraph."""
+    """Return the chosen graph as GraphML with typed attributes, for yEd, Gephi, Cytoscape and igraph."""
     import networkx as nx
 
     from app.export.graph import build_chosen_graph
@@ -118,6 +120,7 @@ def _render_graphml(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 
 def _join_xml(lines: Iterable[str]) -> str:
+    """Return lines of XML as a document with its declaration."""
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines) + "\n"
 
 
@@ -131,14 +134,15 @@ def _render_json(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 
 def _render_svg(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the picture of the page in the colours of paper, with a caption beneath."""
+    """Return the picture that the page shows, in light colours, with a caption below."""
     return draw_tree(hierarchy, choice, theme=LIGHT).svg + "\n"
 
 
+# Renderers by the suffix of the file.
 FORMATS: dict[str, Callable[[Hierarchy, TreeChoice], str]] = {
     "dot": _render_dot,
     "gexf": _render_gexf,
     "graphml": _render_graphml,
     "json": _render_json,
     "svg": _render_svg,
-}  # by the suffix of files
+}

@@ -1,4 +1,4 @@
-"""Comparisons of two runs as text, JSON or a picture."""
+"""Comparisons of two runs as text, JSON or a picture, together with other seeds of their models."""
 
 import math
 from pathlib import Path
@@ -24,8 +24,9 @@ from store.run_rows import RunRow
 
 
 class ComparisonView(NamedTuple):
-    """Roots of a picture: topics of B by their ranks in a layer (0 = the top), the most popular without any.
+    """The choices for a picture of a comparison.
 
+    The roots are topics of B by their ``ranks`` in a ``layer`` (0 = the top); without ranks, the most popular topic.
     ``label`` is the name of the class whose weights tint the topics, empty for none.
     """
 
@@ -38,34 +39,34 @@ class ComparisonView(NamedTuple):
 def compare_runs(
     db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float, *, most: int = 12, as_json: bool = False
 ) -> str:
-    """Match two hierarchies, people's decisions honoured, and write what changed.
+    """Return a summary of the changes between two hierarchies, matched with respect to analysts' decisions.
 
     Parameters
     ----------
     db : Database
     hierarchies : pair of Hierarchy
-        What is compared with, and what is looked at.
+        The reference A, and the hierarchy B that is compared with it.
     threshold : float
-        Edges are above ``threshold / K`` of the lower layer.
+        Edges above ``threshold / K``, K of the lower layer, are compared.
     most : int
-        Changed topics to list.
+        Number of changed topics to list.
     as_json : bool
-        Write all topics and edges as JSON instead.
+        Return all topics and edges as JSON instead.
 
     Raises
     ------
     ValueError
-        When the two have no word in common.
+        When the hierarchies have no word in common.
     """
-    found = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
-    seeds = compare_seeds(db, found)
+    comparison = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
+    seeds = compare_seeds(db, comparison)
     if as_json:
-        return files.render_comparison(found, threshold, seeds).rstrip("\n")
-    return write_summary(found, threshold, most, seeds)
+        return files.render_comparison(comparison, threshold, seeds).rstrip("\n")
+    return write_summary(comparison, threshold, most, seeds)
 
 
 class SeedComparisons(NamedTuple):
-    """Comparisons of runs that differ in their seed only, a sentence about them, and how well the runs predict."""
+    """Comparisons of runs that differ only in their seed, a sentence about them, and how well the two runs predict."""
 
     comparisons: list[Comparison]
     sentence: str
@@ -73,98 +74,101 @@ class SeedComparisons(NamedTuple):
 
 
 def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
-    """Compare seeds of either run with each other, as the page does, and describe which they are."""
+    """Compare runs that differ from either of two compared runs only in their seed, as the page does."""
     rows = {row.number: row for row in runs.list_runs(db)}
-    one, two = rows[shown.a.run], rows[shown.b.run]
-    found, named, seeds = [], [], []
-    for own, twin in list_seed_pairs(one, two, rows.values()):
-        here = shown.a if own is one else shown.b if own is two else _read_nearest(db, own, shown.b.minibatch)
-        there = _read_nearest(db, twin, here.minibatch) if here is not None else None
-        if here is not None and there is not None:
-            found.append(compare(here, there, list_decisions(db, own.number, twin.number)))
-            named.append(f"{own.number} and {twin.number}")
-            seeds.append((own, twin))
-    alone = differ_only_in_seed(one, two) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
-    sentence = describe_seeds(named, two.number, alone=alone)
+    run_a, run_b = rows[shown.a.run], rows[shown.b.run]
+    comparisons, pair_names, seeds = [], [], []
+    for base, twin in list_seed_pairs(run_a, run_b, rows.values()):
+        first = shown.a if base is run_a else shown.b if base is run_b else _read_nearest(db, base, shown.b.minibatch)
+        second = _read_nearest(db, twin, first.minibatch) if first is not None else None
+        if first is not None and second is not None:
+            comparisons.append(compare(first, second, list_decisions(db, base.number, twin.number)))
+            pair_names.append(f"{base.number} and {twin.number}")
+            seeds.append((base, twin))
+    is_seed_pair = differ_only_in_seed(run_a, run_b) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
+    sentence = describe_seeds(pair_names, run_b.number, alone=is_seed_pair)
     latest = read_all_latest(db)
-    return SeedComparisons(found, sentence, judge_pair(one, two, seeds, lambda run: latest.get(run, {})))
+    return SeedComparisons(comparisons, sentence, judge_pair(run_a, run_b, seeds, lambda run: latest.get(run, {})))
 
 
 def _read_nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.list_snapshots(db, run.number)
-    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    """Return the hierarchy of the snapshot nearest to a mini-batch; None if it is too far from it to compare."""
+    rows = snapshots.list_snapshots(db, run.number)
+    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     return read_hierarchy(db, run, row) if row is not None and are_equally_trained(row.minibatch, minibatch) else None
 
 
 def write_comparison(
     db: Database, hierarchies: tuple[Hierarchy, Hierarchy], view: ComparisonView, path: str | Path
 ) -> Path:
-    """Write the two trees as a picture (``.svg``), or all topics and edges (``.json``).
+    """Write a picture of the two trees (``.svg``) or all topics and edges (``.json``) to a file.
 
     Raises
     ------
     ValueError
-        When the suffix is another one, or the two have no word in common.
+        When the suffix is another one, or the hierarchies have no word in common.
     LookupError
-        When there is no topic of a wanted rank, or no such class.
+        When a rank in ``view`` has no topic, or the class does not exist.
     OSError
         When the file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() not in (".svg", ".json"):
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
-    found = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
-    whole = path.suffix.lower() == ".json"
+    comparison = compare(hierarchies[0], hierarchies[1], list_decisions(db, hierarchies[0].run, hierarchies[1].run))
+    as_json = path.suffix.lower() == ".json"
     text = (
-        files.render_comparison(found, view.threshold, compare_seeds(db, found))
-        if whole
-        else _draw_picture(found, view)
+        files.render_comparison(comparison, view.threshold, compare_seeds(db, comparison))
+        if as_json
+        else _draw_picture(comparison, view)
     )
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 
-def _draw_picture(found: Comparison, view: ComparisonView) -> str:
-    cut = choose_first_cut(found, view.threshold, CAP)
+def _draw_picture(comparison: Comparison, view: ComparisonView) -> str:
+    """Return the SVG of both trees."""
+    cut = choose_first_cut(comparison, view.threshold, CAP)
     if view.layer or view.ranks:
-        layer = view.layer or found.b.n_layers
-        cut = cut._replace(roots_a=(), roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
+        layer = view.layer or comparison.b.n_layers
+        cut = cut._replace(roots_a=(), roots_b=tuple(comparison.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
     if view.label:
-        cut = cut._replace(label=find_class(list_shared_classes(found), view.label))
-    return draw_compare_picture(found, find_edge_changes(found, view.threshold), cut).svg
+        cut = cut._replace(label=find_class(list_shared_classes(comparison), view.label))
+    return draw_compare_picture(comparison, find_edge_changes(comparison, view.threshold), cut).svg
 
 
 def write_summary(comparison: Comparison, threshold: float, most: int, seeds: SeedComparisons | None = None) -> str:
-    """Write agreement, counts of edges, a comparison with other seeds, and the most changed topics as lines.
+    """Return lines on the agreement, the numbers of edges, other seeds (if given) and the most changed topics.
 
-    Without ``seeds`` there is no sentence about other seeds.
+    At most ``most`` changed topics are listed.
     """
     seeds = seeds or SeedComparisons([], "", None)
     a, b = comparison.a, comparison.b
     changes = find_edge_changes(comparison, threshold)
-    now, counts = measure_agreement(comparison, changes), count_kinds(changes)
+    agreement, counts = measure_agreement(comparison, changes), count_kinds(changes)
     lines = [
         f"A: run {a.run}, mini-batch {a.minibatch:,}, {'-'.join(map(str, a.widths))}   "
         f"B: run {b.run}, mini-batch {b.minibatch:,}, {'-'.join(map(str, b.widths))}"
     ]
     spread = measure_seeds(seeds.comparisons, threshold)
-    usual = spread or UNKNOWN
-    for place in range(len(now.scores) - 1, -1, -1):
-        paired = len(comparison.alignment.partners(place + 1))
+    baseline = spread or UNKNOWN
+    for index in range(len(agreement.scores) - 1, -1, -1):
+        paired = len(comparison.alignment.partners(index + 1))
         lines.append(
-            f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
-            f"mean score {_format_number(now.scores[place])}{_format_range(pick_layer(usual.scores, place))}, "
-            f"{format_share(now.matched[place], 1)} of the mass"
+            f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics matched, "
+            f"mean score {_format_number(agreement.scores[index])}{_format_range(pick_layer(baseline.scores, index))}, "
+            f"{format_share(agreement.matched[index], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
     edges = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
     similarity = (
-        f"F1 {_format_number(now.edges)}{_format_range(usual.edges)}, correlation of weights "
-        f"{_format_number(now.correlation)}{_format_range(usual.correlation)}"
+        f"F1 {_format_number(agreement.edges)}{_format_range(baseline.edges)}, correlation of weights "
+        f"{_format_number(agreement.correlation)}{_format_range(baseline.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {edges}; {similarity}")
-    lines += [f"compared with other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
+    lines += (
+        [f"compared with other seeds: {write_verdict(agreement, spread, seeds.sentence)}"] if seeds.sentence else []
+    )
     lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
     lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
@@ -175,22 +179,25 @@ def _format_range(usual: Range | None) -> str:
 
 
 def _describe_coherence(comparison: Comparison) -> list[str]:
-    """Describe coherence and diversity of both, a line for each layer that either snapshot has them for."""
+    """Return a line on the coherence and diversity of both sides for each layer where one of them is known."""
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     lines = []
-    for place in range(max(len(a), len(b)) - 1, -1, -1):
-        sides = [layers[place] if place < len(layers) else None for layers in (a, b)]
+    for index in range(max(len(a), len(b)) - 1, -1, -1):
+        sides = [layers[index] if index < len(layers) else None for layers in (a, b)]
         figures = [
             (math.nan,) * 3 if each is None else (each.mean_npmi, each.worst_tenth, each.diversity) for each in sides
         ]
-        named = zip(("NPMI", "worst tenth", "diversity"), *figures, strict=True)
-        changes = ", ".join(f"{name} {_format_number(one, 3)} -> {_format_number(two, 3)}" for name, one, two in named)
-        lines.append(f"live topics of layer {place + 1}: {changes}")
+        triples = zip(("NPMI", "worst tenth", "diversity"), *figures, strict=True)
+        changes = ", ".join(
+            f"{name} {_format_number(before, 3)} -> {_format_number(after, 3)}" for name, before, after in triples
+        )
+        lines.append(f"live topics of layer {index + 1}: {changes}")
     return lines
 
 
 def _describe_pair(comparison: Comparison, pair: Pair) -> str:
-    ends = f"{_describe_end(comparison.a, pair.a)} -> {_describe_end(comparison.b, pair.b)}"
+    """Return a line on a pair: its score or why a topic is missing, the change of its share and of its words."""
+    ends = f"{_describe_topic(comparison.a, pair.a)} -> {_describe_topic(comparison.b, pair.b)}"
     share = format_share_change(comparison.compute_share_change(pair))
     if not pair.paired:
         absence = comparison.find_absence(pair) or "no partner"
@@ -202,7 +209,8 @@ def _describe_pair(comparison: Comparison, pair: Pair) -> str:
     )
 
 
-def _describe_end(hierarchy: Hierarchy, node: Node | None) -> str:
+def _describe_topic(hierarchy: Hierarchy, node: Node | None) -> str:
+    """Return the rank and title of a topic, "none" without one."""
     return "none" if node is None else f"{hierarchy.rank(node)} {flatten_text(hierarchy.title(node))}"
 
 

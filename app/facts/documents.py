@@ -1,4 +1,4 @@
-"""Facts about predicted classes, and the line between two documents."""
+"""Facts about predicted classes, and interpolation between two documents of a corpus."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from store.database import Database
 
 
 def list_class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
-    """Return the facts of ``classify --json``; every number as the page shows it."""
+    """Return the facts that ``classify --json`` prints; the page shows the same numbers."""
     scores = found.scores
     curve = scores.reliability
     return {
@@ -31,36 +31,37 @@ def list_class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
             for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
         ],
         "layers": list(found.carried),
-        "classes": [_list_class(found, place) for place in range(len(found.names))],
+        "classes": [_list_class(found, number) for number in range(len(found.names))],
         "confusion": scores.confusion.tolist(),
         "misled": [_list_misled(each, found, hierarchy) for each in found.misled],
     }
 
 
-def _list_class(found: Classified, place: int) -> dict[str, Any]:
-    """Return the facts of a class; null for what needs test documents of it that are missing."""
-    scores, test = found.scores, int(found.test_counts[place])
-    judged = bool(scores.judged[place])
+def _list_class(predictions: Classified, number: int) -> dict[str, Any]:
+    """Return the facts of a class; scores that cannot be computed without test documents of it are None."""
+    scores, test = predictions.scores, int(predictions.test_counts[number])
+    judged = bool(scores.judged[number])
     return {
-        "class": found.names[place],
-        "train": int(found.train_counts[place]),
+        "class": predictions.names[number],
+        "train": int(predictions.train_counts[number]),
         "test": test,
-        "precision": float(scores.precision[place]) if judged else None,
-        "recall": float(scores.recall[place]) if test else None,
-        "f1": float(scores.f1[place]) if judged else None,
+        "precision": float(scores.precision[number]) if judged else None,
+        "recall": float(scores.recall[number]) if test else None,
+        "f1": float(scores.f1[number]) if judged else None,
     }
 
 
-def _list_misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_misled(misled: Misled, predictions: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+    """Return the facts of a wrong prediction."""
     return {
-        "document": each.document,
-        "class": found.names[each.label],
-        "predicted": found.names[each.predicted],
-        "probability": each.probability,
-        "share": each.share,
+        "document": misled.document,
+        "class": predictions.names[misled.label],
+        "predicted": predictions.names[misled.predicted],
+        "probability": misled.probability,
+        "share": misled.share,
         "path": [
             {"topic": identity(node), "rank": hierarchy.rank(node), "title": hierarchy.title(node)}
-            for node in each.path
+            for node in misled.path
         ],
     }
 
@@ -68,7 +69,7 @@ def _list_misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[
 def interpolate_documents(
     db: Database, inference: DocumentInference, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
 ) -> tuple[int, list[Step]]:
-    """Decode the line between two documents of the corpus.
+    """Return the steps of the line between two documents of the corpus.
 
     Parameters
     ----------
@@ -77,13 +78,14 @@ def interpolate_documents(
     pair : (int, int)
         Numbers of the documents.
     layer : int, optional
-        The layer whose activations are mixed; the highest that tells the two apart when None.
+        The layer whose activations are mixed; None = the highest one that distinguishes the documents.
     steps, words : int
-        Points of the line, and words of each.
+        Number of points on the line, and of words of each.
 
     Returns
     -------
     layer : int
+        The layer whose activations were mixed.
     steps : list of Step
 
     Raises
@@ -95,10 +97,10 @@ def interpolate_documents(
     """
     n_layers = len(inference.mixtures)
     if layer is not None and not 1 <= layer <= n_layers:
-        where = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
-        raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
+        allowed = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
+        raise ValueError(f"documents of run {inference.run.number} can be mixed in {allowed}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = inference.place_documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
-    mixed = layer or find_telling_layer(inference.mixtures, (one.theta, other.theta))
-    return mixed, decode_line(inference.mixtures, (one.theta, other.theta), mixed, steps, words)
+    first, second = inference.place_documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
+    mixed_layer = layer or find_telling_layer(inference.mixtures, (first.theta, second.theta))
+    return mixed_layer, decode_line(inference.mixtures, (first.theta, second.theta), mixed_layer, steps, words)

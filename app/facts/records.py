@@ -35,12 +35,12 @@ def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate |
 
 def list_estimate_facts(best: Estimate | None) -> dict[str, Any]:
     """Return the kind, value and protocol of the headline estimate of a run."""
-    kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
-    return {"headline": kind, "headline_value": value, "headline_of": of}
+    kind, value, protocol = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
+    return {"headline": kind, "headline_value": value, "headline_of": protocol}
 
 
 def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
-    """Return the facts of ``show --json`` from the row of a run and its headline estimate; null is unknown."""
+    """Return facts about a run from its row and its headline estimate; unknown ones are None."""
     return {
         "run": row.number,
         "name": row.name,
@@ -75,6 +75,7 @@ def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
 
 
 def _list_options(row: RunRow) -> dict[str, Any] | None:
+    """Return the options of a run; those in its row, unchecked, where they are damaged."""
     try:
         return asdict(read_options(row))
     except DamagedRow:
@@ -92,24 +93,24 @@ def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
 
 
 def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
-    """Return all facts of ``show --json``, except whether the parent exists."""
+    """Return all facts that ``show --json`` prints, except whether the parent exists."""
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = read_latest(db, row.number)
-    more = {"mean_perplexity": drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
+    estimates = {"mean_perplexity": drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
     names = (TEST_MEAN, TEST_POINT, *LOGLIK_NAMES)
-    more |= {name: drop_infinite(latest[name]) for name in names if name in latest}
-    more |= {"test_perplexity": drop_infinite(paper[-1][1] if paper else None)}
+    estimates |= {name: drop_infinite(latest[name]) for name in names if name in latest}
+    estimates |= {"test_perplexity": drop_infinite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
     for name, value in list_run_facts(row, choose_headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
-            facts |= more
+            facts |= estimates
     return facts
 
 
 def list_corpus_facts(row: CorpusRow) -> dict[str, Any]:
-    """Return the facts of ``corpora --json`` about a corpus."""
+    """Return the facts that ``corpora --json`` prints about a corpus."""
     return {
         "corpus": row.number,
         "name": row.name,

@@ -1,4 +1,4 @@
-"""Append documents to a corpus: its words and classes stay, and what they do not cover is reported."""
+"""Append documents to a corpus: its vocabulary and classes stay, and words and labels outside them are reported."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -34,26 +34,30 @@ from store import corpora, corpus_writer
 from store.corpus_rows import CorpusRow
 from store.database import Database
 
-# Options of the import that hold for more files of its format, and the one that holds for all texts.
-_KEPT = (*(name for name in APPENDED if name not in ("format", "vocabulary", "metadata", "split")), "levels", "binary")
+# Options of the corpus's import that also apply to appended files of its format, and one that applies to all texts.
+_INHERITED = (
+    *(name for name in APPENDED if name not in ("format", "vocabulary", "metadata", "split")),
+    "levels",
+    "binary",
+)
 _OF_TEXTS = "split"
-_NAMED = 8  # unknown words and labels
+_MOST_LISTED = 8  # unknown words or labels that are listed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addition:
-    """Documents that were appended to a corpus.
+    """The result of appending documents to a corpus.
 
     Attributes
     ----------
     corpus : CorpusRow
         The corpus with the new documents.
     documents, train, validation : int
-        New documents, and those of them to train on and for validation.
+        Number of new documents, and of those among them for training and for validation.
     tokens, outside : int
-        Words of what was read, and those of them that are not in the vocabulary.
+        Number of words read, and of those among them that are not in the vocabulary.
     strangers : tuple of str
-        The most frequent of these, by the documents they occur in.
+        The words outside the vocabulary that occur in most documents.
     notes : tuple of str
     """
 
@@ -67,15 +71,15 @@ class Addition:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the addition in a sentence."""
-        more = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
+        """Return a sentence on the appended documents."""
+        count = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
         return (
-            f"{more} appended ({describe_parts(self.documents, self.train, self.validation)}), {self.vocabulary_said}"
+            f"{count} appended ({describe_parts(self.documents, self.train, self.validation)}), {self.vocabulary_said}"
         )
 
     @property
     def vocabulary_said(self) -> str:
-        """Return how many words are not in the vocabulary, with examples."""
+        """A clause on how many words are not in the vocabulary, with examples."""
         if not self.outside:
             return "all words are in its vocabulary"
         share = 100 * self.outside / self.tokens
@@ -84,7 +88,7 @@ class Addition:
 
 
 class _Reading:
-    """The findings of the first reading of the new documents."""
+    """The words, labels and parts collected in the first pass over the new documents."""
 
     def __init__(self, row: CorpusRow) -> None:
         self._numbers = {name: number for number, name in enumerate(row.label_names)}
@@ -93,10 +97,10 @@ class _Reading:
         self.part: list[int | None] = []
         self.tokens = self.known = 0
         self.strangers: Counter[str] = Counter()
-        self.classes: Counter[str] = Counter()  # that the corpus has not
+        self.classes: Counter[str] = Counter()  # labels that the corpus does not have, with their frequencies
 
     def add(self, counted: Recount, label: str | None, part: int | None) -> None:
-        """Take a document."""
+        """Add a document."""
         self.recounts.append((counted.words, counted.counts))
         self.tokens += counted.tokens
         self.known += counted.known
@@ -109,7 +113,7 @@ class _Reading:
 
 
 def _join_counts(documents: Sequence[tuple[Array, Array]]) -> Counts:
-    """Return the words and counts of all documents."""
+    """Return the words and counts of documents as one `Counts`."""
     lengths = np.array([len(words) for words, _ in documents], np.int64)
     words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in documents)])
     values = [values for _, values in documents]
@@ -128,33 +132,33 @@ def append_path(
 ) -> Addition:
     """Append the documents of a file or folder, or of several files, to a corpus.
 
-    Words are found by the rules of the corpus and counted over its vocabulary; a label that it has not becomes a
-    column.  Documents are divided as the file says; otherwise each comes into the part of its duplicate in the
-    corpus, and of the others the same shares are drawn for validation and test as the corpus has.  Runs that
-    there are keep to the documents they began with.
+    Words are found by the rules of the corpus and counted over its vocabulary.  A label that the corpus does not have
+    becomes a column.  Documents are divided into parts as the file says.  Where it says nothing, a document with a
+    duplicate in the corpus goes to the part of the duplicate, and the others are drawn with the corpus's shares of
+    validation and test documents.  Existing runs continue with the documents they started with.
 
     Parameters
     ----------
     db : Database
     corpus : str or int
-        Name or number.
+        Name or number of the corpus.
     path : path, or sequence of paths
     options : ImportOptions, optional
-        How the file is read (:data:`app.ingest.options.APPENDED`); what they leave alone is as in the import, for
-        files of its format.
+        How the file is read (:data:`app.ingest.options.APPENDED`); for files of the corpus's format, options that are
+        not given are those of its import.
     progress, called, mapped
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
     ------
     IngestError
-        When the input cannot be appended; one sentence with file, line and cause.
+        When the input cannot be appended; the message is one sentence with file, line and cause.
     store.errors.NotFound, Conflict
-        When there is no such corpus, or another process changes it meanwhile.
+        When the corpus does not exist, or another process changes it meanwhile.
 
     Notes
     -----
-    After any exception the store is as it was.
+    After any exception the store is unchanged.
     """
     row = corpora.find_corpus(db, corpus)
     row.check_usable()
@@ -162,14 +166,14 @@ def append_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
-    found = _Reading(row)
+    reading = _Reading(row)
     texts, division = opening.source, None
     if options.divides and isinstance(texts, TextSource):
         division = Division(str(options.split), rules.wording.prepare_text, strict=False)
         texts = division.divide_source(texts)
-    source = _count_words(texts, rules, row, found, progress, mapped)
-    prepared = _prepare(db, source, row, found, division)
-    addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, found, source))
+    source = _count_words(texts, rules, row, reading, progress, mapped)
+    prepared = _prepare(db, source, row, reading, division)
+    addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, reading, source))
     index_corpus(db, row.number, progress, mapped)
     for note in addition.notes:
         progress(f"Note: {note}", None)
@@ -177,102 +181,105 @@ def append_path(
 
 
 def _find_options(row: CorpusRow, path: Paths, options: ImportOptions) -> ImportOptions:
-    """Return the options of the import where the file has its format, and those given."""
+    """Return the given options, completed by those of the corpus's import that apply to the file."""
     reader = registry.choose_reader(list_paths(path)[0], options)
-    before, form = row.meta.get("options") or {}, row.meta.get("format")
-    names = _KEPT if form == reader.name else ()
+    import_options, form = row.meta.get("options") or {}, row.meta.get("format")
+    names = _INHERITED if form == reader.name else ()
     if "token_pattern" in reader.accepts:
         names = (*names, _OF_TEXTS)
-    kept = {name: value for name, value in before.items() if name in names}
-    if _OF_TEXTS in kept and options.split is None and form != "text":
-        kept["format"] = reader.name  # a list of documents stays one, where a text file would be one to divide
-    return ImportOptions(**kept | options.report())
+    inherited = {name: value for name, value in import_options.items() if name in names}
+    if _OF_TEXTS in inherited and options.split is None and form != "text":
+        inherited["format"] = reader.name  # else a file that lists documents would be read as one text to divide
+    return ImportOptions(**inherited | options.report())
 
 
 def _count_words(
-    source: Source, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress, mapped: Map
+    source: Source, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, mapped: Map
 ) -> CountSource:
-    """Count the documents over the words of the corpus."""
+    """Return the documents of a source with their counts over the vocabulary of the corpus."""
     if isinstance(source, TextSource):
-        return _count_texts(source, rules, row, found, progress, mapped)
+        return _count_texts(source, rules, row, reading, progress, mapped)
     if mapped is not map:
         raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
-    return _count_counts(source, rules, row, found, progress)
+    return _count_counts(source, rules, row, reading, progress)
 
 
 def _count_texts(
-    source: TextSource, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress, mapped: Map
+    source: TextSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, mapped: Map
 ) -> CountSource:
+    """Count the words of texts; batches are cut into words by ``mapped``."""
     if row.has_scored:
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
-    known: deque[tuple[str | None, int | None]] = deque()  # label and part of documents whose words are on their way
+    pending: deque[tuple[str | None, int | None]] = deque()  # label and part of documents whose words are being counted
 
     def documents() -> Iterator[TextDocument]:
         for document in source.documents():
             if document.part != LEFT_OUT:
                 label = None if document.label is None else source.classes.get(document.label, document.label)
-                known.append((label, document.part))
+                pending.append((label, document.part))
                 yield document
 
     for counted in mapped(partial(_recount_texts, counted=source.counted, rules=rules), batch_documents(documents())):
-        for each in counted:
-            found.add(each, *known.popleft())
-            _report_progress(len(found.labels), progress)
-    from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
+        for recount in counted:
+            reading.add(recount, *pending.popleft())
+            _report_progress(len(reading.labels), progress)
+    from app.ingest import vectorise  # loads scikit-learn, which takes a second and is not needed for counts
 
-    kept = replace(source, documents=lambda: _keep_strange_labels(source, row))
-    counts, labels = _join_counts(found.recounts), np.array(found.labels, np.int32)
-    return _make_source(source, row, found, lambda: vectorise.read_blocks(kept, counts.rows, labels))
+    relabelled = replace(source, documents=lambda: _move_unknown_labels(source, row))
+    counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
+    return _make_source(source, row, reading, lambda: vectorise.read_blocks(relabelled, counts.rows, labels))
 
 
 def _recount_texts(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
 ) -> list[Recount]:
-    """Return the words of documents by the rules of the corpus, without their places."""
-    found = (rules.count_clean(counted(rules.wording.prepare_document(document))) for document in documents)
-    return [each._replace(spans=()) for each in found]
+    """Count the words of documents by the rules of the corpus, dropping the positions of words."""
+    recounts = (rules.count_clean(counted(rules.wording.prepare_document(document))) for document in documents)
+    return [each._replace(spans=()) for each in recounts]
 
 
-def _keep_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
-    """Yield the documents; a label that the corpus does not have becomes a column."""
-    known = set(row.label_names)
+def _move_unknown_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
+    """Yield the documents, with labels that the corpus does not have as an additional column."""
+    classes = set(row.label_names)
     for document in source.documents():
         label = None if document.label is None else source.classes.get(document.label, document.label)
-        strange = {} if label is None or label in known else {"label": label}
-        yield document._replace(columns={**document.columns, **strange})
+        extra = {} if label is None or label in classes else {"label": label}
+        yield document._replace(columns={**document.columns, **extra})
 
 
 def _count_counts(
-    source: CountSource, rules: Rules, row: CorpusRow, found: _Reading, progress: Progress
+    source: CountSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress
 ) -> CountSource:
-    _refuse_kind(source, row)
-    recounted = make_recounter(source.vocabulary, rules)
+    """Translate counts over another vocabulary to that of the corpus."""
+    _check_kind(source, row)
+    recount = make_recounter(source.vocabulary, rules)
     held_out: list[tuple[Array, Array]] = []
     for rows in source.blocks():
-        for place in range(len(rows.labels)):
-            number, label = len(found.labels), int(rows.labels[place])
+        for index in range(len(rows.labels)):
+            number, label = len(reading.labels), int(rows.labels[index])
             part = None if source.part is None else int(source.part[number])
-            found.add(recounted(rows.counts, place), None if label < 0 else source.label_names[label], part)
+            reading.add(recount(rows.counts, index), None if label < 0 else source.label_names[label], part)
             if row.has_scored and rows.scored is not None:
-                scored_part = recounted(rows.scored, place)
+                scored_part = recount(rows.scored, index)
                 held_out.append((scored_part.words, scored_part.counts))
-        _report_progress(len(found.labels), progress)
-    counts, labels = _join_counts(found.recounts), np.array(found.labels, np.int32)
+        _report_progress(len(reading.labels), progress)
+    counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
     scored = _join_counts(held_out) if row.has_scored else None
 
     def blocks() -> Iterator[Rows]:
-        begin = 0
+        start = 0
         for rows in source.blocks():
-            end = begin + len(rows.labels)
-            some = None if scored is None else scored.rows(begin, end)
-            yield rows._replace(counts=counts.rows(begin, end), labels=labels[begin:end], scored=some)
-            begin = end
+            stop = start + len(rows.labels)
+            scored_rows = None if scored is None else scored.rows(start, stop)
+            yield rows._replace(counts=counts.rows(start, stop), labels=labels[start:stop], scored=scored_rows)
+            start = stop
 
-    return _make_source(source, row, found, blocks)
+    return _make_source(source, row, reading, blocks)
 
 
-def _refuse_kind(source: CountSource, row: CorpusRow) -> None:
+def _check_kind(source: CountSource, row: CorpusRow) -> None:
+    """Raise an error for counts that cannot be appended to a corpus of this kind."""
     if source.kind == "real" and row.kind != "real":
         cause = f"holds real numbers, and corpus {row.name!r} counts"
         raise IngestError(source.where, f"{cause}; make another corpus of it")
@@ -281,77 +288,87 @@ def _refuse_kind(source: CountSource, row: CorpusRow) -> None:
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
 
 
-def _make_source(source: Source, row: CorpusRow, found: _Reading, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
+def _make_source(
+    source: Source, row: CorpusRow, reading: _Reading, blocks: Callable[[], Iterator[Rows]]
+) -> CountSource:
     return CountSource(
         where=source.where,
         vocabulary=(),
         blocks=blocks,
-        n_documents=len(found.labels),
+        n_documents=len(reading.labels),
         label_names=row.label_names,
         kind=row.kind,
-        notes=[*source.notes, *_note_labels(found, row)],
+        notes=[*source.notes, *_note_labels(reading, row)],
     )
 
 
-def _note_labels(found: _Reading, row: CorpusRow) -> list[str]:
-    """Return a note about labels that the corpus does not have."""
-    if not found.classes:
+def _note_labels(reading: _Reading, row: CorpusRow) -> list[str]:
+    """Return notes about labels that the corpus does not have; at most one."""
+    if not reading.classes:
         return []
-    named = ", ".join(repr(name) for name, _ in found.classes.most_common(_NAMED))
-    times = found.classes.total()
-    have = "1 document has a label" if times == 1 else f"{times:,} documents have labels"
-    none = "which has no classes" if not row.label_names else "whose classes stay"
-    return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
+    named = ", ".join(repr(name) for name, _ in reading.classes.most_common(_MOST_LISTED))
+    n_documents = reading.classes.total()
+    subject = "1 document has a label" if n_documents == 1 else f"{n_documents:,} documents have labels"
+    consequence = "which has no classes" if not row.label_names else "whose classes stay"
+    return [f"{subject} that the corpus does not know, {consequence}: {named}; they are kept as a column, label"]
 
 
-def _prepare(db: Database, source: CountSource, row: CorpusRow, found: _Reading, division: Division | None) -> Prepared:
-    lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
-    if any(part is not None for part in found.part):
-        part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
+def _prepare(
+    db: Database, source: CountSource, row: CorpusRow, reading: _Reading, division: Division | None
+) -> Prepared:
+    """Choose the part of each document and which documents are stored."""
+    lengths = np.array([len(words) for words, _ in reading.recounts], np.int64)
+    if any(part is not None for part in reading.part):
+        part = np.array([TRAIN if each is None else each for each in reading.part], np.int8)
         if not row.validation_documents:
             part[part == VALIDATION] = TRAIN
         what = "training document" if VALIDATION not in part else "training or validation document"
-        stays = _find_staying(source, row, (part != TEST) & (lengths == 0), lengths, what)
+        stays = _find_stored(source, row, (part != TEST) & (lengths == 0), lengths, what)
     else:
-        stays = _find_staying(source, row, lengths == 0, lengths, "document")
-        part = _draw_parts(db, source, row, found, stays, division)
+        stays = _find_stored(source, row, lengths == 0, lengths, "document")
+        part = _draw_parts(db, source, row, reading, stays, division)
     return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
 
 
 def _draw_parts(
-    db: Database, source: CountSource, row: CorpusRow, found: _Reading, stays: Array, division: Division | None
+    db: Database, source: CountSource, row: CorpusRow, reading: _Reading, stays: Array, division: Division | None
 ) -> Array:
-    """Return the part of each document: that of its duplicate in the corpus, else drawn, shares as in the corpus."""
-    contents = number_contents(_join_counts(found.recounts), binary=row.kind == "binary")
-    before, of = _number_stored(db, row), corpora.read_marks(db, row).part
-    known = np.isin(contents, before)
+    """Return the part of each document: that of its duplicate in the corpus, or drawn with the corpus's shares."""
+    contents = number_contents(_join_counts(reading.recounts), binary=row.kind == "binary")
+    stored, stored_parts = _number_stored(db, row), corpora.read_marks(db, row).part
+    is_stored = np.isin(contents, stored)
     part = draw_part(
-        stays & ~known, contents, partial(_divide_as, row), row.split_seed + row.documents, source.notes, division
+        stays & ~is_stored,
+        contents,
+        partial(_divide_like_corpus, row),
+        row.split_seed + row.documents,
+        source.notes,
+        division,
     )
-    order = np.argsort(before, kind="stable")
-    part[known] = of[order[np.searchsorted(before[order], contents[known])]]
+    order = np.argsort(stored, kind="stable")
+    part[is_stored] = stored_parts[order[np.searchsorted(stored[order], contents[is_stored])]]
     return part
 
 
 def _number_stored(db: Database, row: CorpusRow) -> Array:
-    """Return what each document of a corpus has in common with its duplicates; some are read at a time."""
-    found = [np.empty(0, np.uint64)]
-    for first in range(0, row.documents, BLOCK):
-        counts = corpora.read_counts(db, row.number, range(first, min(first + BLOCK, row.documents)))
-        found.append(number_contents(Counts(*counts), binary=row.kind == "binary"))
-    return np.concatenate(found)
+    """Return a number for each document of a corpus, equal for duplicates, reading a block at a time."""
+    numbers = [np.empty(0, np.uint64)]
+    for start in range(0, row.documents, BLOCK):
+        counts = corpora.read_counts(db, row.number, range(start, min(start + BLOCK, row.documents)))
+        numbers.append(number_contents(Counts(*counts), binary=row.kind == "binary"))
+    return np.concatenate(numbers)
 
 
-def _divide_as(row: CorpusRow, n: int) -> PartSizes:
-    """Return how many of ``n`` documents are held out for each part, as a corpus has them."""
+def _divide_like_corpus(row: CorpusRow, n: int) -> PartSizes:
+    """Return the sizes of the held-out parts of ``n`` documents, with the same shares as in a corpus."""
     held_out = row.test_documents + row.validation_documents
     drawn = divide_share(n, held_out / row.documents, validation=False, least=0).test
     test = -(-drawn * row.test_documents // max(held_out, 1))
     return PartSizes(test, drawn - test)
 
 
-def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
-    """Return a mask of the documents that are stored: all but empty ones, called ``what`` in a note."""
+def _find_stored(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
+    """Return a mask of the documents that are stored: all but ``empty`` ones, which a note calls ``what``."""
     if not len(lengths):
         raise IngestError(source.where, "has no documents; give a file that has some")
     if not lengths.any():
@@ -360,29 +377,30 @@ def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Ar
     return note_wordless(source, empty, what)
 
 
-def _make_facts(file: str, form: str, options: ImportOptions, found: _Reading, source: CountSource) -> dict[str, Any]:
-    """Return what the corpus keeps of the addition."""
+def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading, source: CountSource) -> dict[str, Any]:
+    """Return the facts about the addition that are stored with the corpus."""
     return {
         "file": file,
         "format": form,
         "options": options.report(),
-        "tokens_read": found.tokens,
-        "outside": found.tokens - found.known,
-        "strangers": [word for word, _ in found.strangers.most_common(_NAMED)],
+        "tokens_read": reading.tokens,
+        "outside": reading.tokens - reading.known,
+        "strangers": [word for word, _ in reading.strangers.most_common(_MOST_LISTED)],
         "notes": source.notes,
     }
 
 
 def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
+    """Store prepared documents and their facts, and return a summary."""
     train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.stays))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
-        for rows, here in read_stored(prepared):
+        for rows, parts in read_stored(prepared):
             tokens += check_tokens(prepared.source.where, rows, tokens)
-            appender.add(make_block(rows, here, first + stored, binary=row.kind == "binary"))
-            stored += len(here)
-            train += int(np.count_nonzero(here == TRAIN))
-            validation += int(np.count_nonzero(here == VALIDATION))
+            appender.add(make_block(rows, parts, first + stored, binary=row.kind == "binary"))
+            stored += len(parts)
+            train += int(np.count_nonzero(parts == TRAIN))
+            validation += int(np.count_nonzero(parts == VALIDATION))
             progress(f"Storing documents: {stored:,}", stored / total)
         appender.meta |= facts | {"added": stored, "added_train": train}
     return Addition(

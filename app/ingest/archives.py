@@ -1,4 +1,4 @@
-"""Archives and standard input as files: .zip and .tar are unpacked into a temporary folder, input is copied."""
+"""Archives and standard input as files: .zip and .tar are unpacked into a temporary folder, input is copied to one."""
 
 import shutil
 import sys
@@ -21,12 +21,12 @@ from app.ingest.readers.xml_parsing import find_root
 MOST_MEMBERS = 1_000_000
 _TARS = (".tar", ".tgz", ".tbz2", ".txz", ".tzst")
 _LONG_TARS = {".tgz": ".tar.gz", ".tbz2": ".tar.bz2", ".txz": ".tar.xz", ".tzst": ".tar.zst"}
-_LONGEST_NAME = 255
+_LONGEST_NAME = 255  # bytes
 _BLOCK = tarfile.BLOCKSIZE
 
 
 class _Member(NamedTuple):
-    """A file of an archive: its name there, how large it says it is, and its bytes."""
+    """A file of an archive: its name in the archive, its declared size in bytes, and its content in pieces."""
 
     name: str
     size: int
@@ -34,14 +34,14 @@ class _Member(NamedTuple):
 
 
 class Unpacked:
-    """A folder of what an archive holds; it goes with this object.
+    """The content of an archive in a temporary folder, which is deleted together with this object.
 
     Attributes
     ----------
     path : Path
         The folder, or the only file in it.
     names : tuple of str
-        The files, as the archive calls them.
+        The names of the files in the archive.
     """
 
     def __init__(self, archive: Path) -> None:
@@ -56,23 +56,23 @@ class Unpacked:
             undo.pop_all()
         self.path = folder
         while self.path.is_dir() and len(inside := list(self.path.iterdir())) == 1:
-            self.path = inside[0]  # a folder that holds everything says nothing
+            self.path = inside[0]  # skip a folder that contains everything else
 
     def name_members(self, text: str) -> str:
-        """Return a sentence in which files of the folder are named as members of the archive."""
+        """Replace the folder's path by the archive's in a sentence that names files."""
         return text.replace(str(self._folder), str(self._archive))
 
 
-class _Watched:
-    """A stream that knows how it ended: a tar archive ends with a block of zeros, and one that is cut does not."""
+class _CheckedTarStream:
+    """A stream of a tar archive that remembers its last block, which is zero unless the archive was cut short."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._end = stream, b""
 
     def read(self, size: int) -> bytes:
-        found = self._stream.read(size)
-        self._end = (self._end + found)[-_BLOCK:]
-        return found
+        piece = self._stream.read(size)
+        self._end = (self._end + piece)[-_BLOCK:]
+        return piece
 
     def finish(self, path: Path) -> None:
         while self.read(1 << 20):
@@ -82,13 +82,13 @@ class _Watched:
 
 
 def is_tar(path: Path) -> bool:
-    """Return whether a file is a tar archive, compressed or not, by its name."""
+    """Return whether the name of a file is that of a tar archive, compressed or not."""
     name = path.name.lower()
     return name.endswith(_TARS) or packing.strip_packing(name).endswith(".tar")
 
 
 def holds_more_than_texts(path: Path) -> bool:
-    """Return whether a .zip has files that are no documents of their own, and may be tables, records or counts."""
+    """Return whether a .zip contains files other than single documents: tables, records or counts."""
     if path.suffix.lower() != ".zip":
         return False
     try:
@@ -107,8 +107,8 @@ def _is_hidden(name: PurePosixPath) -> bool:
 
 
 def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
-    """Write the files of an archive into a folder; names of those written."""
-    left = packing.limit_unpacked(archive.stat().st_size)
+    """Write the files of an archive into a folder, and yield their names."""
+    remaining = packing.limit_unpacked(archive.stat().st_size)
     members = _read_tar(archive) if is_tar(archive) else _read_zip(archive)
     n_files = 0
     for member in members:
@@ -116,9 +116,9 @@ def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
         if name is None:
             continue
         n_files += 1
-        left -= member.size
-        if left < 0 or n_files > MOST_MEMBERS:
-            raise _refuse_size(archive)
+        remaining -= member.size
+        if remaining < 0 or n_files > MOST_MEMBERS:
+            raise _make_size_error(archive)
         target = folder / name
         if target.exists():
             raise IngestError(archive, f"has {str(name)[:80]!r} twice; pack the files again")
@@ -134,7 +134,7 @@ def _find_target(name: str, archive: Path) -> PurePosixPath | None:
     Raises
     ------
     IngestError
-        When it would go out of the folder.
+        When the path leads out of the folder, or is not a valid name.
     """
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or any(":" in part for part in path.parts[:1]):
@@ -144,7 +144,8 @@ def _find_target(name: str, archive: Path) -> PurePosixPath | None:
     return None if not path.parts or _is_hidden(path) else path
 
 
-def _refuse_size(archive: Path) -> IngestError:
+def _make_size_error(archive: Path) -> IngestError:
+    """Return the error for an archive that unpacks to too much."""
     cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
     return IngestError(archive, cause)
 
@@ -156,7 +157,7 @@ def _read_zip(path: Path) -> Iterator[_Member]:
                 if not packing.is_folder(info):
                     yield _Member(info.filename, info.file_size, packing.read_pieces(archive, info, info.file_size))
     except packing.TooLarge:
-        raise _refuse_size(path) from None
+        raise _make_size_error(path) from None
     except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -164,10 +165,10 @@ def _read_zip(path: Path) -> Iterator[_Member]:
 
 
 def _read_tar(path: Path) -> Iterator[_Member]:
-    ending = _LONG_TARS.get(path.suffix.lower())
+    suffix = _LONG_TARS.get(path.suffix.lower())
     try:
-        with packing.open_unpacked(path, ending) as raw:
-            stream = _Watched(raw)
+        with packing.open_unpacked(path, suffix) as raw:
+            stream = _CheckedTarStream(raw)
             with tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|") as archive:
                 yield from _read_tar_members(archive, path)
             stream.finish(path)
@@ -184,35 +185,36 @@ def _read_tar_members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]
             yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))
 
 
-STDIN_NAME = "standard input"  # of the file, and of a corpus without a name
-_PACKED = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
-_ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
-_KINDS = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
-_START = 1 << 16
+STDIN_NAME = "standard input"  # name of the copied file, and of a corpus without a name
+# First bytes of compressed files; suffixes by format, and by kind of bibliography.
+_COMPRESSED_STARTS = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
+_FORMAT_SUFFIXES = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
+_KIND_SUFFIXES = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
+_START = 1 << 16  # bytes from which the format is recognised
 
 
 def name_input(names: Sequence[str]) -> str:
-    """Return what the input is called where its names are not those of files; empty otherwise."""
+    """Return the name of the input if it is standard input, else an empty text."""
     return STDIN_NAME if list(names) == ["-"] else ""
 
 
 @contextmanager
 def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO | None = None) -> Iterator[list[Path]]:
-    """Give the paths of some names; ``-`` is standard input, copied to a file as long as the block lasts.
+    """Yield the paths of files; ``-`` is standard input, which is copied to a file that exists during the block.
 
     Parameters
     ----------
     names : sequence of str
     form : str or None
-        Name of the format, where it is given.
+        Name of the format; None = recognise it.
     stream : binary file, optional
-        In place of standard input.
+        Read instead of standard input.
 
     Raises
     ------
     IngestError
-        When standard input is given with other files, or its content is of no format that is recognised;
-        what is wrong inside the block names standard input, and not the copy.
+        When standard input is given with other files, or its format is not recognised.  Errors raised inside the block
+        name standard input instead of the copy.
     """
     if "-" not in names:
         yield [Path(name) for name in names]
@@ -227,23 +229,24 @@ def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO 
 
 
 def _copy_input(stream: BinaryIO, folder: Path, form: str | None) -> Path:
+    """Copy a stream to a file in a folder, and return its path; the suffix tells the format."""
     start = stream.read(_START)
     if not start.strip():
         raise IngestError(STDIN_NAME, "is empty")
-    path = folder / f"{STDIN_NAME}{_guess_ending(start, form)}"
+    path = folder / f"{STDIN_NAME}{_guess_suffix(start, form)}"
     with path.open("wb") as copy:
         copy.write(start)
         shutil.copyfileobj(stream, copy)
     return path
 
 
-def _guess_ending(start: bytes, form: str | None) -> str:
-    """Return the ending that a file with this beginning would have."""
-    packed = next((ending for mark, ending in _PACKED if start.startswith(mark)), "")
+def _guess_suffix(start: bytes, form: str | None) -> str:
+    """Return the suffix of a file that starts with these bytes."""
+    packed = next((ending for mark, ending in _COMPRESSED_STARTS if start.startswith(mark)), "")
     if form == "text" and not start.startswith(b"PK\x03\x04"):
         return ".txt" + packed
     if form is not None:
-        return _ENDINGS.get(form, f".{form}") + packed
+        return _FORMAT_SUFFIXES.get(form, f".{form}") + packed
     if packed:
         raise IngestError(STDIN_NAME, "is compressed; say what is in it with --format")
     if start.startswith(b"PK\x03\x04"):
@@ -252,14 +255,14 @@ def _guess_ending(start: bytes, form: str | None) -> str:
     if text.startswith(b"{"):
         return ".jsonl"
     if kind := text_kinds.find_kind_of_text(text.decode("latin-1")):
-        return _KINDS.get(kind, ".txt")
+        return _KIND_SUFFIXES.get(kind, ".txt")
     if find_root(start) not in ("", "html"):
         return ".xml"
     return ".csv" if _is_table(start) else ".txt"
 
 
 def _is_table(start: bytes) -> bool:
-    """Return whether the first two lines have the same separators, and some."""
+    """Return whether the first two lines have the same number of some separator, at least one."""
     first, _, rest = start.partition(b"\n")
     second = rest.partition(b"\n")[0]
     return any(first.count(mark) == second.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))

@@ -1,4 +1,4 @@
-"""Divide the documents of a corpus into training, validation and test: as their file does, and else by seed."""
+"""Divide the documents of a corpus into training, validation and test: as their file says, or by random draw."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,29 +11,31 @@ from app.ingest.text.passages import Division
 from engine.contract import TEST, TRAIN, VALIDATION
 from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, return_duplicates
 
-_DRAW = 0x5EED  # keeps the draw of held-out documents apart from other uses of the same seed
-_VALIDATE = 0x5EED2  # the same of validation documents that are drawn from the training documents of a file
+# Combined with a corpus's seed, so that draws are independent of other uses of the seed: of held-out documents, and of
+# validation documents from the training documents of a file.
+_DRAW = 0x5EED
+_VALIDATE = 0x5EED2
 
 
 def seed_parts(seed: int) -> np.random.Generator:
-    """Return the random numbers that draw the held-out documents of a corpus with this seed."""
+    """Return the random generator that draws the held-out documents of a corpus with this seed."""
     return np.random.default_rng((seed, _DRAW))
 
 
 def seed_validation(seed: int) -> np.random.Generator:
-    """Return the random numbers that draw validation documents from the training documents of a corpus."""
+    """Return the random generator that draws validation documents from the training documents of a corpus."""
     return np.random.default_rng((seed, _VALIDATE))
 
 
 def choose_parts(
     counted: CountSource, contents: Array, stays: Array, options: ImportOptions, division: Division | None
 ) -> Array:
-    """Return the part of each document, (documents,) int8: as the file divides them, what it leaves open by seed."""
-    validates = options.validation_share > 0
+    """Return the part of each document, (documents,) int8: as the file says, or drawn where it says nothing."""
+    wants_validation = options.validation_share > 0
     if counted.part is None:
-        sizes = partial(divide_share, share=options.test_share, validation=validates)
+        sizes = partial(divide_share, share=options.test_share, validation=wants_validation)
         return draw_part(stays, contents, sizes, options.seed, counted.notes, division)
-    if not validates:
+    if not wants_validation:
         return np.where(counted.part == VALIDATION, TRAIN, counted.part).astype(np.int8)
     part = counted.part.copy()
     if VALIDATION not in part:
@@ -51,22 +53,22 @@ def draw_part(
     notes: list[str],
     division: Division | None = None,
 ) -> Array:
-    """Draw the part of each document, (documents,) int8, among those that stay.
+    """Draw the part of each document that is stored; the others get TRAIN.  Return an array (documents,) int8.
 
-    Duplicates stay together, and so do the passages of a document, except those with a duplicate in another part,
-    which are for training.
+    Duplicates are put into the same part.  So are the passages of a document, except that passages with a duplicate in
+    another part are put into training.
 
     Parameters
     ----------
     stays : (documents,) bool
-        Which documents are stored; the others have no influence on the draw.
+        True for documents that are stored; the others have no influence on the draw.
     contents : (documents,) integers
-        Equal for duplicates.
+        Numbers that are equal for duplicates.
     sizes : callable
-        Gives the sizes of the parts to be drawn from so many documents.
+        Returns the sizes of the held-out parts for a number of documents.
     seed : int
     notes : list of str
-        Gets a sentence about passages.
+        A sentence about passages is appended to it.
     division : Division, optional
         How documents were divided into passages.
     """
@@ -75,35 +77,37 @@ def draw_part(
     if division is None:
         part[stays] = draw_parts(seed_parts(seed), contents[stays], sizes(n))
         return part
-    documents, of = np.unique(division.groups()[stays], return_inverse=True)
+    documents, document_of = np.unique(division.groups()[stays], return_inverse=True)
     if len(documents) < 2:
         part[stays] = draw_parts(seed_parts(seed), contents[stays], sizes(n))
         notes.append("all passages are of one document, so the parts are drawn passage by passage")
         return part
-    drawn = draw_parts(seed_parts(seed), np.arange(len(documents)), sizes(len(documents)))[of]
+    drawn = draw_parts(seed_parts(seed), np.arange(len(documents)), sizes(len(documents)))[document_of]
     part[stays] = return_duplicates(drawn, contents[stays])
-    _note_passages(drawn, part[stays], of, notes)
+    _note_passages(drawn, part[stays], document_of, notes)
     return part
 
 
 def _note_passages(drawn: Array, part: Array, of: Array, notes: list[str]) -> None:
-    """Note how many documents were held out with all their passages, and which passages went back to training.
+    """Append notes on how many documents were held out, and how many of their passages were returned to training.
 
     Parameters
     ----------
     drawn, part : (passages,) int8
-        The part of each before and after those with duplicates in another part went back.
+        The part of each passage before and after those with duplicates in another part were returned to training.
     of : (passages,) int64
-        The document of each.
+        The document of each passage.
     """
     test, validation = (len(np.unique(of[drawn == each])) for each in (TEST, VALIDATION))
     held_out = test + validation
     if not held_out:
         return
     whole = f"{held_out:,} of {of.max() + 1:,} documents, with all their passages, {'is' if held_out == 1 else 'are'}"
-    where = f"for validation ({validation:,}) and the test ({test:,})" if validation else "for the test"
-    notes.append(f"{whole} drawn {where}, so that no document is in two parts")
-    back = int(np.count_nonzero(drawn != part))
-    if back:
-        them = "passage that another part has too is" if back == 1 else "passages that other parts have too are"
-        notes.append(f"of these {back:,} {them} for training")
+    purpose = f"for validation ({validation:,}) and the test ({test:,})" if validation else "for the test"
+    notes.append(f"{whole} drawn {purpose}, so that no document is in two parts")
+    n_returned = int(np.count_nonzero(drawn != part))
+    if n_returned:
+        passages = (
+            "passage that another part has too is" if n_returned == 1 else "passages that other parts have too are"
+        )
+        notes.append(f"of these {n_returned:,} {passages} for training")

@@ -32,7 +32,7 @@ from store.errors import StoreError
 
 
 class Prepared(NamedTuple):
-    """Documents ready to be stored.
+    """Documents that are ready to be stored.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Prepared(NamedTuple):
     part : (documents,) int8
         TRAIN, TEST or VALIDATION.
     stays : (documents,) bool
-        Which documents are stored.
-    lengths : (documents,)
-        Cells of each.
+        True for documents that are stored.
+    lengths : (documents,) int64
+        Number of cells (different words) of each document.
     observer : Observer
-        What was seen of the source; complete once it has been read.
+        Observations of the source, complete once it has been read.
     texts : bool
-        Whether they came as texts.
+        Whether the source has texts, not counts.
     """
 
     source: CountSource
@@ -58,17 +58,17 @@ class Prepared(NamedTuple):
 
 
 def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
-    """Count the documents of a source, divide them into parts, and say which of them stay.
+    """Count the words of a source's documents, divide the documents into parts, and choose those that are stored.
 
     Parameters
     ----------
     mapped : Map
-        Cuts batches of texts into words.
+        Applies a function to batches of texts, here or in other processes.
     """
     observer = Observer()
     division = None
     if options.divides and isinstance(source, TextSource):
-        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # takes away tags and the like
+        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # removes tags and mail headers
         division = Division(str(options.split), wording.prepare_text)
         source = division.divide_source(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
@@ -81,7 +81,8 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
 def _count_words(
     source: Source, options: ImportOptions, progress: Progress, observer: Observer, mapped: Map
 ) -> CountSource:
-    from app.ingest import vectorise  # takes long to import
+    """Return the source with counts of the chosen words instead of texts."""
+    from app.ingest import vectorise  # slow to import
 
     if isinstance(source, TextSource):
         return vectorise.count_texts(source, options, progress, observer, mapped)
@@ -94,26 +95,26 @@ def _count_words(
 
 
 def _measure_documents(source: CountSource, options: ImportOptions, progress: Progress) -> tuple[Array, Array]:
-    """Return the cells of each document, and what its duplicates have in common with it (`number_contents`).
+    """Return the number of cells of each document, and a number that is equal for duplicates (`number_contents`).
 
-    Where only the counts tell, they are read once, which also checks them.
+    If the source does not know them, its counts are read once, which also checks them.
     """
     if source.lengths is not None and source.contents is not None:
         return source.lengths, source.contents
-    lengths, contents, seen = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
+    lengths, contents, n_read = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
     for rows in source.blocks():
         lengths.append(np.diff(rows.counts.starts))
         contents.append(number_contents(rows.counts, binary=options.binary))
-        seen += len(rows.labels)
-        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+        n_read += len(rows.labels)
+        progress(f"Reading documents: {n_read:,}", min(n_read / max(source.n_documents, 1), 1.0))
     return np.concatenate(lengths), np.concatenate(contents)
 
 
 def find_staying(source: CountSource, lengths: Array) -> Array:
     """Return a mask of the documents that are stored, (documents,) bool.
 
-    A document without words teaches nothing and is left out.  Where the file says which documents are for the test,
-    those stay, so that test sets keep their published size.
+    Documents without words are left out.  Test documents are kept if the file says which they are, so that test sets
+    keep their published size.
     """
     if len(lengths) == 0:
         raise IngestError(source.where, "has no documents; give a file that has some")
@@ -131,56 +132,57 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
 
 
 def note_wordless(source: CountSource, empty: Array, what: str) -> Array:
-    """Return a mask of the documents that stay, and note those that do not; ``what`` is the word for one of them."""
+    """Return a mask of the documents that are not empty, and note how many are; ``what`` is the word for one."""
     n = int(np.count_nonzero(empty))
     if n:
-        are = f"{what} is" if n == 1 else f"{what}s are"
-        source.notes.append(f"{n:,} {are} without words and left out")
+        subject = f"{what} is" if n == 1 else f"{what}s are"
+        source.notes.append(f"{n:,} {subject} without words and left out")
     return np.logical_not(empty)
 
 
 def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
-    """Yield runs of at most BLOCK documents that stay, and the part of each."""
-    source, part, stays, begin = prepared.source, prepared.part, prepared.stays, 0
-    for run in source.blocks():
-        n = len(run.labels)
-        for first in range(0, n, BLOCK):
-            last = min(first + BLOCK, n)
-            here = slice(begin + first, begin + last)
-            if stays[here].any():
-                yield _keep_rows(cut_rows(run, first, last), stays[here]), part[here][stays[here]]
-        begin += n
+    """Yield blocks of at most BLOCK documents that are stored, with the part of each document."""
+    source, part, stays, offset = prepared.source, prepared.part, prepared.stays, 0
+    for rows in source.blocks():
+        n = len(rows.labels)
+        for start in range(0, n, BLOCK):
+            stop = min(start + BLOCK, n)
+            span = slice(offset + start, offset + stop)
+            if stays[span].any():
+                yield _select_rows(cut_rows(rows, start, stop), stays[span]), part[span][stays[span]]
+        offset += n
 
 
-def _keep_rows(rows: Rows, stays: Array) -> Rows:
-    """Return the documents where ``stays``; those that go have no cells, or take them along."""
+def _select_rows(rows: Rows, stays: Array) -> Rows:
+    """Return the documents where ``stays`` is True."""
     if stays.all():
         return rows
     titles, texts = (list(compress(each, stays)) for each in (rows.titles, rows.texts))
     columns = list(compress(rows.columns, stays))
-    left = rows.with_counts(lambda counts: _keep_cells(counts, stays))
-    return left._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
+    remaining = rows.with_counts(lambda counts: _select_cells(counts, stays))
+    return remaining._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
 
 
-def _keep_cells(counts: Counts, stays: Array) -> Counts:
+def _select_cells(counts: Counts, stays: Array) -> Counts:
+    """Return the counts of the documents where ``stays`` is True."""
     lengths = np.diff(counts.starts)
     cells = np.repeat(stays, lengths)
     return Counts.of(lengths[stays], counts.words[cells], counts.values[cells])
 
 
-MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill the record of a corpus
+MOST_LABELS = 50  # labels that a report counts one by one; otherwise a column of ids would fill the record of a corpus
 
 
 def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
-    """Make the report of what was understood and chosen.
+    """Return the report on how an input was understood and on what was chosen.
 
     Parameters
     ----------
     prepared : Prepared
-        Its documents have been read.
+        Documents that have been read.
     options : ImportOptions
     file, form, why : str
-        Name of the file or folder, name of its format, and why that was taken.
+        Name of the file or folder, name of its format, and why that format was chosen.
     """
     source, observer = prepared.source, prepared.observer
     tally = observer.tally or Tally()
@@ -221,28 +223,28 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
 
 
 def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
-    """Return how many documents have each class, by the name it has in the corpus, the largest first."""
-    found = observer.tally.labels.most_common() if observer.tally is not None else []
-    coded, names = encode_labels([label for label, _ in found], observer.classes)
-    named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
-    return tuple((names[number], times) for number, (_, times) in named)
+    """Return the names of the classes in the corpus and their numbers of documents, the largest first."""
+    label_counts = observer.tally.labels.most_common() if observer.tally is not None else []
+    numbers, names = encode_labels([label for label, _ in label_counts], observer.classes)
+    pairs = zip(numbers.tolist()[:MOST_LABELS], label_counts[:MOST_LABELS], strict=True)
+    return tuple((names[number], count) for number, (_, count) in pairs)
 
 
 def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
-    """Return scripts and the share of all letters that each has, the largest first."""
+    """Return the share of each script in all letters, the largest first."""
     counted: Counter[str] = Counter()
-    for letter, times in characters.items():
+    for letter, count in characters.items():
         for script in count_scripts(letter):
-            counted[script] += times
+            counted[script] += count
     total = counted.total()
-    return tuple(Share(script, times / total) for script, times in counted.most_common())
+    return tuple(Share(script, count / total) for script, count in counted.most_common())
 
 
-MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
+MOST_OF_CORPUS = 10_000_000_000  # words of all documents together at most
 
 
 def ignore_progress(message: str, share: float | None) -> None:
-    """Ignore progress."""
+    """Do nothing with a report of progress."""
 
 
 def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
@@ -251,7 +253,7 @@ def read_source(path: Path | str, options: ImportOptions | None = None) -> Sourc
     Raises
     ------
     IngestError
-        One sentence with file, line and cause.
+        When it cannot be read; the message is one sentence with file, line and cause.
     """
     options = options or ImportOptions()
     path = Path(path)
@@ -272,22 +274,22 @@ def import_path(
     Parameters
     ----------
     progress : callable
-        Called with what is being done and how much of it is (a share, or None where that is unknown).
+        Called with a sentence on the current work, and the share of it that is done (None where unknown).
     called : str
         As in :func:`app.ingest.registry.open_paths`.
     mapped : Map
-        Does the work on texts, batch by batch: here, or in other processes.  The corpus is the same.
+        Applies a function to batches of texts, here or in other processes; the corpus is the same.
 
     Raises
     ------
     IngestError
-        When the input cannot become a corpus; one sentence with file, line and cause.
+        When the input cannot become a corpus; the message is one sentence with file, line and cause.
     store.errors.Conflict, StoreError
-        When the name of the corpus is taken, or cannot be one; before anything is read.
+        When the name of the corpus is taken or not valid; raised before anything is read.
 
     Notes
     -----
-    After any exception the store is as it was.
+    After any exception the store is unchanged.
     """
     options = options or ImportOptions()
     name = name_corpus(path, options)
@@ -314,15 +316,15 @@ def import_source(
     Parameters
     ----------
     facts : dict
-        Kept with the corpus, next to the record of what was understood and chosen.
+        Stored with the corpus, together with the record of the import.
     why : str
-        Why the format was taken.
+        Why the format was chosen.
     mapped : Map
         As in `import_path`.
     """
     prepared = prepare(source, options, progress, mapped)
     counted = prepared.source
-    how = {} if counted.wording is None else {"wording": dict(counted.wording)}
+    wording_facts = {} if counted.wording is None else {"wording": dict(counted.wording)}
     with corpus_writer.write_corpus(
         db,
         name,
@@ -335,13 +337,13 @@ def import_source(
         has_scored=counted.has_scored,
     ) as writer:
         stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.stays))
-        for rows, here in read_stored(prepared):
+        for rows, parts in read_stored(prepared):
             tokens += check_tokens(source.where, rows, tokens)
-            writer.add(make_block(rows, here, stored, binary=options.binary))
-            stored += len(here)
+            writer.add(make_block(rows, parts, stored, binary=options.binary))
+            stored += len(parts)
             progress(f"Storing documents: {stored:,}", stored / total)
         record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
-        writer.meta.update(facts | how | {"notes": counted.notes, "record": record.to_json()})
+        writer.meta.update(facts | wording_facts | {"notes": counted.notes, "record": record.to_json()})
     index_corpus(db, writer.row.number, progress, mapped)
     for note in counted.notes:
         progress(f"Note: {note}", None)
@@ -349,12 +351,12 @@ def import_source(
 
 
 def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> None:
-    """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all.
+    """Build the full-text index of a stored corpus; if that fails, searches are slower and nothing else.
 
     Parameters
     ----------
     mapped : Map
-        Finds the words of stored texts.
+        Applies a function to batches of stored texts, here or in other processes.
     """
 
     def report(done: int, total: int) -> bool:
@@ -368,16 +370,21 @@ def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = ma
 
 
 def check_tokens(where: str, rows: Rows, before: int) -> int:
-    """Return the number of words of some documents; refuse more than a document or corpus can be meant to have."""
+    """Return the number of words of documents; raise an error if a document or the corpus has implausibly many.
+
+    ``before`` is the number of words in the documents before these.
+    """
     starts, _, values = rows.counts
     if values.dtype.kind == "f" or not len(values):
         return 0
     total = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=total[1:])
-    each = np.diff(total[starts])
-    worst = int(np.argmax(each))
-    if each[worst] > MOST_TOKENS:
-        cause = f"has a document of {each[worst]:,} words, {rows.titles[worst]!r}; at most {MOST_TOKENS:,} can be meant"
+    lengths = np.diff(total[starts])
+    worst = int(np.argmax(lengths))
+    if lengths[worst] > MOST_TOKENS:
+        cause = (
+            f"has a document of {lengths[worst]:,} words, {rows.titles[worst]!r}; at most {MOST_TOKENS:,} can be meant"
+        )
         raise IngestError(where, f"{cause}, so correct its counts")
     if before + total[-1] > MOST_OF_CORPUS:
         raise IngestError(where, f"has more than {MOST_OF_CORPUS:,} words; import a part of it, or correct its counts")
@@ -385,7 +392,7 @@ def check_tokens(where: str, rows: Rows, before: int) -> int:
 
 
 def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
-    """Return documents as the store takes them, from number ``first`` on; ``binary`` makes every count 1."""
+    """Return documents as a block for the store, numbered from ``first``; ``binary`` makes every count 1."""
     if binary:
         rows = rows.with_counts(lambda counts: counts._replace(values=np.ones(len(counts.values), np.int32)))
     return DocumentBlock(
@@ -403,9 +410,9 @@ def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> Document
 def inspect_path(
     path: Paths, options: ImportOptions | None = None, progress: Progress = ignore_progress, *, called: str = ""
 ) -> Report:
-    """Return the report of a file or folder, or of several files of one format; nothing is stored.
+    """Return the report of a file or folder, or of several files of one format, without storing anything.
 
-    It is made by what an import does before it stores, so that both say the same.
+    It uses the same functions as an import, so that both agree.
 
     Parameters
     ----------
@@ -417,7 +424,7 @@ def inspect_path(
     Raises
     ------
     IngestError
-        When it cannot become a corpus; one sentence with file, line and cause.
+        When the input cannot become a corpus; the message is one sentence with file, line and cause.
     """
     options = options or ImportOptions()
     opening = open_paths(path, options, called)

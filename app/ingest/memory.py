@@ -1,4 +1,4 @@
-"""Corpora that come from no file: texts in memory, and the docstrings of the installed packages."""
+"""Corpora that are not read from files of documents: texts in memory, and docstrings of the installed packages."""
 
 import ast
 import inspect
@@ -29,23 +29,23 @@ _SKIPPED = {
     "test", "tests", "testing", "_testing", "idlelib", "lib2to3", "turtledemo", "ensurepip", "site-packages",
     "dist-packages", "__pycache__", "_vendor", "vendor", "_vendored", "extern", "node_modules", "typeshed",
 }  # fmt: skip
-_SHORT, _LONG = 200, 800  # bytes of a docstring that may be of use, and of one that is long enough
-_SMALL_FILE = 4_000  # bytes; smaller files are not preferred for being small
+_SHORT, _LONG = 200, 800  # bytes: shorter docstrings are not useful, and longer ones count as this length
+_SMALL_FILE = 4_000  # bytes added to the size of a file, so that tiny files are not ranked first
 _TEST_FILE = re.compile(r"(?:test_.*|.*_tests?|conftest)\.py")
 
 
 class Docstring(NamedTuple):
-    """One docstring: where it stands, and its text without indentation."""
+    """A docstring: its place in a package, and its text without indentation."""
 
     package: str
     module: str
-    name: str  # of the class or function with the classes around it; "" for the module itself
+    name: str  # qualified name of the class or function; "" for the module itself
     kind: str  # "module", "class" or "function"
     text: str
 
 
 class Package(NamedTuple):
-    """A top-level package (or the standard library), and its source files, the richest first."""
+    """A top-level package (or the standard library), and its source files, those with most docstrings first."""
 
     label: str
     root: Path
@@ -53,23 +53,23 @@ class Package(NamedTuple):
 
 
 def list_packages() -> list[Package]:
-    """List the standard library, then every installed package with a docstring, by name."""
-    places = sysconfig.get_paths()
-    standard = Path(places["stdlib"])
-    found = {STANDARD_LIBRARY: Package(STANDARD_LIBRARY, standard, _rank_files(_list_sources(standard)))}
-    for site in dict.fromkeys((Path(places["purelib"]), Path(places["platlib"]))):
+    """Return the standard library, then all installed packages with docstrings, sorted by name."""
+    paths = sysconfig.get_paths()
+    standard = Path(paths["stdlib"])
+    packages = {STANDARD_LIBRARY: Package(STANDARD_LIBRARY, standard, _rank_files(_list_sources(standard)))}
+    for site in dict.fromkeys((Path(paths["purelib"]), Path(paths["platlib"]))):
         for entry in sorted(site.iterdir()) if site.is_dir() else ():
             if entry.name.startswith(("__", ".")) or entry.name in _SKIPPED:
                 continue
             sources = _list_sources(entry) if entry.is_dir() else [entry] * (entry.suffix == ".py")
             ranked = _rank_files(sources)
             if ranked:
-                found.setdefault(entry.stem, Package(entry.stem, site, ranked))
-    return list(found.values())
+                packages.setdefault(entry.stem, Package(entry.stem, site, ranked))
+    return list(packages.values())
 
 
 def read_docstrings(package: Package) -> Iterator[Docstring]:
-    """Yield the docstrings of a package, file by file; files that this Python cannot parse are passed over."""
+    """Yield the docstrings of a package, file by file, skipping files that this Python cannot parse."""
     for path in package.files:
         tree = _parse_file(path)
         if tree is None:
@@ -81,39 +81,40 @@ def read_docstrings(package: Package) -> Iterator[Docstring]:
 
 
 def _list_sources(folder: Path) -> list[Path]:
-    """Return python files under a folder; tests, copies of other packages and name-mangled folders left out."""
-    found = []
+    """Return the Python files under a folder, except tests, copies of other packages and folders with invalid names."""
+    sources = []
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():
             if entry.name not in _SKIPPED and entry.name.isidentifier():
-                found += _list_sources(entry)
+                sources += _list_sources(entry)
         elif entry.suffix == ".py" and not _TEST_FILE.fullmatch(entry.name):
-            found.append(entry)
-    return found
+            sources.append(entry)
+    return sources
 
 
 def _rank_files(sources: list[Path]) -> tuple[Path, ...]:
-    """Return files with docstrings, those with the most of them for their size first; ties are sorted by name.
+    """Return files with docstrings, those with most docstrings for their size first; ties are sorted by name.
 
-    Parsing is what takes the time, and it goes by size.
+    The size matters because the time that parsing takes is proportional to it.
     """
     scored = ((-_rate_docstrings(path), path.as_posix(), path) for path in sources)
     return tuple(path for score, _, path in sorted(scored) if score < 0)
 
 
 def _rate_docstrings(path: Path) -> float:
-    """Return the share of a file that is docstrings of useful length, very long ones counted in part."""
+    """Return the share of a file in docstrings of useful length, of which long ones count only in part."""
     try:
         raw = path.read_bytes()
     except OSError:
         return 0.0
-    useful = sum(min(len(inside), _LONG) for inside in raw.split(b'"""')[1::2] if len(inside) >= _SHORT)
+    useful = sum(min(len(docstring), _LONG) for docstring in raw.split(b'"""')[1::2] if len(docstring) >= _SHORT)
     return useful / (len(raw) + _SMALL_FILE)
 
 
 def _parse_file(path: Path) -> ast.Module | None:
+    """Return the syntax tree of a file; None if it cannot be read or parsed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the sources of others, such as their invalid escapes
+        warnings.simplefilter("ignore")  # such as invalid escapes in the sources of other packages
         try:
             return ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -136,13 +137,13 @@ def _walk_tree(node: ast.Module | ast.ClassDef | ast.If | ast.Try, prefix: str =
 
 
 DOCS_NAME = "python-docs"
-MOST = 9_000  # documents in all
-MOST_OF_ONE = 1_500  # of one package, so that no package is the whole corpus
-MOST_OF_STANDARD = 4_000
-_SHUFFLE = 1  # seed
-STANDARD_FILES = 3  # of the standard library in a turn: it is many packages in one
-FEWEST_WORDS = 25
-_SHORTEST_WORD = 4  # letters with a blank: spares a closer look at what is too short in any case
+MOST = 9_000  # documents of the corpus, about
+MOST_OF_ONE = 1_500  # documents of one package, so that no package dominates the corpus
+MOST_OF_STANDARD = 4_000  # documents of the standard library
+_SHUFFLE = 1  # seed of the order of documents
+STANDARD_FILES = 3  # files of the standard library in a turn, since it is like many packages
+FEWEST_WORDS = 25  # words of a document
+_SHORTEST_WORD = 4  # characters of a word and a blank; texts that are shorter than this allows are not examined
 
 _FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[^\n]*$|^[ \t]*~~~.*?^[ \t]*~~~[^\n]*$", re.MULTILINE | re.DOTALL)
 _DOCTEST = re.compile(r"^[ \t]*>>>[^\n]*(?:\n[ \t]*\S[^\n]*)*", re.MULTILINE)
@@ -157,7 +158,7 @@ _ROLE = re.compile(r":[a-z:]+:`")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-# Words that every docstring uses, whatever it is about.
+# Words that docstrings use whatever their subject.
 _NOISE = """
 actual added additional allow allowed allows api appropriate arg args argument arguments array arrays attr attribute
 attributes automatically available base based best better bit bool boolean bytes call callable called calling calls
@@ -184,60 +185,60 @@ vice want way ways whether will within wrapper ws xs ys
 
 
 def import_builtin(db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME) -> CorpusRow:
-    """Make the corpus of the docstrings of the standard library and of the installed packages.
+    """Make a corpus of the docstrings of the standard library and of the installed packages.
 
-    One document per module, class or function with a docstring of useful length, identifiers split into
-    their words, examples and code removed; the label is the top-level package.  The same installation
-    gives the same corpus.
+    It has a document for each module, class or function with a docstring of useful length.  Identifiers are split into
+    their words, and examples and code removed.  The label is the top-level package.  The same installation gives the
+    same corpus.
 
     Raises
     ------
     IngestError
-        When this Python has no sources to read.
+        When this Python installation has no sources to read.
     store.errors.Conflict
         When the name is taken.
     """
     progress("Reading the documentation of the Python packages on this machine", None)
-    found, found_prose = collect_docstrings(list_packages(), progress)
-    if not found:
+    docstrings, prose = collect_docstrings(list_packages(), progress)
+    if not docstrings:
         raise IngestError("Python", "its standard library and packages are installed without sources or docstrings")
     source = TextSource(
         where="docstrings of the installed Python packages",
-        documents=lambda: map(_make_document, found),
-        counted=lambda document: found_prose[document.text],
+        documents=lambda: map(_make_document, docstrings),
+        counted=lambda document: prose[document.text],
         stop_words=frozenset(_NOISE.split()),
     )
-    options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # pages in it are examples of code
+    options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # HTML in docstrings is example code
     return import_source(db, source, name, options, progress, {"format": "built-in"})
 
 
 def collect_docstrings(packages: list[Package], progress: Progress) -> tuple[list[Docstring], dict[str, str]]:
-    """Return about MOST docstrings of useful length, each once, and what is counted of each, by its text.
+    """Return about MOST different docstrings of useful length, and the prose to count in each, by its text.
 
-    Packages come in turn so that each gives its best documented files when there are more than enough.
-    The result is shuffled, always in the same way: the first documents are of many packages.
+    Packages take turns, so that all contribute their best documented files when there are more than enough.  The
+    result is shuffled with a fixed seed, so that the first documents are of many packages.
     """
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}
-    turns = {package.label: _group_by_file(package) for package in packages}
+    remaining = {package.label: _group_by_file(package) for package in packages}
     total = 0
-    while turns and total < MOST:
-        for label in list(turns):
+    while remaining and total < MOST:
+        for label in list(remaining):
             standard = label == STANDARD_LIBRARY
-            batch = list(islice(turns[label], STANDARD_FILES if standard else 1))
+            batch = list(islice(remaining[label], STANDARD_FILES if standard else 1))
             if not batch or len(taken[label]) >= (MOST_OF_STANDARD if standard else MOST_OF_ONE):
-                del turns[label]
+                del remaining[label]
                 continue
-            fresh = [docstring for docstring in chain.from_iterable(batch) if _take_docstring(docstring, prepared)]
-            taken[label] += fresh
-            total += len(fresh)
+            new = [docstring for docstring in chain.from_iterable(batch) if _take_docstring(docstring, prepared)]
+            taken[label] += new
+            total += len(new)
         progress(f"Reading documentation: {total:,} docstrings", min(total / MOST, 1.0))
-    found = list(chain.from_iterable(taken.values()))
-    return [found[place] for place in np.random.default_rng(_SHUFFLE).permutation(len(found))], prepared
+    collected = list(chain.from_iterable(taken.values()))
+    return [collected[index] for index in np.random.default_rng(_SHUFFLE).permutation(len(collected))], prepared
 
 
 def _take_docstring(docstring: Docstring, prepared: dict[str, str]) -> bool:
-    """Keep what is counted of a docstring that is new and long enough."""
+    """Return whether a docstring is new and long enough, and if so add its prose to ``prepared``."""
     if docstring.text in prepared or len(docstring.text) < FEWEST_WORDS * _SHORTEST_WORD:
         return False
     words = join_words(docstring)
@@ -248,12 +249,13 @@ def _take_docstring(docstring: Docstring, prepared: dict[str, str]) -> bool:
 
 
 def _group_by_file(package: Package) -> Iterator[list[Docstring]]:
+    """Yield the docstrings of each file."""
     for path in package.files:
         yield list(read_docstrings(package._replace(files=(path,))))
 
 
 def extract_prose(text: str) -> str:
-    r"""Return a docstring without examples, code, headings and markup; identifiers split into their words.
+    r"""Return a docstring without examples, code, headings and markup, its identifiers split into words.
 
     >>> extract_prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
     ['Read', 'a', 'Data', 'Frame.', 'See', 'Text', 'Reader`.']
@@ -270,6 +272,7 @@ def join_words(docstring: Docstring) -> str:
 
 
 def _make_document(docstring: Docstring) -> TextDocument:
+    """Return a docstring as a document, titled by its dotted name and labelled by its package."""
     name = f"{docstring.module}.{docstring.name}".rstrip(".")
     columns = {"name": docstring.name, "module": docstring.module, "kind": docstring.kind}
     return TextDocument(docstring.text, name, docstring.package, None, columns)
@@ -277,7 +280,7 @@ def _make_document(docstring: Docstring) -> TextDocument:
 
 TEXTS_NAME = "texts"
 TEXTS_ACCEPTS = ("token_pattern",)
-MISSING = ("nan", "NaT", "<NA>")  # what pandas and NumPy have where there is no label
+MISSING = ("nan", "NaT", "<NA>")  # missing values of pandas and NumPy as text
 
 
 def import_texts(
@@ -290,41 +293,41 @@ def import_texts(
     *,
     mapped: Map = map,
 ) -> CorpusRow:
-    """Make a corpus of texts.
+    """Make a corpus of texts in memory.
 
     Parameters
     ----------
     db : Database
     texts : iterable of str
-        One for each document.
+        The text of each document.
     labels : iterable, optional
-        Its class, None or NaN where it has none.
+        The class of each document, None or NaN where it has none.
     titles : iterable of str, optional
-        "document 1" and so on when not given.
+        The title of each document, by default "document 1" and so on.
     options : ImportOptions, optional
-        The name of the corpus is "texts" when they have none.
+        Without a name in them, the corpus is called "texts".
     progress, mapped
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
     ------
     IngestError
-        When these cannot become a corpus; one sentence.
+        When the texts cannot become a corpus; the message is one sentence.
     store.errors.Conflict, StoreError
-        When the name of the corpus is taken, or cannot be one.
+        When the name of the corpus is taken or not valid.
     """
     options = options or ImportOptions()
     refuse_idle(Path(TEXTS_NAME), TEXTS_ACCEPTS, options)
     name = make_storable(options.name or TEXTS_NAME)
     corpus_writer.check_name(db, name)
-    found = list(texts)
-    _check_texts(found)
-    classes = _fill_values("labels", labels, found)
+    text_list = list(texts)
+    _check_texts(text_list)
+    classes = _fill_values("labels", labels, text_list)
     _check_labels(classes)
-    named = _fill_values("titles", titles, found)
+    title_list = _fill_values("titles", titles, text_list)
 
     def documents() -> Iterator[TextDocument]:
-        for number, (text, label, title) in enumerate(zip(found, classes, named, strict=True), start=1):
+        for number, (text, label, title) in enumerate(zip(text_list, classes, title_list, strict=True), start=1):
             yield TextDocument(text, str(title or f"document {number}"), _name_class(label), titled=bool(title))
 
     source = TextSource(where=TEXTS_NAME, documents=documents)
@@ -333,7 +336,7 @@ def import_texts(
 
 
 def explain_no_text(value: Any) -> str:
-    """Explain what a document is that is no text, and what to give instead."""
+    """Return a clause on what a document is that is not a text, and what to give instead."""
     cause = f"is no text but {value!r:.60}"
     if value is None or str(value) in MISSING:
         return f"{cause}; leave it out, or give an empty string"
@@ -347,6 +350,7 @@ def explain_no_text(value: Any) -> str:
 
 
 def _check_texts(texts: Sequence[Any]) -> None:
+    """Raise an error if there are no documents, or if one is not a text."""
     if not texts:
         raise IngestError(TEXTS_NAME, "there are none; give a list with a string for each document")
     for number, text in enumerate(texts, start=1):
@@ -355,14 +359,15 @@ def _check_texts(texts: Sequence[Any]) -> None:
 
 
 def _fill_values(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> list[Any]:
-    """Return values as a list, one for each text; None for each when there are none."""
-    found = list(repeat(None, len(texts)) if values is None else values)
-    if len(found) != len(texts):
-        raise IngestError(TEXTS_NAME, f"there are {len(texts):,} texts and {len(found):,} {what}; give one for each")
-    return found
+    """Return values as a list with one for each text: all None if no values are given."""
+    filled = list(repeat(None, len(texts)) if values is None else values)
+    if len(filled) != len(texts):
+        raise IngestError(TEXTS_NAME, f"there are {len(texts):,} texts and {len(filled):,} {what}; give one for each")
+    return filled
 
 
 def _check_labels(labels: Sequence[Any]) -> None:
+    """Raise an error if a label is bytes, or several labels."""
     for number, label in enumerate(labels, start=1):
         if isinstance(label, str) or not isinstance(label, Iterable):
             continue
@@ -371,4 +376,5 @@ def _check_labels(labels: Sequence[Any]) -> None:
 
 
 def _name_class(label: Any) -> str | None:
+    """Return a label as text, None for a missing one."""
     return None if label is None or (not isinstance(label, str) and str(label) in MISSING) else str(label)

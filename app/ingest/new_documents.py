@@ -1,4 +1,4 @@
-"""New documents, counted by the rules of a corpus: a text, standard input, or any file that can be imported."""
+"""New documents, counted by the rules of a corpus: from a text, standard input, or any file that can be imported."""
 
 import re
 import sys
@@ -26,11 +26,11 @@ from app.ingest.text.wording import Wording
 from engine.contract import Counts
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
-MARKED = 12_000  # characters at the beginning of a text in which known words get their places
+MARKED = 12_000  # characters at the beginning of a text in which the positions of known words are recorded
 
 
 class Span(NamedTuple):
-    """The place of a known word in a text: ``text[begin:end]`` is word number ``word``."""
+    """The position of a known word in a text: ``text[begin:end]`` is word number ``word``."""
 
     begin: int
     end: int
@@ -38,24 +38,24 @@ class Span(NamedTuple):
 
 
 class Recount(NamedTuple):
-    """A text as counts.
+    """The counts of the words in a text.
 
     Attributes
     ----------
     words : (n,) int32
-        Word numbers, ascending.
+        Numbers of the words in the vocabulary, ascending.
     counts : (n,) int32 or float32
-        How often each occurs (1 in a corpus of presence and absence).
+        How often each word occurs; 1 in a binary corpus.
     tokens : int
-        Words of the text that are not stop words.
+        Number of words in the text that are not stop words.
     known : int
-        Those of them in the vocabulary.
+        Number of those words that are in the vocabulary.
     stopped : int
-        Stop words left out.
+        Number of stop words, which are left out.
     unknown : tuple of str
-        Different words that are not in the vocabulary, the most frequent first.
+        The different words that are not in the vocabulary, the most frequent first.
     spans : tuple of Span
-        The known words in its first :data:`MARKED` characters, in their order.
+        The known words in the first :data:`MARKED` characters, in their order.
     """
 
     words: Array
@@ -68,7 +68,7 @@ class Recount(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        """True when no word of it is known, so that nothing can be said of it."""
+        """True if no word of the text is known, so that it has no topics."""
         return not self.counts.any()
 
 
@@ -80,13 +80,13 @@ class Rules:
     ----------
     vocabulary : sequence of str
     wording : Wording
-        How words are found.
+        The way in which words are found.
     kind : str
         "counts", "binary" or "real".
     own : bool
-        Whether these are the rules by which the corpus was made, not the usual ones.
+        Whether these are the rules by which the corpus was made, not the default ones.
     levels : int or None
-        The brightest count of a pixel, in a corpus of images that has counts.
+        The count of the brightest pixel, in a corpus of images with counts.
     """
 
     vocabulary: Sequence[str]
@@ -97,68 +97,72 @@ class Rules:
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Number of every word, written as in the vocabulary or in lower case."""
+        """The number of every word, as written in the vocabulary and in lower case."""
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
     def count(self, text: str) -> Recount:
-        """Count a text as it was written, after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
+        """Count the words of a text after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
         return self._count(*clean_with_places(text))
 
     def count_clean(self, text: str) -> Recount:
-        """Count a text that a reader has cleaned already (its spans are those of the clean text)."""
+        """Count the words of a text that a reader has cleaned; its spans are positions in the clean text."""
         return self._count(text, range(len(text) + 1))
 
-    def _count(self, text: str, places: Sequence[int]) -> Recount:
-        text, places = _space_with_places(text, places, self.wording)
-        found: Counter[int] = Counter()
+    def _count(self, text: str, positions: Sequence[int]) -> Recount:
+        """Count the words of a clean text, whose characters have these positions in the original."""
+        text, positions = _space_with_places(text, positions, self.wording)
+        known_words: Counter[int] = Counter()
         unknown: Counter[str] = Counter()
         stopped = 0
-        for (word, stop), times in self._tokens(text).items():
+        for (word, stop), frequency in self._tokens(text).items():
             number = self.numbers.get(word)
             if number is not None:
-                found[number] += times
+                known_words[number] += frequency
             elif stop:
-                stopped += times
+                stopped += frequency
             elif word:
-                unknown[word] += times
-        words = np.array(sorted(found), dtype=np.int32)
+                unknown[word] += frequency
+        words = np.array(sorted(known_words), dtype=np.int32)
         return Recount(
             words,
-            self._values(words, found),
-            found.total() + unknown.total(),
-            found.total(),
+            self._values(words, known_words),
+            known_words.total() + unknown.total(),
+            known_words.total(),
             stopped,
             tuple(word for word, _ in unknown.most_common()),
-            tuple(self._spans(text, places)),
+            tuple(self._spans(text, positions)),
         )
 
     def _tokens(self, text: str) -> Counter[tuple[str, bool]]:
-        """Count each word, with whether it is a stop word."""
+        """Return the frequency of each pair of a word and whether it is a stop word."""
         if self.wording.phrases:
             return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
         tokens: Counter[tuple[str, bool]] = Counter()
-        for word, times in Counter(self.wording.find_words(text)).items():  # in C: a text may have millions
-            tokens[self.wording.find_form(word)] += times
+        # `Counter` counts in C, since a text may have millions of words.
+        for word, frequency in Counter(self.wording.find_words(text)).items():
+            tokens[self.wording.find_form(word)] += frequency
         return tokens
 
-    def _spans(self, text: str, places: Sequence[int]) -> Iterator[Span]:
+    def _spans(self, text: str, positions: Sequence[int]) -> Iterator[Span]:
+        """Yield the spans of known words at the beginning of a text."""
         for word, begin, end, _ in self.wording.words(text):
-            if begin == len(text) or places[begin] >= MARKED:
+            if begin == len(text) or positions[begin] >= MARKED:
                 return
             number = self.numbers.get(word)
             if number is not None:
-                yield Span(places[begin], places[end - 1] + 1 if end > begin else places[begin], number)
+                yield Span(positions[begin], positions[end - 1] + 1 if end > begin else positions[begin], number)
 
-    def _values(self, words: Array, found: Counter[int]) -> Array:
-        kind = np.float32 if self.kind == "real" else np.int32
+    def _values(self, words: Array, known_words: Counter[int]) -> Array:
+        """Return the counts of words in the type of the corpus."""
+        dtype = np.float32 if self.kind == "real" else np.int32
         if self.kind == "binary":
-            return np.ones(len(words), dtype=kind)
-        return np.array([found[word] for word in words.tolist()], dtype=kind)
+            return np.ones(len(words), dtype=dtype)
+        return np.array([known_words[word] for word in words.tolist()], dtype=dtype)
 
 
 def find_rules(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
-    """Return the rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
+    """Return the rules stored with a corpus, or the default ones for a corpus that was imported as counts."""
     report = meta.get("options") or {}
     record = meta.get("wording")
     own = record is not None or meta.get("format") in TEXT_FORMATS
@@ -172,67 +176,68 @@ def find_rules(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) ->
 
 
 def _guess_wording(report: Mapping[str, Any], *, own: bool) -> Wording:
-    """Return the wording of a corpus that keeps none: of an early version, when it was English, or one of counts."""
+    """Return the wording of a corpus that has none stored: one of counts, or of an early version (always English)."""
     pattern = str(report.get("token_pattern") or (LETTERS if own else make_word_pattern()))
     try:
         listed = read_stop_words(str(report.get("stop_words") or "english"))
-    except IngestError:  # its file is gone
+    except IngestError:  # the file of stop words no longer exists
         listed = frozenset()
     return Wording(html="no", pattern=pattern, stop_list=tuple(sorted(listed)))
 
 
 def clean_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """Return the text as `clean_text` gives it, and where in ``text`` each of its characters is."""
+    """Return the result of `clean_text`, and the position in ``text`` of each of its characters."""
     lower = text.lower()
-    lower, origin = _plain_with_places(lower, _trace_lowercase(text, lower))
+    lower, origin = _simplify_with_places(lower, _trace_lowercase(text, lower))
     pieces: list[str] = []
-    places: list[Array] = []
+    positions: list[Array] = []
     last = 0
     for noise in NOISE.finditer(lower):
         pieces += [lower[last : noise.start()], " "]
-        places.append(origin[last : noise.start() + 1])  # the space stands where the noise begins
+        positions.append(origin[last : noise.start() + 1])  # the space gets the position where the noise begins
         last = noise.end()
-    return "".join([*pieces, lower[last:]]), np.concatenate([*places, origin[last:]]).data
+    return "".join([*pieces, lower[last:]]), np.concatenate([*positions, origin[last:]]).data
 
 
-def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
-    """Return the text of `simplify_letters`, and where each of its characters comes from."""
+def _simplify_with_places(lower: str, origin: Array) -> tuple[str, Array]:
+    """Return the result of `simplify_letters`, and the original position of each of its characters."""
     if simplify_letters(lower) == lower:
         return lower, origin
-    letters = re.compile(f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL)  # a Hangul syllable may come in pieces
-    found = [(letter.start(), simplify_letters(letter[0])) for letter in letters.finditer(lower)]
-    places = np.repeat([place for place, _ in found], [len(each) for _, each in found])
-    return "".join(each for _, each in found), origin[places.astype(np.int64)]
+    # A letter with its marks; a Hangul syllable may consist of several characters.
+    letters = re.compile(f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL)
+    simplified = [(letter.start(), simplify_letters(letter[0])) for letter in letters.finditer(lower)]
+    starts = np.repeat([start for start, _ in simplified], [len(simple) for _, simple in simplified])
+    return "".join(simple for _, simple in simplified), origin[starts.astype(np.int64)]
 
 
-def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
-    """Return the text with blanks between words that have none, and the places of its characters."""
+def _space_with_places(text: str, positions: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
+    """Insert blanks between words of scripts without blanks; return the text and the positions of its characters."""
     spaced = wording.space_text(text)
     if spaced == text:
-        return text, places
-    found, place, last = [], 0, len(text)
+        return text, positions
+    spaced_positions, index, last = [], 0, len(text)
     for character in spaced:
-        found.append(places[min(place, last - 1)])
-        place += place < last and character == text[place]
-    return spaced, found
+        spaced_positions.append(positions[min(index, last - 1)])
+        index += index < last and character == text[index]
+    return spaced, spaced_positions
 
 
 def _trace_lowercase(text: str, lower: str) -> Array:
-    """Return where in a text each character of its lower case comes from: a few letters become longer."""
-    every = np.arange(len(text))
-    return every if len(lower) == len(text) else np.repeat(every, [len(letter.lower()) for letter in text])
+    """Return the position in a text of each character of its lower case, in which a few letters become longer."""
+    positions = np.arange(len(text))
+    return positions if len(lower) == len(text) else np.repeat(positions, [len(letter.lower()) for letter in text])
 
 
-WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
+WHOLE = ("", *KINDS)  # suffixes of files that are one text, not one document a line
 STDIN = Path("standard input")
-_TITLE = 80
-_NAMED = 8  # unknown words
-MOST_OF_BINARY = 1 << 28  # bytes of a document with pictures in it
-MOST = 20_000  # documents placed in one go
+_LONGEST_TITLE = 80  # characters of a title made of the first line
+_MOST_LISTED = 8  # unknown words that a sentence lists
+MOST_OF_BINARY = 1 << 28  # bytes of a document that may contain pictures
+MOST = 20_000  # documents read at a time
 
 
 class NewDocument(NamedTuple):
-    """A document as it was given: its title, its text ("" where there are only counts) and its counts."""
+    """A new document: its title, its text ("" where there are only counts) and its counts."""
 
     title: str
     text: str
@@ -242,16 +247,16 @@ class NewDocument(NamedTuple):
 def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """Return a text as a document; its title is its first line unless one is given."""
     text = rules.wording.prepare_text(text)
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    short = first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"
-    return NewDocument(title or short, text, rules.count(text))
+    first_line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    short_title = first_line if len(first_line) <= _LONGEST_TITLE else first_line[: _LONGEST_TITLE - 1].rstrip() + "…"
+    return NewDocument(title or short_title, text, rules.count(text))
 
 
 def explain_unknown_words(unknown: Sequence[str]) -> str:
-    """Explain why nothing can be said of a document without a known word, and what to do; unknown words are named."""
+    """Return a sentence on why a document without known words has no result, naming some of its unknown words."""
     if not unknown:
         return "There is nothing in it that the corpus counts, so there is no result for it: give one with more words."
-    listed = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
+    listed = ", ".join(unknown[:_MOST_LISTED]) + (" …" if len(unknown) > _MOST_LISTED else "")
     return (
         f"The corpus knows none of its words ({listed}), so there is no result for it: give a document in the language "
         "of the corpus and about its subjects."
@@ -259,7 +264,7 @@ def explain_unknown_words(unknown: Sequence[str]) -> str:
 
 
 def are_known(tokens: int, stopped: int) -> str:
-    """Describe what the figure "3 of ``tokens``" counts, and how many stop words were left out of it."""
+    """Return the words that follow "3 of ``tokens``", with the number of stop words left out."""
     words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
     if not stopped:
         return f"{words} {are} known to the corpus"
@@ -268,12 +273,15 @@ def are_known(tokens: int, stopped: int) -> str:
 
 
 def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
-    """Read the documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
+    """Return the documents of a file or folder, or of standard input (``-``).
+
+    A text, web page or office file is one document.
 
     Raises
     ------
     IngestError
-        When it cannot be read, or an option would change nothing; one sentence with file, line and cause.
+        When it cannot be read, or an option would have no effect; the message is one sentence with file, line and
+        cause.
     """
     if name == "-":
         if options.format is not None:
@@ -284,28 +292,29 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
         with files.open_file(path) as stream:
             return [_read_single_document(path, stream, rules, options)]
     reader = choose_reader(path, options)
-    if "levels" in reader.accepts:  # pictures have the values that they have in the corpus
+    if "levels" in reader.accepts:  # scale images as in the corpus
         options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
     source = reader.read(path, options)
     if isinstance(source, CountSource):
         return list(_read_counts(source, rules))
-    found: list[NewDocument] = []
+    documents: list[NewDocument] = []
     for document in source.documents():
-        if len(found) == MOST:
+        if len(documents) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        ready = rules.wording.prepare_document(document)
-        found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
-    return found
+        prepared = rules.wording.prepare_document(document)
+        documents.append(NewDocument(prepared.title, prepared.text, rules.count_clean(source.counted(prepared))))
+    return documents
 
 
 def _is_single_text(path: Path) -> bool:
-    """Return whether a path is one text, and not a list of documents that is known by its content."""
+    """Return whether a file is one text, by its suffix and because its content is not that of a list of documents."""
     if files.find_suffix(path) not in WHOLE or not is_file(path):
         return False
     return not (arrays.recognise_idx(path) or text_kinds.find_kind(path) or xml_records.recognise_xml(path))
 
 
 def _read_single_document(path: Path, stream: BinaryIO, rules: Rules, options: ImportOptions) -> NewDocument:
+    """Return the only document in a stream; ``path`` tells its kind and is named in errors."""
     refuse_idle(path, (), options)
     most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else files.LARGEST_TEXT
     raw = files.read_up_to(stream, most + 1)
@@ -323,26 +332,26 @@ def _read_single_document(path: Path, stream: BinaryIO, rules: Rules, options: I
 
 
 def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
-    """Yield documents that come as counts, their words found in the vocabulary of the corpus by name."""
+    """Yield the documents of a source of counts, their words matched by name with the vocabulary of the corpus."""
     recount = make_recounter(source.vocabulary, rules)
     for rows in source.blocks():
-        for place, title in enumerate(rows.titles):
-            yield NewDocument(title, "", recount(rows.counts, place))
+        for row, title in enumerate(rows.titles):
+            yield NewDocument(title, "", recount(rows.counts, row))
 
 
 def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], Recount]:
-    """Make the function that recounts one of several documents that come as counts over another vocabulary."""
+    """Return a function that translates one document's counts from another vocabulary to that of the corpus."""
     numbers = np.array([rules.numbers.get(word, -1) for word in vocabulary], dtype=np.int32)
 
-    def recount(counts: Counts, place: int) -> Recount:
-        _, theirs, values = counts.rows(place, place + 1)
-        words = numbers[theirs]
-        strange = tuple(vocabulary[word] for word in theirs[words < 0].tolist())
-        kept, where = np.unique(words[words >= 0], return_inverse=True)
-        totals = np.bincount(where, weights=values[words >= 0], minlength=len(kept))
+    def recount(counts: Counts, row: int) -> Recount:
+        _, other_words, values = counts.rows(row, row + 1)
+        words = numbers[other_words]
+        unknown = tuple(vocabulary[word] for word in other_words[words < 0].tolist())
+        known_words, inverse = np.unique(words[words >= 0], return_inverse=True)
+        totals = np.bincount(inverse, weights=values[words >= 0], minlength=len(known_words))
         known, tokens = int(totals.sum()), int(values.sum())
-        kind = np.float32 if rules.kind == "real" else np.int32
-        found = np.ones(len(kept), dtype=kind) if rules.kind == "binary" else totals.astype(kind)
-        return Recount(kept.astype(np.int32), found, tokens, known, 0, strange, ())
+        dtype = np.float32 if rules.kind == "real" else np.int32
+        new_counts = np.ones(len(known_words), dtype=dtype) if rules.kind == "binary" else totals.astype(dtype)
+        return Recount(known_words.astype(np.int32), new_counts, tokens, known, 0, unknown, ())
 
     return recount

@@ -17,9 +17,9 @@ from app.ingest.text.encodings import WIDE
 from engine.parts import VALIDATION_SHARE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
-FEWEST = 10  # words of a passage that can be asked for
-_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
-LARGEST_SEED = 2**63 - 1  # as much as the store's column holds
+FEWEST_WORDS = 10  # the shortest passage that a user can ask for
+_PASSAGE_SIZE = re.compile(r"(\d{1,7})\s*(?:words?)?")
+LARGEST_SEED = 2**63 - 1  # the largest number that the store's column holds
 
 
 class OptionError(ValueError):
@@ -28,7 +28,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    r"""The choices of a user about a file; everything else is found in the file.
+    r"""How a user wants files to be imported; what is not given is found by looking at the files.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class ImportOptions:
         ``NAME`` of the reader; by default the one that recognises the file.
     text_column, title_column, label_column, split_column : str or None
         Columns (or JSON fields) by name; columns of a file without a header by number, from 1.
-        ``text_column`` may name several, separated by commas, or be a list of names; one that has a comma itself
-        is quoted between others, as a cell of a table is.
+        ``text_column`` may name several, separated by commas, or be a list of names; a name with a comma in it
+        is quoted, as in a row of a CSV file.
     header : str
-        ``"auto"``, ``"yes"`` or ``"no"``: has the table a line of column names?
+        ``"auto"``, ``"yes"`` or ``"no"``: whether the table has a line of column names.
     skip_lines : int or None
         Lines above the column names that are left out, such as a title.  Default: found by looking at the first rows.
     records : str or None
@@ -49,15 +49,16 @@ class ImportOptions:
         looking.
     separator : str or None
         What separates the cells of a table: ``"comma"``, ``"semicolon"``, ``"tab"``, ``"pipe"``, ``"space"`` or any one
-        character; one that has a name is kept by it.  Default, also ``"auto"``: found by looking at the first rows.
+        character; a character with a name is stored by its name.  Default, also ``"auto"``: found by looking at the
+        first rows.
     quote : str or None
-        What cells of a table are quoted by: ``"double"`` or ``"single"``, which may be given as the mark itself, or
+        Quotation mark around cells of a table: ``"double"`` or ``"single"``, also given as the mark itself, or
         ``"none"``.  Default, also ``"auto"``: found by looking at the first rows.
     vocabulary : str or None
-        Vocabulary file of a count format, when it is not next to the counts under a usual name.
+        Vocabulary file of a count format, if it does not lie next to the counts under a usual name.
     encoding : str
-        Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
-        byte-order mark, too.
+        Encoding of text files without a byte-order mark; ``utf-8-sig`` becomes ``utf-8``, with which a byte-order
+        mark is dropped as well.
     test_share : float
         Part of the documents held out, half for validation and half for the test, when the file has no split of its
         own; 0 <= share < 1.
@@ -75,40 +76,40 @@ class ImportOptions:
     max_df : float or None
         Leave out words that occur in more than this share of the documents.  Default: 0.7 for texts, 1 for counts.
     leave_out_common : bool
-        Leave out the words that the corpus puts everywhere (`engine.quality.background.list_common_words`), such as
-        those of mail headers.
+        Leave out words that occur all over the corpus whatever the subject, such as those of mail headers
+        (`engine.quality.background.list_common_words`).
     max_words : int or None
         Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
     token_pattern : str or None
         Regular expression of a word in a text: by default two or more letters of any alphabet, where words of Chinese,
-        Japanese, Thai and the like are set apart first.  With a group, the word is what the group holds.
+        Japanese, Thai and the like are separated first.  If the pattern has a group, the group matches the word.
     html : str
-        ``"auto"``, ``"yes"`` or ``"no"``: are texts pages in HTML, of which tags, scripts and styles are not counted?
+        ``"auto"``, ``"yes"`` or ``"no"``: whether texts are HTML, whose tags, scripts and styles are not counted.
     strip_mail : bool
-        Count no lines of mail headers (but the subject), quoted lines and signatures.
+        Leave out mail headers (except for the subject), quoted lines and signatures.
     hyphens : str
-        Words that the end of a line has cut in two: ``"auto"`` joins them where the collection writes them as one word,
+        Words hyphenated at the end of a line: ``"auto"`` joins those that occur elsewhere as one word,
         ``"join"`` joins all, ``"keep"`` none.
     lemmas : bool
-        Count words in their dictionary form, where it is known for the language of the texts.
+        Count words by their dictionary form, if it is known for the language of the texts.
     phrases : bool
-        Count two words that stand together far more often than by chance as one, ``new_york``.
+        Count two words that occur together far more often than by chance as one, such as ``new_york``.
     phrase_npmi : float or None
         Least normalised pointwise mutual information of a phrase, above 0 and up to 1.  Default: 0.5.
     phrase_count : int or None
-        How often a phrase occurs at least.  Default: 10.
+        Least number of occurrences of a phrase.  Default: 10.
     binary : bool
-        Keep only whether a word occurs (a pixel: whether it is at least half bright).
+        Keep only whether a word occurs in a document (for a pixel: whether it is at least half bright).
     levels : int or None
         Grey values of images as counts from 0 to this many, 1 to 255, rounded.  Default: real numbers 0 to 255.
     metadata : str or None
-        Table whose rows describe texts by the names of their files, or ``"none"``.  Default: one among the texts.
+        Table that describes each text by the name of its file, or ``"none"``.  Default: a table found among the texts.
     name_fields : str or None
         Pattern of the names of files, such as ``{year}_{label}_{author}``, whose fields are kept with the documents, or
         ``"none"``.
     split : str or None
         What documents are divided into: ``"paragraphs"``, ``"chapters"``, ``"500 words"`` with any number, ``"none"``.
-        Default: none, and of documents that are appended as those of the corpus were.
+        Default: ``"none"``; documents appended to a corpus are divided as those of the corpus were.
     """
 
     name: str | None = None
@@ -147,7 +148,7 @@ class ImportOptions:
     split: str | None = None
 
     def __post_init__(self) -> None:
-        for name, fits, demand in _DEMANDS:
+        for name, fits, demand in _RULES:
             value = getattr(self, name)
             if value is not None and not fits(value):
                 raise OptionError(f"{name} must be {demand}; got {value!r}")
@@ -157,8 +158,8 @@ class ImportOptions:
         object.__setattr__(self, "encoding", _check_encoding(self.encoding))
         object.__setattr__(self, "separator", _check_separator(self.separator))
         object.__setattr__(self, "quote", _check_quote(self.quote))
-        _check_words(self)
-        _check_files(self)
+        _check_word_options(self)
+        _check_file_options(self)
 
     @property
     def divides(self) -> bool:
@@ -174,7 +175,7 @@ class ImportOptions:
         }
 
 
-_DEMANDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # what values of options must be, and how it is said
+_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (  # name of an option, test of its value, what it must be
     ("header", lambda value: value in ("auto", "yes", "no"), "auto, yes or no"),
     ("skip_lines", lambda value: value >= 0, "a number of lines, 0 or more"),
     ("test_share", lambda value: 0 <= value < 1, "at least 0 and below 1"),
@@ -234,15 +235,15 @@ KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
-SEVERAL = ("text_column",)  # options that may be given several times
+REPEATABLE_OPTIONS = ("text_column",)  # options that may be given several times
 
-# How files are read that are appended to a corpus; what became words there is settled.
+# The options of ``topiary append``: how files are read.  Which words are counted was settled by the import.
 APPENDED = (
     "format", "text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "records",
     "separator", "quote", "encoding", "vocabulary", "metadata", "name_fields", "split",
 )  # fmt: skip
 
-PLACED = (  # those of new documents
+NEW_DOCUMENT_OPTIONS = (  # how files are read whose documents are inferred with a trained model
     "format", "text_column", "title_column", "header", "skip_lines", "records", "separator", "quote", "encoding",
 )  # fmt: skip
 
@@ -257,7 +258,7 @@ def parse_options(texts: Mapping[str, str]) -> ImportOptions:
     """
     values: dict[str, Any] = {}
     for name, text in texts.items():
-        typed = text.strip(" ") if name == "separator" else text.strip()  # a tab is one
+        typed = text.strip(" ") if name == "separator" else text.strip()  # a tab can be a separator
         if typed:
             values[name] = _parse_value(name, typed)
     return ImportOptions(**values)
@@ -280,25 +281,25 @@ def _check_encoding(name: str) -> str:
     Raises
     ------
     OptionError
-        When it is none of text, or lines cannot be split in it.
+        If it does not encode text, or if files in it cannot be split into lines.
     """
     try:
         known = codecs.lookup(name).name
         lines = "a\n".encode(name)
-    except (LookupError, ValueError):  # base64 and the like encode no text, and "undefined" nothing at all
+    except (LookupError, ValueError):  # "base64" is no text encoding, "undefined" always fails
         raise OptionError(f"there is no text encoding {name!r}; usual ones are utf-8, latin-1, cp1252") from None
     if known == "utf-8-sig":
         return "utf-8"
     if known.startswith(WIDE):
         cause = f"files in {name} are read by the byte-order mark that they begin with, so leave the encoding out"
         raise OptionError(f"{cause}; convert them to UTF-8 where they have none")
-    if lines != b"a\n" or known == "idna":  # that one is of host names
+    if lines != b"a\n" or known == "idna":  # an encoding of host names
         raise OptionError(f"files in the encoding {name} cannot be read line by line; convert them to UTF-8")
     return name
 
 
 def _join_columns(columns: str | Sequence[str] | None) -> str | None:
-    """Return names of columns as one text: several as a row of a table, so that names may have commas in them."""
+    """Join column names into one text, as a row of a CSV file, so that names may contain commas."""
     if columns is None or isinstance(columns, str):
         return columns
     if len(columns) < 2:
@@ -309,7 +310,7 @@ def _join_columns(columns: str | Sequence[str] | None) -> str | None:
 
 
 def _check_separator(text: str | None) -> str | None:
-    """Return a separator by name; None where it is to be found."""
+    """Return the name of a separator; None if it is to be found in the file."""
     if text in (None, "auto"):
         return None
     name = name_separator(text)
@@ -320,7 +321,7 @@ def _check_separator(text: str | None) -> str | None:
 
 
 def _check_quote(text: str | None) -> str | None:
-    """Return a quotation mark by name; None where it is to be found."""
+    """Return the name of a quotation mark; None if it is to be found in the file."""
     if text in (None, "auto"):
         return None
     name = name_quote(text)
@@ -329,8 +330,8 @@ def _check_quote(text: str | None) -> str | None:
     return name
 
 
-def _check_words(options: ImportOptions) -> None:
-    """Refuse what cannot be how words are found; ``"auto"`` becomes the None that it is."""
+def _check_word_options(options: ImportOptions) -> None:
+    """Refuse invalid options about words; ``stop_words="auto"`` is stored as None, the default."""
     if options.token_pattern is not None:
         _check_pattern(options.token_pattern)
     if not options.phrases and (options.phrase_npmi is not None or options.phrase_count is not None):
@@ -353,23 +354,23 @@ def _check_pattern(pattern: str) -> None:
         raise OptionError(f"token_pattern must have one group at most, which is the word; {cause}")
 
 
-def _check_files(options: ImportOptions) -> None:
-    """Refuse what cannot be in the names of files, and no way to divide documents; the way is written in one way."""
+def _check_file_options(options: ImportOptions) -> None:
+    """Refuse invalid patterns of file names and ways to divide documents; ``split`` is stored normalised."""
     if options.name_fields not in (None, NONE):
         try:
             Pattern(str(options.name_fields))
         except PatternError as error:
             raise OptionError(f"name_fields {error}") from None
     if options.split is not None:
-        how = read_split(options.split)
-        if how is None:
-            known = f"paragraphs, chapters, none, or a number of words from {FEWEST}, as in '500 words'"
+        split = read_split(options.split)
+        if split is None:
+            known = f"paragraphs, chapters, none, or a number of words from {FEWEST_WORDS}, as in '500 words'"
             raise OptionError(f"split must be {known}; got {options.split!r}")
-        object.__setattr__(options, "split", how)
+        object.__setattr__(options, "split", split)
 
 
 def read_split(text: str) -> str | None:
-    """Return how documents are divided, written in one way; None where the text does not say.
+    """Return the normalised form of a way to divide documents; None if the text is not one.
 
     >>> read_split("Chapters"), read_split("500words"), read_split("verses")
     ('chapters', '500 words', None)
@@ -377,8 +378,8 @@ def read_split(text: str) -> str | None:
     how = text.strip().lower()
     if how in (NONE, PARAGRAPHS, CHAPTERS):
         return how
-    size = _SIZE.fullmatch(how)
-    return f"{int(size[1])} words" if size and int(size[1]) >= FEWEST else None
+    size = _PASSAGE_SIZE.fullmatch(how)
+    return f"{int(size[1])} words" if size and int(size[1]) >= FEWEST_WORDS else None
 
 
 def is_file(name: str | Path) -> bool:
@@ -389,52 +390,54 @@ def is_file(name: str | Path) -> bool:
         return False
 
 
-LARGEST_READ = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
+LARGEST_COUNT = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
 def parse_count(text: str) -> int | None:
-    """Return the number that digits write; None for other texts, and for numbers beyond what can be counted."""
+    """Parse a number of digits only; None for other texts, and for numbers above `LARGEST_COUNT`."""
     try:
-        value = int(text) if text.isdecimal() else LARGEST_READ + 1
-    except ValueError:  # Python reads no more than some thousand digits
+        value = int(text) if text.isdecimal() else LARGEST_COUNT + 1
+    except ValueError:  # Python refuses numbers of more than 4300 digits
         return None
-    return value if value <= LARGEST_READ else None
+    return value if value <= LARGEST_COUNT else None
 
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 QUOTES = {"double": '"', "single": "'", "none": ""}
-USUAL = (",", ";", "\t", "|")  # those that are looked for where none is chosen
-_TYPED = {r"\t": "tab", "bar": "pipe"}
-_NEVER = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they are quotation marks
+USUAL = (",", ";", "\t", "|")  # separators that are tried if the user chooses none
+_SEPARATOR_ALIASES = {r"\t": "tab", "bar": "pipe"}
+_NEVER_SEPARATORS = "\r\n\0\"'"  # ends of lines, NUL, which readers of tables refuse, and quotation marks
 
 
 def name_separator(text: str) -> str | None:
-    """Return the name of a separator, the character itself where it has none; None for what can be none.
+    """Return the name of a separator, or the character itself if it has none; None for an invalid separator.
 
     >>> [name_separator(text) for text in (";", "Tab", "~", "::")]
     ['semicolon', 'tab', '~', None]
     """
-    name = _TYPED.get(text.lower(), text.lower())
+    name = _SEPARATOR_ALIASES.get(text.lower(), text.lower())
     if name in SEPARATORS:
         return name
-    if len(text) != 1 or text in _NEVER or unicodedata.category(text) == "Cs":  # half a character
+    if (
+        len(text) != 1 or text in _NEVER_SEPARATORS or unicodedata.category(text) == "Cs"
+    ):  # a surrogate, half a character
         return None
     return _look_up_name(text)
 
 
 def find_separator(name: str) -> str:
-    """Return the character of such a name."""
+    """Return the character of a separator given by name, or as itself if it has none."""
     return SEPARATORS.get(name, name)
 
 
 def describe_separator(separator: str) -> str:
-    """Describe a separator: by its name, or the character, by number where it is invisible."""
+    """Describe a separator by its name, else as itself, or by code point if it is invisible."""
     name = _look_up_name(separator)
     return name if name.isprintable() and not name.isspace() else f"U+{ord(separator):04X}"
 
 
 def name_quote(text: str) -> str | None:
-    """Return the name of a quotation mark, given as itself or by name; None for what is none.
+    """Return the name of a quotation mark given as itself or by name; None for anything else.
 
     >>> [name_quote(text) for text in ("'", "double", "none", "<")]
     ['single', 'double', 'none', None]

@@ -1,7 +1,7 @@
 """Choose the reader of a file or folder, open it, and put several files together.
 
-The modules of `app.ingest.readers` are listed; what each has in a tuple ``READERS`` of
-:class:`app.ingest.source.Reader` is a format that can be read.
+Each module of `app.ingest.readers` may have a tuple ``READERS`` of :class:`app.ingest.source.Reader`, the formats that
+it can read.
 """
 
 import importlib
@@ -28,7 +28,7 @@ from app.ingest.text.cleaning import make_storable
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
-_IDLE = {  # options that not every reader accepts, and why not
+_NOT_ACCEPTED = {  # why some readers do not accept an option
     "text_column": _NO_COLUMNS,
     "title_column": _NO_COLUMNS,
     "label_column": _NO_COLUMNS,
@@ -45,20 +45,20 @@ _IDLE = {  # options that not every reader accepts, and why not
     "name_fields": "is no folder or zip file of texts, whose files alone are documents with names",
     "split": "holds counts, which cannot be divided into passages",
 }
-# Where words are found by a pattern.
+# Options accepted by the readers that find words by a pattern.
 _OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")
-_WAYS = "--split chapters, paragraphs or '500 words'"
-_CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
+_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words'"
+_CATCH_ALL = ("lines", "text")  # used only if no more particular reader recognises a file
 
-# Folders of known names, and files known by their content, which other readers would take one by one or line by line.
+# Formats recognised by the names or the content of files, which readers of texts or lines would recognise as well.
 _LAYOUTS = ("octis", "topmost", "wiki", "bibtex", "feed", "medline", "ris", "whatsapp", "wordcounts", "wos")
 
 
 def list_readers() -> tuple[Reader, ...]:
     """Return all readers, by name."""
     modules = (importlib.import_module(module.name) for module in _list_modules())
-    found = (reader for module in modules for reader in getattr(module, "READERS", ()))
-    return tuple(sorted(found, key=lambda reader: reader.name))
+    all_readers = (reader for module in modules for reader in getattr(module, "READERS", ()))
+    return tuple(sorted(all_readers, key=lambda reader: reader.name))
 
 
 def _list_modules() -> Iterator[pkgutil.ModuleInfo]:
@@ -66,7 +66,7 @@ def _list_modules() -> Iterator[pkgutil.ModuleInfo]:
 
 
 def _guard_reader(reader: Reader, unpacked: Unpacked | None = None) -> Reader:
-    """Return a reader that reads a path as it is or, an archive, unpacked; whatever happens is one sentence."""
+    """Return a reader of a path, or of an unpacked archive, whose failures are all raised as IngestError."""
 
     def read_guarded(path: Path, options: ImportOptions) -> Source:
         if unpacked is None:
@@ -90,19 +90,19 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
     try:
         yield
     except IngestError as error:
-        where, cause = map(unpacked.name_members, (error.where, error.cause))
-        raise IngestError(where, cause, error.line) from error.__cause__
+        member, cause = map(unpacked.name_members, (error.where, error.cause))
+        raise IngestError(member, cause, error.line) from error.__cause__
 
 
 def choose_reader(path: Path, options: ImportOptions) -> Reader:
-    """Return the reader that the options name, or that recognises the path or what an archive holds.
+    """Return the reader given in the options, or the one that recognises the path or the contents of an archive.
 
     Raises
     ------
     IngestError
-        When there is no such path or reader, or not exactly one recognises it, or an option would change nothing.
+        If the path or the reader does not exist, not exactly one recognises the path, or it does not accept an option.
     """
-    _check_there(path)
+    _check_exists(path)
     with refuse_failures(path):
         if path.is_dir():
             check_links(path)
@@ -114,83 +114,88 @@ def choose_reader(path: Path, options: ImportOptions) -> Reader:
 
 
 def _choose_in_archive(path: Path, options: ImportOptions) -> Reader | None:
-    """Return the reader of what an archive holds; None where it is none, or one of texts alone, read as it is."""
+    """Return a reader of an archive's contents; None for no archive, or a zip file of texts, read without unpacking."""
     if path.is_dir():
         return None
-    named = options.format not in (None, "text")
-    if not is_tar(path) and not (path.suffix.lower() == ".zip" and (named or holds_more_than_texts(path))):
+    has_format = options.format not in (None, "text")
+    if not is_tar(path) and not (path.suffix.lower() == ".zip" and (has_format or holds_more_than_texts(path))):
         return None
     unpacked = Unpacked(path)
     with _name_members(unpacked):
         reader = _find_fitting(unpacked.path, options)
-    alone = reader.name == "text" and not reader.joins and not is_tar(path)
-    return None if alone else _guard_reader(reader, unpacked)
+    only_texts = reader.name == "text" and not reader.joins and not is_tar(path)
+    return None if only_texts else _guard_reader(reader, unpacked)
 
 
 def refuse_idle(path: Path, obeyed: Collection[str], options: ImportOptions) -> None:
-    """Refuse options that the reader of the path does not accept, though others do.
+    """Refuse options that the reader of the path does not accept, but others do.
 
     Raises
     ------
     IngestError
-        Naming the first of them.
+        Naming the first such option.
     """
     for option in options.report():
-        found = "token_pattern" if option in _OF_TEXTS else option
-        if found in _IDLE and found not in obeyed:
-            raise IngestError(path, f"{_IDLE.get(option, _IDLE[found])}; leave --{option.replace('_', '-')} out")
+        requirement = "token_pattern" if option in _OF_TEXTS else option
+        if requirement in _NOT_ACCEPTED and requirement not in obeyed:
+            raise IngestError(
+                path, f"{_NOT_ACCEPTED.get(option, _NOT_ACCEPTED[requirement])}; leave --{option.replace('_', '-')} out"
+            )
 
 
-def _check_there(path: Path) -> None:
+def _check_exists(path: Path) -> None:
+    """Refuse a path that does not exist or cannot be a path."""
     try:
-        there = path.exists()
-    except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
+        exists = path.exists()
+    except OSError as error:  # a name that is too long, or a folder without permission
         cause = f"cannot be opened ({error.strerror or error}); check the path and your rights"
         raise IngestError(path, cause) from None
     except ValueError:  # a zero byte
         raise IngestError(path, "is a name that no file can have; check the path") from None
-    if not there:
+    if not exists:
         raise IngestError(path, "there is no such file or folder")
 
 
 def _find_fitting(path: Path, options: ImportOptions) -> Reader:
+    """Return the reader of the given format, or the only one that recognises the path and is not a catch-all."""
     by_name = {reader.name: reader for reader in list_readers()}
     names = ", ".join(by_name)
     name = options.format
-    tables = {each: by_name[each] for each in TABLES if each in by_name}
+    table_readers = {each: by_name[each] for each in TABLES if each in by_name}
     if name is not None:
         if name not in by_name:
             raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
-        return by_name[name] if name != "text" else open_texts(path, options, tables) or by_name[name]
+        return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
     fitting = [reader for reader in by_name.values() if reader.recognise(path)]
-    particular = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting
-    if options.divides and {reader.name for reader in particular} <= {"lines"} and files.find_suffix(path) in KINDS:
-        return open_texts(path, options, tables) or by_name["text"]  # a file that is one long text
-    if not particular:
+    specific = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting
+    if options.divides and {reader.name for reader in specific} <= {"lines"} and files.find_suffix(path) in KINDS:
+        return open_texts(path, options, table_readers) or by_name["text"]  # the file is one long text
+    if not specific:
         raise IngestError(path, f"{_describe_unknown(path)}, or name a format with --format: {names}")
-    particular = [reader for reader in particular if reader.name in _LAYOUTS] or particular
-    rivals = [reader.name for reader in particular if reader.name != "text"]
-    if any(reader.name == "text" for reader in fitting) and tables.keys() >= set(rivals):
-        return open_texts(path, options, tables, rivals) or _take_only(particular, path)
-    return _take_only(particular, path)
+    specific = [reader for reader in specific if reader.name in _LAYOUTS] or specific
+    rivals = [reader.name for reader in specific if reader.name != "text"]
+    if any(reader.name == "text" for reader in fitting) and table_readers.keys() >= set(rivals):
+        return open_texts(path, options, table_readers, rivals) or _take_only(specific, path)
+    return _take_only(specific, path)
 
 
-def _take_only(particular: Sequence[Reader], path: Path) -> Reader:
-    if len(particular) > 1:
-        choices = " or ".join(reader.name for reader in particular)
+def _take_only(specific: Sequence[Reader], path: Path) -> Reader:
+    """Return the only reader; refuse the path if there are several."""
+    if len(specific) > 1:
+        choices = " or ".join(reader.name for reader in specific)
         raise IngestError(path, f"can be read as {choices}; say which with --format, or give one file of it")
-    return particular[0]
+    return specific[0]
 
 
 def _describe_unknown(path: Path) -> str:
-    """Explain that the format of a path is not recognised, what a folder holds, and what one may do."""
+    """Explain that the format of a path is not recognised, with the kinds of files in a folder and some advice."""
     if not path.is_dir() and path.suffix.lower() in KINDS:
-        return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_WAYS}"
-    inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
-    held = f" (it holds {files.describe_kinds(inside)})" if inside else ""
-    zips = [file for file in inside if file.suffix.lower() == ".zip"]
+        return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_SPLIT_ADVICE}"
+    folder_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+    contents = f" (it holds {files.describe_kinds(folder_files)})" if folder_files else ""
+    zips = [file for file in folder_files if file.suffix.lower() == ".zip"]
     advice = f"import {zips[0].relative_to(path)} itself" if zips else "save texts as .txt"
-    return f"is not of a format that is recognised{held}: {advice}"
+    return f"is not of a format that is recognised{contents}: {advice}"
 
 
 T = TypeVar("T")
@@ -200,12 +205,12 @@ NO_MEMORY = "needs more memory than this machine has free; import a part of it, 
 
 @contextmanager
 def refuse_failures(where: Path | str) -> Iterator[None]:
-    """Turn what any reader may meet into its refusal.
+    """Turn errors of memory, recursion and files inside the block into an IngestError.
 
     Raises
     ------
     IngestError
-        In place of what the machine raised.
+        In place of the original error.
     """
     try:
         yield
@@ -221,19 +226,20 @@ def refuse_failures(where: Path | str) -> Iterator[None]:
 def guard_source(
     source: Source, where: Path | str, besides: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> Source:
-    """Return the source with its documents read within `refuse_failures` and ``besides``."""
+    """Return the source with its documents read inside the contexts `refuse_failures` and ``besides``."""
     if isinstance(source, TextSource):
         return replace(source, documents=partial(_guard_items, source.documents, where, besides))
     return replace(source, blocks=partial(_guard_items, source.blocks, where, besides))
 
 
 def _guard_items(
-    read: Callable[[], Iterator[T]], where: Path | str, besides: Callable[[], AbstractContextManager[None]]
+    read: Callable[[], Iterator[T]], path: Path | str, besides: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[T]:
-    with refuse_failures(where), besides():
+    """Yield the items of a source, with each read inside the contexts of `guard_source`."""
+    with refuse_failures(path), besides():
         items = read()
     while True:
-        with refuse_failures(where), besides():
+        with refuse_failures(path), besides():
             try:
                 item = next(items)
             except StopIteration:
@@ -242,20 +248,20 @@ def _guard_items(
 
 
 def check_links(folder: Path) -> None:
-    """Refuse a folder with links that lead out of it: it would choose which of your files are read.
+    """Refuse a folder with links that lead out of it, as it could choose which of the user's files are read.
 
-    What is hidden is not read, nor looked at here.
+    Hidden files and folders are not read, and therefore not checked.
 
     Raises
     ------
     IngestError
-        Naming the first of them.
+        Naming the first such link.
     """
     root = os.path.realpath(folder)
-    for here, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in (*folders, *names):
-            path = os.path.join(here, name)  # noqa: PTH118 - a folder may have a million files, and Path is slow
+            path = os.path.join(directory, name)  # noqa: PTH118 - a folder may have a million files, and Path is slow
             if os.path.islink(path) and not _is_inside(os.path.realpath(path), root):  # noqa: PTH114
                 cause = "is a link that leads out of the folder; put what it leads to in its place, or remove the link"
                 raise IngestError(path, cause)
@@ -265,20 +271,21 @@ def _is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
+# Endings of tables that are imported one by one if uploaded together.
 _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
 Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
 
 class Opening(NamedTuple):
-    """Documents that can be read, and how they came to be.
+    """An opened source of documents, and how it was opened.
 
     Attributes
     ----------
     source : Source
     file : str
-        Name of the file or folder, for people; of several the first, and how many more there are.
+        Name of the file or folder to show; for several, the first and how many more there are.
     format, why : str
-        Name of the reader, and why it was taken.
+        Name of the reader, and why it was chosen.
     """
 
     source: Source
@@ -293,39 +300,41 @@ def list_paths(paths: Paths) -> list[Path]:
 
 
 def list_uploaded(path: Path) -> list[Path]:
-    """List what came from a browser: the files of a folder one by one where all are tables of one kind.
+    """List the paths of an upload: the files in a folder if all are tables of one kind, else the folder itself.
 
-    A folder is otherwise read as it is, and so is one with a file to train on and one for the test.
+    A folder with files of training and test documents is also read as a whole.
     """
     if not path.is_dir():
         return [path]
-    inside = sorted(path.iterdir())
-    tables = {files.find_suffix(file) for file in inside} <= _TABLES and all(file.is_file() for file in inside)
-    if len(inside) < 2 or not tables or any(files.find_part(file) is not None for file in inside):
+    folder_files = sorted(path.iterdir())
+    tables = {files.find_suffix(file) for file in folder_files} <= _TABLES and all(
+        file.is_file() for file in folder_files
+    )
+    if len(folder_files) < 2 or not tables or any(files.find_part(file) is not None for file in folder_files):
         return [path]
-    return inside
+    return folder_files
 
 
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
-    """Return the name of a corpus: that of the options, else of the first file or folder."""
-    whole = os.path.realpath(list_paths(paths)[0])  # fails for no path; resolve() does for links that lead in circles
-    return make_storable(options.name or files.strip_endings(Path(whole)))
+    """Return the name of a corpus: the one in the options, else that of the first file or folder."""
+    real_path = os.path.realpath(list_paths(paths)[0])  # unlike resolve(), it accepts links that lead in circles
+    return make_storable(options.name or files.strip_endings(Path(real_path)))
 
 
 def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Opening:
-    """Choose the reader of a file or folder, or of several files, and read how they begin.
+    """Choose the reader of a file or folder, or of several files, and open them.
 
     Parameters
     ----------
     paths : path, or sequence of paths
     options : ImportOptions
     called : str
-        What stands in the place of their names, where they are copies of something.
+        Name to show instead of the file names, if they are copies of something.
 
     Raises
     ------
     IngestError
-        When one cannot be read, or they are not of one format.
+        If one cannot be read, or they are not of one format.
     """
     first, *others = list_paths(paths)
     reader = choose_reader(first, options)
@@ -345,23 +354,22 @@ def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Openin
 
 
 def _explain_choice(reader: Reader, path: Path, options: ImportOptions) -> str:
-    """Explain why a reader was taken."""
+    """Explain why a reader was chosen."""
     if options.format is not None:
         return "named with --format"
-    what = reader.description.partition(":")[0]
+    format_name = reader.description.partition(":")[0]
     if path.is_dir():
-        return f"{what}; the only format that fits the files in the folder"
-    return f"{what}; the only format that fits its name and its beginning"
+        return f"{format_name}; the only format that fits the files in the folder"
+    return f"{format_name}; the only format that fits its name and its beginning"
 
 
 def join_sources(sources: Sequence[Source]) -> Source:
-    """Join the documents of all sources, one after the other, with the words and classes of any.
+    """Join the documents of all sources, one after the other, and unite their words and classes.
 
     Raises
     ------
     IngestError
-        When tables take different columns for the text, the title, the label or the split, or counts are of different
-        kinds.
+        If tables use different columns for the text, title, label or split, or counts are of different kinds.
     """
     first, *others = sources
     if not others:
@@ -374,16 +382,17 @@ def join_sources(sources: Sequence[Source]) -> Source:
 
 
 def _list_roles(source: TextSource) -> dict[str, str]:
-    """Return the roles of the columns of a table but those of dates, which one file may lack."""
+    """Return the roles of a table's columns, except for dates, which a file may lack."""
     roles = {} if source.columns is None else source.columns.roles
     return {name: role for name, role in roles.items() if role != "date"}
 
 
 def _refuse_mixture(first: Source, other: Source) -> None:
+    """Refuse two sources that cannot be joined."""
     if isinstance(first, TextSource) and isinstance(other, TextSource):
-        mine, theirs = map(_list_roles, (first, other))
-        if mine != theirs:
-            cause = f"has {_describe_roles(theirs)}, where {first.where} has {_describe_roles(mine)}"
+        first_roles, other_roles = map(_list_roles, (first, other))
+        if first_roles != other_roles:
+            cause = f"has {_describe_roles(other_roles)}, where {first.where} has {_describe_roles(first_roles)}"
             raise IngestError(other.where, f"{cause}; name the columns with --text-column, --title-column and the like")
     elif isinstance(first, CountSource) and isinstance(other, CountSource):
         same = (first.kind, first.image_shape, first.has_scored) == (other.kind, other.image_shape, other.has_scored)
@@ -399,6 +408,7 @@ def _describe_roles(roles: dict[str, str]) -> str:
 
 
 def _join_texts(sources: Sequence[TextSource]) -> TextSource:
+    """Return a source of the texts of all sources, one after the other."""
     notes: list[str] = []
     _gather_notes(sources, notes)
 
@@ -413,12 +423,13 @@ def _join_texts(sources: Sequence[TextSource]) -> TextSource:
 
 
 def _gather_notes(sources: Sequence[Source], notes: list[str]) -> None:
-    """Add the notes of all sources, which may grow while documents are read; each once."""
-    every = dict.fromkeys(note for source in sources for note in source.notes)
-    notes.extend(note for note in every if note not in notes)
+    """Add the notes of all sources to ``notes``, each once; sources may add notes while they are read."""
+    unique = dict.fromkeys(note for source in sources for note in source.notes)
+    notes.extend(note for note in unique if note not in notes)
 
 
 def _join_counts(sources: Sequence[CountSource]) -> CountSource:
+    """Return a source of the counts of all sources, over the united vocabulary and classes."""
     vocabulary, words = _unite_names([source.vocabulary for source in sources])
     names, labels = _unite_names([source.label_names for source in sources])
     parts = [source.part for source in sources]
@@ -443,19 +454,20 @@ def _join_counts(sources: Sequence[CountSource]) -> CountSource:
 
 
 def _join_arrays(sources: Sequence[CountSource], arrays: Sequence[Array | None]) -> Array | None:
-    """Return arrays of all documents; None where one source has none."""
-    known = [each for each in arrays if each is not None]
-    return np.concatenate(known) if len(known) == len(sources) else None
+    """Join the arrays of all sources; return None if one source has none."""
+    existing = [each for each in arrays if each is not None]
+    return np.concatenate(existing) if len(existing) == len(sources) else None
 
 
 def _unite_names(lists: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Array]]:
-    """Return all names, each once in the order of appearance, and the new numbers of those of each list."""
+    """Return the unique names in order of appearance and, for each list, the new numbers of its names."""
     numbers: dict[str, int] = {}
-    new = [np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32) for names in lists]
-    return tuple(numbers), new
+    new_numbers = [np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32) for names in lists]
+    return tuple(numbers), new_numbers
 
 
 def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
+    """Return rows with new numbers of words and labels, given by their old numbers."""
     old = rows.labels
     if len(labels):
         rows = rows._replace(labels=np.where(old >= 0, labels[np.maximum(old, 0)], -1).astype(np.int32))

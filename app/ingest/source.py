@@ -1,4 +1,4 @@
-"""The types of readers and of what they return: documents as texts, or as counts."""
+"""The types of readers and of the sources that they return: documents as texts or as counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,24 +18,24 @@ Progress: TypeAlias = Callable[[str, float | None], None]
 A = TypeVar("A")
 B = TypeVar("B")
 
-LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
-GUESS = "guess"  # in what is understood: what was decided without certainty, which a report says first
-BLOCK = 2_000  # documents handed to the store at a time
+LEFT_OUT = -1  # the part of documents that are never stored, such as "unused"
+GUESS = "guess"  # key of `understood` for uncertain decisions, which a report names first
+BLOCK = 2_000  # documents passed to the store at a time
 COLUMNS = ("text_column", "title_column", "label_column", "split_column")  # options of all readers of columns
 
 
 class Map(Protocol):
-    """A function like :func:`map`, which may work in other processes.
+    """A function like :func:`map` that may work in other processes.
 
-    Results, and what is raised, come in the order of the things.
+    Results and errors come in the order of the items.
     """
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
         """Apply the function to every item."""
 
 
-class Unreadable(Exception):  # noqa: N818 - said of a document
-    """A document cannot be read; the message goes on after its name: "is encrypted"."""
+class Unreadable(Exception):  # noqa: N818 - an adjective, for a document
+    """An error for a document that cannot be read; the message continues its name, as in "is encrypted"."""
 
 
 class Contents(NamedTuple):
@@ -44,12 +44,12 @@ class Contents(NamedTuple):
     Attributes
     ----------
     title : str
-        Empty where it has none of its own.
+        Empty if the file has no title.
     text : str
     columns : mapping of str to str
-        What else it says of itself: author, date and the like.
+        Other fields in the file, such as author and date.
     left_out : str
-        What of it is not read as text, for a note; empty where nothing is worth one.
+        Parts that are not read as text, for a note; empty if none is worth a note.
     """
 
     title: str
@@ -59,20 +59,20 @@ class Contents(NamedTuple):
 
 
 class TextDocument(NamedTuple):
-    """A document as the file has it.
+    """A document as it is in the file.
 
     Attributes
     ----------
     text, title : str
-        For reading.
+        The original text and title, for reading.
     label : str or None
         Its class.
     part : int or None
-        TRAIN, TEST, VALIDATION, LEFT_OUT, or None where the file does not say.
+        TRAIN, TEST, VALIDATION or LEFT_OUT; None if the file names none.
     columns : mapping of str to str
-        Everything else the file knows of it.
+        All other fields of the document.
     titled : bool
-        Whether the title is its own; what stands in its place is no words of the document.
+        Whether the title is from the file; a generated one is not part of the document's words.
     """
 
     text: str
@@ -84,18 +84,18 @@ class TextDocument(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Some documents in a row, as counts.
+    """Some consecutive documents, as counts.
 
     Attributes
     ----------
     counts : Counts
-        Words ascend within a document.
+        Counts of the documents; words ascend within each.
     labels : (documents,) int32
-        -1 where there is none.
+        Numbers of the classes; -1 for none.
     titles, texts : list of str
     columns : list of dict
     scored : Counts or None
-        The part of the tokens that the file itself holds out for scoring.
+        Tokens that the file holds out for scoring.
     """
 
     counts: Counts
@@ -106,32 +106,32 @@ class Rows(NamedTuple):
     scored: Counts | None = None
 
     def with_counts(self, change: Callable[[Counts], Counts]) -> "Rows":
-        """Return the rows with their counts changed, those for scoring as well."""
+        """Return the rows with their counts changed, including those for scoring."""
         return self._replace(counts=change(self.counts), scored=None if self.scored is None else change(self.scored))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextSource:
-    """Documents as text, still to be counted.
+    """A source of documents as texts, to be counted.
 
     Attributes
     ----------
     documents : callable
-        A fresh iterator over the documents; called twice, so that texts need not be kept in memory.
+        Returns a new iterator over the documents; called twice, so that texts need not stay in memory.
     counted : callable
-        What of a document is counted (by default its text, tags and addresses removed, in lower case).
+        Returns the text of a document to count (by default in lower case, without tags and addresses).
     classes : mapping
-        Names of the labels, where the file has only numbers ("3" -> "Business").
+        Names of the labels, if the file has only numbers ("3" -> "Business").
     stop_words : frozenset of str
         Words left out in addition to those of the options.
     notes : list of str
-        Sentences for the user, growing while documents are read.
+        Sentences for the user; some are added while documents are read.
     understood : dict of str to str
         How the file was read, for a report: "encoding" -> "utf-8 (its byte-order mark)", "separator" -> "semicolon".
     columns : Columns or None
         The columns of a table, collected while documents are read.
     proposed : dict of str to str
-        Options of an import that could make more of the documents, each with a value.
+        Import options that may improve the result, each with a value.
     """
 
     where: str
@@ -147,26 +147,26 @@ class TextSource:
 
 @dataclass(frozen=True, kw_only=True)
 class CountSource:
-    """Documents as counts over a vocabulary.
+    """A source of documents as counts over a vocabulary.
 
     Attributes
     ----------
     blocks : callable
-        A fresh iterator over the documents in runs of any length.
+        Returns a new iterator over the documents in blocks of any length.
     n_documents : int
-        How many documents ``blocks`` gives altogether.
+        Number of documents in all blocks.
     kind : str
         ``"counts"``, ``"binary"`` or ``"real"``.
     part : (documents,) int8 or None
-        TRAIN, TEST or VALIDATION for each document; None: to be drawn by seed.
+        TRAIN, TEST or VALIDATION for each document; None if they are to be drawn by the seed.
     lengths : (documents,) or None
-        How many cells each document has, where that is known without going through the blocks.
+        Number of cells in each document, if known without reading the blocks.
     contents : (documents,) uint64 or None
-        The same of what tells duplicates from other documents (:func:`engine.parts.number_contents`).
+        Numbers that are equal for duplicates (:func:`engine.parts.number_contents`), if known likewise.
     has_scored : bool
-        Whether the blocks bring ``scored``.
+        Whether the blocks have ``scored``.
     wording : mapping or None
-        How the words were found where texts were counted, as :mod:`app.ingest.text.wording` keeps it.
+        How words were found in texts that were counted, in the form of :mod:`app.ingest.text.wording`.
     understood : dict of str to str
         How the file was read, for a report, as in `TextSource`.
     """
@@ -197,13 +197,13 @@ class Reader:
     Attributes
     ----------
     name, description : str
-        As it is chosen, and a sentence for people.
+        Name of the format in options, and a sentence about it.
     accepts : tuple of str
-        The options that not every reader accepts, but it does.
+        Options that this reader accepts, among those that not every reader does.
     recognise : callable
-        Return whether a file or folder looks like the format: a quick look, never an exception.
+        Returns quickly whether a file or folder looks like the format; never raises.
     read : callable
-        Return the documents in it.
+        Returns the source of its documents.
     joins : bool
         Whether it joins texts with tables that describe them.
     """
@@ -217,7 +217,7 @@ class Reader:
 
 
 def make_untitled(counts: Counts, first: int) -> Rows:
-    """Make rows of a file that has only counts; ``first`` is the number of the first document, from 1."""
+    """Return rows with only counts, titled by number; ``first`` is the number of the first document, from 1."""
     n = counts.n_documents
     return Rows(
         counts,
@@ -229,9 +229,12 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 
 
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
-    """Return the documents ``begin:end`` of some rows (views, not copies)."""
+    """Return the documents ``begin:end`` of some rows, as views."""
     cut = rows.with_counts(lambda counts: counts.rows(begin, end))
-    here = slice(begin, end)
+    selected = slice(begin, end)
     return cut._replace(
-        labels=rows.labels[here], titles=rows.titles[here], texts=rows.texts[here], columns=rows.columns[here]
+        labels=rows.labels[selected],
+        titles=rows.titles[selected],
+        texts=rows.texts[selected],
+        columns=rows.columns[selected],
     )

@@ -1,4 +1,4 @@
-"""A first pass over the texts of a corpus, which finds their languages and so how their words are found."""
+"""A first pass over the texts of a corpus, which recognises their languages and decides how to find their words."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from app.ingest.text.languages import Recognised, Sample, name_language
 from app.ingest.text.wording import Pairs, Wording
 from engine.contract import Counts
 
-DOCUMENTS, LETTERS = 500, 1 << 20  # of a batch: a tenth of a second of work, some megabytes on the way
+DOCUMENTS, LETTERS = 500, 1 << 20  # the most in a batch, for a tenth of a second of work and some megabytes sent
 
 
 class Bags(NamedTuple):
@@ -27,11 +27,11 @@ class Bags(NamedTuple):
     Attributes
     ----------
     words : tuple of str
-        Every word that is in them, once.
+        The different words of the documents.
     counts : Counts
-        Over these words, in the order in which they are met.
+        Counts of these words, in order of appearance.
     stopped : mapping of str to int
-        Stop words that were left out, and how often each.
+        Frequencies of the stop words that were left out.
     """
 
     words: tuple[str, ...]
@@ -40,17 +40,17 @@ class Bags(NamedTuple):
 
 
 def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocument]]:
-    """Yield documents some hundred at a time, fewer of long ones, with only what their words are found in."""
-    held: list[TextDocument] = []
+    """Yield batches of some hundred documents, fewer if they are long, without labels, parts and columns."""
+    batch: list[TextDocument] = []
     letters = 0
     for document in documents:
-        held.append(document._replace(label=None, part=None, columns={}))
+        batch.append(document._replace(label=None, part=None, columns={}))
         letters += len(document.text)
-        if len(held) >= DOCUMENTS or letters >= LETTERS:
-            yield held
-            held, letters = [], 0
-    if held:
-        yield held
+        if len(batch) >= DOCUMENTS or letters >= LETTERS:
+            yield batch
+            batch, letters = [], 0
+    if batch:
+        yield batch
 
 
 def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording) -> Bags:
@@ -59,7 +59,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
     Parameters
     ----------
     counted : callable
-        As of a :class:`app.ingest.source.TextSource`.
+        Returns the text of a document to count, as in :class:`app.ingest.source.TextSource`.
     """
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
@@ -68,10 +68,10 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
     words: list[int] = []
     values: list[int] = []
     for document in documents:
-        found = Counter(wording.tokens(counted(wording.prepare_document(document)), stopped))
-        lengths.append(len(found))
-        words.extend([numbers[word] for word in found])
-        values.extend(found.values())
+        frequencies = Counter(wording.tokens(counted(wording.prepare_document(document)), stopped))
+        lengths.append(len(frequencies))
+        words.extend([numbers[word] for word in frequencies])
+        values.extend(frequencies.values())
     cells = (np.array(each, np.int32) for each in (words, values))
     return Bags(tuple(numbers), Counts.of(np.array(lengths, np.int64), *cells), dict(stopped))
 
@@ -79,14 +79,14 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
 def find_runs(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording
 ) -> list[list[list[str]]]:
-    """Return the words of each document in runs within which they are neighbours."""
-    known: dict[str, str] = {}  # a word is sent once, however often it occurs
+    """Return the words of each document, in runs of adjacent words."""
+    unique: dict[str, str] = {}  # equal words share one object, which is pickled once
     texts = (wording.space_text(counted(wording.prepare_document(document))) for document in documents)
-    return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
+    return [[[unique.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
 
 
-_FEW = 0.01  # share of the letters from which a language without spaces is segmented
-_NAMED = 8  # examples in a note
+_LEAST_SHARE = 0.01  # share of the letters above which a language without spaces is segmented
+_EXAMPLES = 8  # examples in a note
 PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
 
 
@@ -104,19 +104,19 @@ class _Survey:
 def find_wording(
     source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
 ) -> tuple[Wording, Recognised, list[str]]:
-    """Return how the words of these texts are found, what was recognised, and notes about both.
+    """Return how to find the words of these texts, the recognised languages, and notes about both.
 
-    Reads the documents once, and once more for phrases.
+    The documents are read once, and once more for phrases.
 
     Parameters
     ----------
     mapped : Map
-        Cuts batches of texts into words for phrases.
+        Splits batches of texts into words, for phrases.
 
     Raises
     ------
     IngestError
-        When a library that is needed is not installed.
+        If a required library is not installed.
     """
     wording = Wording(
         html=options.html,
@@ -125,25 +125,25 @@ def find_wording(
     )
     survey = _look_at_texts(source, wording, options, progress)
     recognised = languages.recognise_languages(survey.sample.texts)
-    named = languages.find_language_code(options.stop_words or "")
-    spoken = (named,) if named else recognised.main
-    rejoining, about_hyphens = _find_rejoining(survey, options)
-    notes = [_note_pages(survey.pages), _note_mail(survey.mail), about_hyphens]
-    segmented, about = _find_segmented(source.where, recognised, survey.sample.texts, options)
-    listed, of_files, of_stops = _find_stop_words(options, recognised)
-    forms = _find_lemmas(source.where, spoken, options)
+    named_language = languages.find_language_code(options.stop_words or "")
+    text_languages = (named_language,) if named_language else recognised.main
+    rejoining, hyphen_note = _find_rejoining(survey, options)
+    notes = [_note_pages(survey.pages), _note_mail(survey.mail), hyphen_note]
+    segmented, segment_notes = _find_segmented(source.where, recognised, survey.sample.texts, options)
+    stop_languages, file_words, stop_note = _find_stop_words(options, recognised)
+    lemma_languages = _find_lemmas(source.where, text_languages, options)
     wording = replace(
         wording,
         hyphens=rejoining.which,
         hyphens_listed=tuple(sorted(rejoining.listed)),
         segmented=segmented,
-        lemmas=forms,
-        stop_words=listed,
-        stop_list=tuple(sorted(of_files | source.stop_words)),
+        lemmas=lemma_languages,
+        stop_words=stop_languages,
+        stop_list=tuple(sorted(file_words | source.stop_words)),
     )
-    notes += [of_stops, *about]
-    if forms:
-        notes.append(f"words are counted in their dictionary form in {_list_languages(forms)}")
+    notes += [stop_note, *segment_notes]
+    if lemma_languages:
+        notes.append(f"words are counted in their dictionary form in {_list_languages(lemma_languages)}")
     if options.phrases:
         wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, mapped))
         notes.append(_note_phrases(wording.phrases))
@@ -151,11 +151,12 @@ def find_wording(
 
 
 def _list_documents(source: TextSource) -> Iterator[TextDocument]:
-    """Yield each document of the source that is not left out."""
+    """Return an iterator over the documents of the source that are not left out."""
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
 def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Survey:
+    """Read all documents once and collect samples of texts and counts of pages, mail and hyphens."""
     survey = _Survey()
     for document in _list_documents(source):
         survey.documents += 1
@@ -171,58 +172,58 @@ def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions,
 
 
 def _find_rejoining(survey: _Survey, options: ImportOptions) -> tuple[Rejoining, str]:
-    """Return which words are joined that the ends of lines have cut, and a note."""
+    """Return how to join words hyphenated at the ends of lines, and a note."""
     if options.hyphens != "auto":
         return Rejoining("all" if options.hyphens == "join" else "none"), ""
     for text in survey.sample.texts:
         survey.cut.learn(text)
-    found = survey.cut.decide()
-    if found is None or not found.joined:
+    decision = survey.cut.decide()
+    if decision is None or not decision.joined:
         return Rejoining("soft"), ""
-    words = "1 word" if found.joined == 1 else f"{found.joined:,} words"
-    note = f"{words} cut at the end of a line joined ({found.examples[0]})"
-    if found.kept:
-        note += f", {found.kept:,} kept with the hyphen ({found.examples[1]})"
-    return found.rejoining, f"{note} (change it with --hyphens)"
+    words = "1 word" if decision.joined == 1 else f"{decision.joined:,} words"
+    note = f"{words} cut at the end of a line joined ({decision.examples[0]})"
+    if decision.kept:
+        note += f", {decision.kept:,} kept with the hyphen ({decision.examples[1]})"
+    return decision.rejoining, f"{note} (change it with --hyphens)"
 
 
 def _find_segmented(
-    where: str, recognised: Recognised, texts: list[str], options: ImportOptions
+    path: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the languages whose words are to be set apart, and notes."""
-    if options.token_pattern is not None:  # a pattern of words sets them apart
+    """Return the languages without spaces whose words are to be segmented, and notes."""
+    if options.token_pattern is not None:  # the pattern finds the words
         return (), []
     segmented, notes = [], []
     for code in languages.WITHOUT_SPACES:
         share = recognised.letters.get(code, 0.0)
-        if share < _FEW or not languages.runs_together(code, texts):
+        if share < _LEAST_SHARE or not languages.runs_together(code, texts):
             continue
         if not languages.list_missing((code,)):
             segmented.append(code)
             notes.append(f"{name_language(code)} has no spaces between words, so they were set apart by a dictionary")
         elif share >= languages.MAIN:
             cause = f"is in {name_language(code)}, whose words are written without spaces between them"
-            raise IngestError(where, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
+            raise IngestError(path, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
         else:
-            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not separated"
-            notes.append(f"{few}: {languages.SEGMENT_INSTALL}")
+            sentence = f"{share:.0%} of the text is in {name_language(code)}, whose words are not separated"
+            notes.append(f"{sentence}: {languages.SEGMENT_INSTALL}")
     return tuple(segmented), notes
 
 
 def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, ...], frozenset[str], str]:
-    """Return languages whose stop words are left out, stop words of a file, and a note."""
+    """Return the languages whose stop words are left out, the stop words of a file, and a note."""
     choice = options.stop_words
     if choice is not None:
         code = languages.find_language_code(choice)
-        about = _describe_languages(recognised)
-        return ((code,), frozenset(), about) if code else ((), read_stop_words(choice), about)
-    change = "(change it with --stop-words)"
+        description = _describe_languages(recognised)
+        return ((code,), frozenset(), description) if code else ((), read_stop_words(choice), description)
+    advice = "(change it with --stop-words)"
     script = next(iter(recognised.scripts), "Latin")
     if not recognised.main and script != "Latin":
         note = f"the language of the texts, in {script} letters, was not recognised, so no stop words are left out"
-        return (), frozenset(), f"{note} {change}"
+        return (), frozenset(), f"{note} {advice}"
     if not recognised.main:
-        note = f"the language of the texts was not recognised, so English stop words are left out {change}"
+        note = f"the language of the texts was not recognised, so English stop words are left out {advice}"
         return ("en",), frozenset(), note if recognised.enough else ""
     listed = tuple(code for code in recognised.main if languages.list_stop_words(code))
     unlisted = [code for code in recognised.main if code not in listed]
@@ -230,7 +231,7 @@ def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tu
     note = _describe_languages(recognised) + (f"; {whose} stop words are left out" if listed else "")
     if unlisted:
         note += f"{', but' if listed else ', and'} there is no list of stop words for {_list_languages(unlisted)}"
-    return listed, frozenset(), f"{note} {change}"
+    return listed, frozenset(), f"{note} {advice}"
 
 
 def _describe_languages(recognised: Recognised) -> str:
@@ -242,50 +243,52 @@ def _describe_languages(recognised: Recognised) -> str:
     return f"the texts are in several languages, {', '.join(parts)}"
 
 
-def _find_lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
+def _find_lemmas(path: str, text_languages: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
+    """Return the languages whose words are counted in dictionary form; none if that is not requested."""
     if not options.lemmas:
         return ()
     if not languages.is_lemmatiser_installed():
         cause = f"cannot be counted in dictionary forms without simplemma: {languages.LEMMA_INSTALL}"
-        raise IngestError(where, f"{cause}, or leave --lemmas out")
-    found = languages.list_lemma_languages(spoken or ("en",))
-    if not found:
-        cause = f"is in {_list_languages(spoken)}, whose dictionary forms are not known"
-        raise IngestError(where, f"{cause}; leave --lemmas out")
-    return found
+        raise IngestError(path, f"{cause}, or leave --lemmas out")
+    lemma_languages = languages.list_lemma_languages(text_languages or ("en",))
+    if not lemma_languages:
+        cause = f"is in {_list_languages(text_languages)}, whose dictionary forms are not known"
+        raise IngestError(path, f"{cause}; leave --lemmas out")
+    return lemma_languages
 
 
 def _note_pages(n: int) -> str:
     if not n:
         return ""
-    are = "1 document is a page" if n == 1 else f"{n:,} documents are pages"
-    return f"{are} in HTML, read without tags, scripts and styles (change it with --html)"
+    subject = "1 document is a page" if n == 1 else f"{n:,} documents are pages"
+    return f"{subject} in HTML, read without tags, scripts and styles (change it with --html)"
 
 
 def _note_mail(n: int) -> str:
-    of = "1 document" if n == 1 else f"{n:,} documents"
-    return f"mail headers, quoted lines and signatures were left out of {of}" if n else ""
+    subject = "1 document" if n == 1 else f"{n:,} documents"
+    return f"mail headers, quoted lines and signatures were left out of {subject}" if n else ""
 
 
 def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
 ) -> tuple[str, ...]:
+    """Return the pairs of words that are counted as phrases."""
     pairs = Pairs()
     batches = batch_documents(_list_documents(source))
-    found = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)
-    for number, runs in enumerate(chain.from_iterable(found), start=1):
+    results = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)
+    for number, runs in enumerate(chain.from_iterable(results), start=1):
         pairs.add(runs)
         if number % BLOCK == 0:
             progress(f"Looking for phrases: {number:,} documents", None)
-    least = PHRASE_NPMI if options.phrase_npmi is None else options.phrase_npmi
-    return pairs.phrases(least, PHRASE_COUNT if options.phrase_count is None else options.phrase_count)
+    threshold = PHRASE_NPMI if options.phrase_npmi is None else options.phrase_npmi
+    return pairs.phrases(threshold, PHRASE_COUNT if options.phrase_count is None else options.phrase_count)
 
 
 def _note_phrases(phrases: tuple[str, ...]) -> str:
     if not phrases:
         return "no two words belong together closely enough to be a phrase; lower --phrase-npmi or --phrase-count"
-    are = "1 phrase is" if len(phrases) == 1 else f"{len(phrases):,} phrases are"
-    return f"{are} counted as one word: {', '.join(phrases[:_NAMED])}{' …' if len(phrases) > _NAMED else ''}"
+    subject = "1 phrase is" if len(phrases) == 1 else f"{len(phrases):,} phrases are"
+    return f"{subject} counted as one word: {', '.join(phrases[:_EXAMPLES])}{' …' if len(phrases) > _EXAMPLES else ''}"
 
 
 def _list_languages(codes: list[str] | tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Turn texts into counts: bags of words batch by batch, their frequencies, and the choice of the vocabulary."""
+"""Turn texts into word counts: count them batch by batch, choose the vocabulary, and renumber the counts."""
 
 import tempfile
 import weakref
@@ -25,11 +25,11 @@ from engine.contract import TEST, TRAIN, Counts
 from engine.parts import number_contents
 from engine.quality.background import find_common_words
 
-IN_MEMORY = 1 << 25  # bytes; counts of a small corpus never reach the disk
+IN_MEMORY = 1 << 25  # bytes of counts kept in memory before they are moved to the disk
 
 
 class _Block(NamedTuple):
-    """The place of some documents in the file."""
+    """A block of documents in the file: its offset in bytes, its number of documents and of non-zero counts."""
 
     begin: int
     documents: int
@@ -37,12 +37,12 @@ class _Block(NamedTuple):
 
 
 class CountFile:
-    """Counts of documents, written and read in their order; gone with the last reference to it.
+    """A temporary file of document counts, written and read in order; deleted with the last reference to it.
 
     Parameters
     ----------
     where : str
-        What is being imported, for the refusal where the disk is full.
+        Name of the import, for the error message if the disk is full.
     """
 
     def __init__(self, where: str) -> None:
@@ -53,15 +53,15 @@ class CountFile:
         self._end = 0
 
     def add(self, counts: Counts) -> None:
-        """Write the next documents.
+        """Append the counts of the next documents.
 
         Raises
         ------
         IngestError
-            When there is no room.
+            When the disk is full.
         """
         lengths = np.diff(counts.starts)
-        raw = b"".join(np.asarray(each).astype(np.int32).tobytes() for each in (lengths, counts.words, counts.values))
+        raw = b"".join(np.asarray(array).astype(np.int32).tobytes() for array in (lengths, counts.words, counts.values))
         try:
             self._file.seek(self._end)
             self._file.write(raw)
@@ -75,46 +75,46 @@ class CountFile:
     def __iter__(self) -> Iterator[Counts]:
         for begin, documents, cells in self._blocks:
             self._file.seek(begin)
-            whole = np.frombuffer(self._file.read(4 * (documents + 2 * cells)), np.int32)
-            lengths, words, values = np.split(whole, [documents, documents + cells])
+            values_read = np.frombuffer(self._file.read(4 * (documents + 2 * cells)), np.int32)
+            lengths, words, values = np.split(values_read, [documents, documents + cells])
             yield Counts.of(lengths, words, values)
 
     def reader(self) -> Callable[[int, int], Counts]:
-        """Return a function that gives the documents ``begin:end``, called for one run after the other."""
+        """Return a function of ``(begin, end)`` that reads these documents, for consecutive ranges from 0."""
         blocks = iter(self)
-        held = Counts.of(*(np.empty(0, np.int32) for _ in range(3)))
+        rest = Counts.of(*(np.empty(0, np.int32) for _ in range(3)))
 
         def rows(begin: int, end: int) -> Counts:
-            nonlocal held
-            parts, n = [held], held.n_documents
-            while n < end - begin:
+            nonlocal rest
+            parts, n_documents = [rest], rest.n_documents
+            while n_documents < end - begin:
                 parts.append(next(blocks))
-                n += parts[-1].n_documents
-            whole = matrices.join_counts(parts)
-            held = whole.rows(end - begin, n)
-            return whole.rows(0, end - begin)
+                n_documents += parts[-1].n_documents
+            joined = matrices.join_counts(parts)
+            rest = joined.rows(end - begin, n_documents)
+            return joined.rows(0, end - begin)
 
         return rows
 
 
 def measure_counts(counts: CountFile) -> Array:
-    """Return the number of cells of each document, (documents,) int64."""
+    """Return the number of different words of each document, (documents,) int64."""
     return np.concatenate([np.empty(0, np.int64), *(np.diff(each.starts) for each in counts)])
 
 
-_MANY = 200  # documents from which a word can be said to be everywhere
-_NAMED_COMMON = 8  # words named of those that are
+_ENOUGH_DOCUMENTS = 200  # documents needed before common words are proposed for removal
+_NAMED_COMMON = 8  # common words named in a note
 
 
 def choose_words(
     document_counts: Array, totals: Array, n_documents: int, min_df: int, max_df: float, most: int | None
 ) -> Array:
-    """Return numbers of the words to keep, the most frequent first; equals stay in their order.
+    """Return the numbers of the words to keep, the most frequent first; ties stay in their order.
 
     Parameters
     ----------
     document_counts, totals : (V,)
-        In how many documents a word occurs, and how often altogether.
+        Number of documents with each word, and number of its tokens.
 
     >>> choose_words(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, 2, 0.9, None)
     array([2, 1])
@@ -127,20 +127,20 @@ def choose_words(
 def find_common(
     document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]
 ) -> Array:
-    """Return numbers of the words that the corpus puts everywhere, and a note that they are left out."""
-    found = find_common_words(document_counts, totals, lengths)
-    ranked = found[np.argsort(-document_counts[found], kind="stable")]
+    """Return the numbers of the words that are common everywhere, and append a note that they are left out."""
+    common = find_common_words(document_counts, totals, lengths)
+    ranked = common[np.argsort(-document_counts[common], kind="stable")]
     if len(ranked):
         are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
         notes.append(f"{are} everywhere left out: {' '.join(vocabulary[word] for word in ranked.tolist())}")
-    return found
+    return common
 
 
 def propose_common(
     kept: Array, document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]
 ) -> None:
-    """Note which of the kept words the corpus puts everywhere, and how to leave them out; of few documents nothing."""
-    if len(lengths) < _MANY:
+    """Append a note about kept words that are common everywhere, unless there are too few documents to tell."""
+    if len(lengths) < _ENOUGH_DOCUMENTS:
         return
     everywhere = set(find_common_words(document_counts, totals, lengths).tolist())
     ranked = [word for word in kept[np.argsort(-document_counts[kept], kind="stable")].tolist() if word in everywhere]
@@ -153,15 +153,15 @@ def propose_common(
 
 
 def is_pruning_asked(options: ImportOptions) -> bool:
-    """Return whether the options say something about the vocabulary of a count format, kept whole otherwise."""
+    """Return whether the options restrict the vocabulary; for a format of counts the default is to keep it whole."""
     cut = any(value is not None for value in (options.min_df, options.max_df, options.max_words))
     return cut or options.leave_out_common or options.stop_words not in (None, "none")
 
 
 def prune_words(source: CountSource, options: ImportOptions, observer: Observer | None = None) -> CountSource:
-    """Return the source with only the words that the options keep, in their order; reads the counts once.
+    """Return the source restricted to the words that the options keep, in the same order; reads the counts once.
 
-    The observer, where there is one, gets what the cuts take away.
+    The observer, if given, receives the vocabulary before the cuts.
     """
     n_words = len(source.vocabulary)
     document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
@@ -188,8 +188,8 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
     )
     if len(kept) == 0:
         cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
-        known = observer is not None and observer.cuts
-        raise IngestError(source.where, observing.explain_cuts(observer) if observer and known else cause)
+        has_cuts = observer is not None and observer.cuts
+        raise IngestError(source.where, observing.explain_cuts(observer) if observer and has_cuts else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     return replace(
@@ -202,12 +202,14 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
 def _describe_vocabulary(
     source: CountSource, document_counts: Array, totals: Array, stopped: Array, everywhere: Array
 ) -> Vocabulary:
-    """Return the words of a source as the cuts see them, stop words apart."""
+    """Return the vocabulary of a source before the cuts, with stop words apart."""
     others = np.flatnonzero(~stopped)
     words = np.array(source.vocabulary, dtype=object)
-    met = {word: int(times) for word, times in zip(words[stopped], totals[stopped], strict=True)}
+    stop_word_counts = {word: int(times) for word, times in zip(words[stopped], totals[stopped], strict=True)}
     common = np.flatnonzero(np.isin(others, everywhere))
-    return Vocabulary(words[others].tolist(), document_counts[others], totals[others], source.n_documents, met, common)
+    return Vocabulary(
+        words[others].tolist(), document_counts[others], totals[others], source.n_documents, stop_word_counts, common
+    )
 
 
 def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
@@ -220,11 +222,11 @@ def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
     return counts._replace(words=words).select_cells(words >= 0)
 
 
-MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
+MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000  # defaults for texts: documents, share of the documents, words
 
 
-class _Ledger:
-    """The findings of the first reading of the documents other than their words."""
+class _DocumentRecord:
+    """The labels and parts of documents, recorded while they are read for the first time."""
 
     def __init__(self, source: TextSource, progress: Progress) -> None:
         self.labels: list[str | None] = []
@@ -233,7 +235,7 @@ class _Ledger:
         self._source, self._progress = source, progress
 
     def documents(self) -> Iterator[TextDocument]:
-        """Yield every document that is not left out."""
+        """Yield every document that is not left out, and record its label and part."""
         for document in self._source.documents():
             if document.part == LEFT_OUT:
                 self.left_out += 1
@@ -245,23 +247,23 @@ class _Ledger:
             yield document
 
     def split(self) -> Array | None:
-        """Return part of each document when the file has documents of both parts."""
+        """Return the part of each document, (documents,) int8; None if the file does not have both parts."""
         if {TRAIN, TEST} <= set(self.part):
             return np.array([TRAIN if part is None else part for part in self.part], np.int8)
         return None
 
 
-class _Sums:
-    """The frequencies of all words, as bags come in; words have numbers in the order in which they are met.
+class _Frequencies:
+    """Running frequencies of all words; words are numbered in the order of their first occurrence.
 
     Attributes
     ----------
     document_counts, totals : (words or more,) int64
-        In how many documents a word occurs, and how often altogether.
+        Number of documents with each word, and number of its tokens.
     stopped : Counter of str
-        Stop words, and how often they were met.
+        Number of tokens of each stop word.
     counts : CountFile
-        Of every document.
+        The counts of every document.
     """
 
     def __init__(self, where: str) -> None:
@@ -272,12 +274,13 @@ class _Sums:
         self._lengths = [np.empty(0, np.int64)]
 
     def add(self, bags: Bags) -> None:
-        """Add some documents."""
-        known = self._numbers
-        numbers = np.array([known.setdefault(word, len(known)) for word in bags.words], np.int32)
-        if len(known) > len(self.totals):
+        """Add the counts of some documents."""
+        numbers_by_word = self._numbers
+        numbers = np.array([numbers_by_word.setdefault(word, len(numbers_by_word)) for word in bags.words], np.int32)
+        if len(numbers_by_word) > len(self.totals):
             self.document_counts, self.totals = (
-                np.concatenate([sums, np.zeros(len(known), np.int64)]) for sums in (self.document_counts, self.totals)
+                np.concatenate([sums, np.zeros(len(numbers_by_word), np.int64)])
+                for sums in (self.document_counts, self.totals)
             )
         starts, words, values = bags.counts
         self.document_counts[numbers] += np.bincount(words, minlength=len(numbers))
@@ -288,11 +291,11 @@ class _Sums:
 
     @property
     def lengths(self) -> Array:
-        """Words of each document, (documents,) int64."""
+        """Number of tokens of each document, (documents,) int64."""
         return np.concatenate(self._lengths)
 
     def list_sorted(self) -> tuple[list[str], Array]:
-        """Return the words by the alphabet, and the number of each."""
+        """Return the words in alphabetical order, and the number of each."""
         words = sorted(self._numbers)
         return words, np.array([self._numbers[word] for word in words], np.int64)
 
@@ -300,15 +303,15 @@ class _Sums:
 def count_texts(
     source: TextSource, options: ImportOptions, progress: Progress, observer: Observer | None = None, mapped: Map = map
 ) -> CountSource:
-    """Return the same documents as counts; texts are read again when the blocks are asked for.
+    """Return the documents of a source as counts; its texts are read again when the blocks are read.
 
-    Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.  The observer, where there is one, gets what the cuts take away.
+    Words are counted over training and test documents; the vocabulary is in the order of frequency.  The observer, if
+    given, receives the vocabulary before the cuts.
 
     Parameters
     ----------
     mapped : Map
-        Cuts batches of texts into words.
+        Applies the function that counts words to batches of texts.
 
     Raises
     ------
@@ -318,15 +321,15 @@ def count_texts(
     observer = observer or Observer()
     wording, recognised, notes = find_wording(source, options, progress, mapped)
     observer.languages = tuple((name_language(code), share) for code, share in recognised.languages.items())
-    ledger = _Ledger(source, progress)
-    sums = _Sums(source.where)
-    batches = batch_documents(ledger.documents())
+    record = _DocumentRecord(source, progress)
+    frequencies = _Frequencies(source.where)
+    batches = batch_documents(record.documents())
     for bags in mapped(partial(count_bags, counted=source.counted, wording=wording), batches):
-        sums.add(bags)
-    vocabulary, counts = _choose_vocabulary(source, wording, sums, options, observer, notes)
-    labels, label_names = joining.encode_labels(ledger.labels, dict(source.classes))
-    part = ledger.split()
-    _note_parts(source, ledger, part)
+        frequencies.add(bags)
+    vocabulary, counts = _choose_vocabulary(source, wording, frequencies, options, observer, notes)
+    labels, label_names = joining.encode_labels(record.labels, dict(source.classes))
+    part = record.split()
+    _note_parts(source, record, part)
     source.notes.extend(notes)
     return CountSource(
         where=source.where,
@@ -344,7 +347,7 @@ def count_texts(
 
 
 def _find_limits(options: ImportOptions, wording: Wording) -> Limits:
-    """Return the cuts, the usual ones where the options say nothing."""
+    """Return the cuts that the options set, and the default for every other one."""
     return Limits(
         options.stop_words or " and ".join(name_language(code).lower() for code in wording.stop_words) or "none",
         MIN_DF if options.min_df is None else options.min_df,
@@ -355,56 +358,64 @@ def _find_limits(options: ImportOptions, wording: Wording) -> Limits:
 
 
 def _choose_vocabulary(
-    source: TextSource, wording: Wording, sums: _Sums, options: ImportOptions, observer: Observer, notes: list[str]
+    source: TextSource,
+    wording: Wording,
+    frequencies: _Frequencies,
+    options: ImportOptions,
+    observer: Observer,
+    notes: list[str],
 ) -> tuple[tuple[str, ...], CountFile]:
-    """Choose the vocabulary, the most frequent word first, and the counts over it; words to leave out are noted."""
-    ordered, numbers = sums.list_sorted()
-    lengths = sums.lengths
+    """Return the vocabulary, the most frequent word first, and the counts over it; append notes on common words."""
+    ordered, numbers = frequencies.list_sorted()
+    lengths = frequencies.lengths
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split")
     if not ordered:
-        raise IngestError(source.where, observing.explain_no_words(observer, sums.stopped, options))
-    document_counts, totals = sums.document_counts[numbers], sums.totals[numbers]
+        raise IngestError(source.where, observing.explain_no_words(observer, frequencies.stopped, options))
+    document_counts, totals = frequencies.document_counts[numbers], frequencies.totals[numbers]
     cut, common = _find_limits(options, wording), np.empty(0, np.int64)
     if options.leave_out_common:
         common = find_common(document_counts, totals, lengths, ordered, source.notes)
-    observer.take(Vocabulary(ordered, document_counts, totals, len(lengths), sums.stopped, common), cut)
+    observer.take(Vocabulary(ordered, document_counts, totals, len(lengths), frequencies.stopped, common), cut)
     document_counts[common] = 0
     kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
     if not options.leave_out_common:
         propose_common(kept, document_counts, totals, lengths, ordered, notes)
     if len(kept) == 0:
-        met = sums.document_counts[numbers]
-        raise IngestError(source.where, observing.explain_no_vocabulary(observer, met, lengths, cut, options))
+        counts_before = frequencies.document_counts[numbers]
+        raise IngestError(source.where, observing.explain_no_vocabulary(observer, counts_before, lengths, cut, options))
     new_number = np.full(len(numbers), -1, np.int32)
     new_number[numbers[kept]] = np.arange(len(kept))
-    return tuple(ordered[word] for word in kept.tolist()), _renumber_counts(sums.counts, new_number, source.where)
+    return tuple(ordered[word] for word in kept.tolist()), _renumber_counts(
+        frequencies.counts, new_number, source.where
+    )
 
 
 def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountFile:
-    """Return counts over the vocabulary that was chosen; words ascend in every document."""
-    found = CountFile(where)
+    """Return the counts over the chosen vocabulary, with ascending word numbers in each document."""
+    renumbered = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        found.add(matrices.sort_words(block._replace(words=words).select_cells(words >= 0)))
-    return found
+        renumbered.add(matrices.sort_words(block._replace(words=words).select_cells(words >= 0)))
+    return renumbered
 
 
-def _note_parts(source: TextSource, ledger: _Ledger, part: Array | None) -> None:
-    if ledger.left_out:
-        them = "1 document is" if ledger.left_out == 1 else f"{ledger.left_out:,} documents are"
+def _note_parts(source: TextSource, record: _DocumentRecord, part: Array | None) -> None:
+    """Append notes about documents that are left out, and about a file with documents of one part only."""
+    if record.left_out:
+        them = "1 document is" if record.left_out == 1 else f"{record.left_out:,} documents are"
         source.notes.append(f"{them} in neither the training nor the test part and left out")
-    if part is None and set(ledger.part) != {None}:
+    if part is None and set(record.part) != {None}:
         source.notes.append("the file has only one of training and test documents, so the test part is drawn by seed")
 
 
 def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: Array) -> Iterator[Rows]:
-    """Yield the documents of a source, read again for their texts, with the counts that were found in them.
+    """Yield the documents of a source, whose texts are read again, with their counts.
 
     Parameters
     ----------
     rows : callable
-        Gives the counts of the documents ``begin:end``.
+        Function of ``(begin, end)`` that returns the counts of these documents.
     """
     begin = 0
     for documents in _group_documents(source):
@@ -424,13 +435,14 @@ def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: 
 
 
 def _group_documents(source: TextSource) -> Iterator[list[TextDocument]]:
-    held: list[TextDocument] = []
+    """Yield lists of at most BLOCK documents, without those that are left out."""
+    group: list[TextDocument] = []
     for document in source.documents():
         if document.part == LEFT_OUT:
             continue
-        held.append(document)
-        if len(held) == BLOCK:
-            yield held
-            held = []
-    if held:
-        yield held
+        group.append(document)
+        if len(group) == BLOCK:
+            yield group
+            group = []
+    if group:
+        yield group

@@ -1,4 +1,4 @@
-"""A claimed run: everything that its worker writes to the store, and the requests that it reads there."""
+"""The claim of a worker on a run: all that it writes to the store, and the requests that it reads from there."""
 
 import math
 import signal
@@ -16,9 +16,9 @@ from store.errors import LostClaim, ReplacedStore, StoreError
 from store.points import Point
 from store.run_rows import RunRow
 
-BEAT_SECONDS = 0.5
-SENTENCE_ERRORS = (StoreError, SettingError)  # errors that are not the program's; their message is for people
-ENDING_SECONDS = 2.0  # that a worker that is to end waits for its database
+BEAT_SECONDS = 0.5  # between two heartbeats
+SENTENCE_ERRORS = (StoreError, SettingError)  # errors that are not bugs; their message is a sentence for users
+ENDING_SECONDS = 2.0  # for which a worker that is asked to end still waits for its database
 SCORES = {
     ("point", "perplexity"): "point_perplexity",
     ("paper", "perplexity"): "test_perplexity",
@@ -38,7 +38,7 @@ SCORES = {
 class Interrupt:
     """A request to end this process; the training loop finishes its mini-batch first.
 
-    From then on a database that cannot be reached is waited for only ``ENDING_SECONDS``.
+    After the request, the process waits only ``ENDING_SECONDS`` for a database that cannot be reached.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Interrupt:
         self.db: Database | None = None
 
     def listen(self) -> None:
-        """Take SIGTERM and SIGINT (on Windows also CTRL_BREAK) as a request to pause."""
+        """Handle SIGTERM and SIGINT (on Windows also CTRL_BREAK) as a request to end."""
         for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), self._request_end)
@@ -58,9 +58,9 @@ class Interrupt:
 
 
 class Claim:
-    """A claimed run: every write goes through here and carries the attempt.
+    """A claimed run; all its writes are made here and carry the number of the attempt.
 
-    Used as a context, it records an error as *failed* with the traceback and lets it go on.
+    As a context manager, it records an exception as the state *failed*, with the traceback, and lets it propagate.
     """
 
     def __init__(self, db: Database, row: RunRow, interrupt: Interrupt) -> None:
@@ -72,9 +72,9 @@ class Claim:
         self.point_perplexity: float | None = None
         self.averaged_perplexity: float | None = None
         self.latest: dict[str, float] = {}  # the newest value of every other score
-        self.curve: list[tuple[int, float]] = []  # of the point perplexity
-        self.loglik: list[tuple[int, float]] = []  # of the held-out log-likelihood, where there is no perplexity
-        self.process: dict[str, Any] | None = None  # what the next beat is to write of the worker
+        self.curve: list[tuple[int, float]] = []  # (mini-batch, point perplexity)
+        self.loglik: list[tuple[int, float]] = []  # (mini-batch, held-out log-likelihood) of models without perplexity
+        self.process: dict[str, Any] | None = None  # facts about the worker, to be written with the next beat
         self._interrupt = interrupt
         self._request = "run"
         self._points: list[Point] = []
@@ -87,49 +87,49 @@ class Claim:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None or isinstance(error, LostClaim | ReplacedStore):
             return
-        if isinstance(error, StoreError):  # it was waited for already
+        if isinstance(error, StoreError):  # the store has been waited for already
             self.db.patience = min(self.db.patience, ENDING_SECONDS)
         text = "" if isinstance(error, SENTENCE_ERRORS) else "".join(traceback.format_exception(error))
         try:
             self.finish("failed", _explain_error(error), text)
-        except StoreError as second:  # the first error goes on: it is the one that people look for in the log
+        except StoreError as second:  # the first error propagates: it is the one to be found in the log
             logs.write_line(f"{_explain_error(error)}; this could not be written to the store ({second})")
 
     @property
     def ending(self) -> str:
-        """The state the run is wanted in: "paused", "stopped", or "" to go on."""
+        """The state in which the run is asked to end: "paused" or "stopped"; "" if it is to go on."""
         if self._request == "stop":
             return "stopped"
         return "paused" if self._request == "pause" or self._interrupt.requested else ""
 
     @property
     def interrupted(self) -> bool:
-        """Whether the process was asked to end, so that only the position is to be saved."""
+        """Whether the process was asked to end, so that it should only save its position."""
         return self._interrupt.requested
 
     @property
     def falling_curve(self) -> list[tuple[int, float]]:
-        """The curve that shows a plateau: perplexity, or exp(-log-likelihood) of models without a perplexity."""
+        """The curve in which a plateau is sought: perplexity, or exp(-log-likelihood) for models without one."""
         return self.curve or [(step, math.exp(-value)) for step, value in self.loglik]
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens per second of training over the last 20 mini-batches, each token counted once whatever the sweeps."""
+        """Tokens per second over the last 20 mini-batches, each token counted once however often it is swept."""
         seconds = sum(took for _, took in self._speed)
         return sum(tokens for tokens, _ in self._speed) / seconds if seconds > 0 else None
 
     def record_minibatch(self, minibatch: int, tokens: int, seconds: float) -> None:
-        """Count one mini-batch and the seconds of its training."""
+        """Record a mini-batch, its number of tokens and the seconds of its training."""
         self.minibatch = minibatch
         self.seconds += seconds
         self._speed.append((tokens, seconds))
 
     def add(self, points: list[Point]) -> None:
-        """Keep points for the next beat."""
+        """Add points, to be written with the next beat."""
         self._points += points
 
     def score(self, kind: str, measure: str, minibatch: int, documents: int, value: float) -> None:
-        """Keep one evaluation.
+        """Record one evaluation.
 
         ``kind`` is "point" (the curve), "mean" (that of the mean topics), "test point" or "test mean" (the same of test
         documents, when a run ends whose curve is of validation documents), "paper" (600 sweeps, once at the end) or
@@ -147,12 +147,12 @@ class Claim:
         self.latest[name] = value
 
     def show(self, message: str) -> None:
-        """Show people what is happening now."""
+        """Set the message that pages show, and write it."""
         self.message = message
         self.beat()
 
     def beat(self) -> None:
-        """Write points, progress and heartbeat in one short transaction, which also reads the request."""
+        """Write points, progress and heartbeat, and read the request, in one short transaction."""
         self._request = runs.record_progress(
             self.db,
             self.row.number,
@@ -170,24 +170,24 @@ class Claim:
         self._last_beat = time.monotonic()
 
     def beat_if_due(self) -> None:
-        """Beat when the last one is half a second old."""
+        """Beat if the last beat is at least half a second old."""
         if time.monotonic() - self._last_beat >= BEAT_SECONDS:
             self.beat()
 
     def save(self, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
-        """Replace the checkpoint; everything up to this mini-batch is written before it."""
+        """Write everything up to this mini-batch, then replace the checkpoint."""
         self.beat()
         checkpoints.save_checkpoint(
             self.db, self.row.number, self.row.attempt, self.minibatch, self.seconds, arrays, meta
         )
 
     def finish(self, state: str, message: str = "", trace: str = "") -> None:
-        """End the attempt."""
+        """Record the end of the attempt in the store."""
         runs.finish_run(self.db, self.row.number, self.row.attempt, state, message, trace)
 
 
 def _explain_error(error: BaseException) -> str:
-    """Return the reason why the run failed, in one sentence for people."""
+    """Return the reason why the run failed, in one sentence for users."""
     if isinstance(error, MemoryError):
         return "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
     text = " ".join(str(error).split()) or "no further words"

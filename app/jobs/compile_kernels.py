@@ -1,8 +1,8 @@
-"""Compile the kernels of a model ahead, in processes of their own.
+"""Compile the kernels of a model ahead of time, in separate processes.
 
-Compiling takes a hundred megabytes and half a minute, once for every version.  In processes of their own it neither
-stops the heartbeat of a worker nor adds to its memory, and two of them halve the time.  The kernels lie on disk
-(:mod:`engine.jit`), and an empty file next to them marks that they are complete.
+Compiling takes a hundred megabytes and half a minute, once for every version.  In separate processes it neither
+stops the heartbeat of a worker nor adds to its memory, and two of them halve the time.  The kernels are cached on disk
+(:mod:`engine.jit`), and an empty file next to them marks them as complete.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ from filelock import FileLock, Timeout
 
 from app.jobs import process
 
-PARTS = ("step", "rest")  # one process compiles one thing at a time
+PARTS = ("step", "rest")  # each is compiled by a process of its own
 
 
 class KernelRequest(NamedTuple):
-    """The choices that decide which kernels a run needs.
+    """The choices of a run that decide which kernels it needs.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class KernelRequest(NamedTuple):
     real : bool
         Whether the corpus holds real numbers instead of counts.
     scored : bool
-        Whether the corpus brings its own held-out tokens.
+        Whether the corpus defines its own held-out tokens.
     averaged : bool
         Whether the averaged protocol runs.
     """
@@ -43,12 +43,12 @@ class KernelRequest(NamedTuple):
 
     @classmethod
     def of(cls, model: str, settings: dict[str, Any], corpus: Any, *, averaged: bool) -> Self:
-        """Return the kernels that a run on a corpus (a row of the store) needs."""
+        """Return the request for the kernels of a run on a corpus (a row of the store)."""
         return cls(model, settings, corpus.kind == "real", corpus.has_scored, averaged)
 
     @property
     def digest(self) -> str:
-        """A hash of choices and shapes, which decide what is compiled; runs that differ in numbers only share it."""
+        """A hash of the choices and shapes that decide what is compiled; it ignores the values of numbers."""
         choices = {name: value for name, value in self.settings.items() if isinstance(value, str | bool)}
         lengths = {name: len(value) for name, value in self.settings.items() if isinstance(value, list)}
         text = json.dumps([self.model, choices, lengths, self.real, self.scored, self.averaged], sort_keys=True)
@@ -56,13 +56,13 @@ class KernelRequest(NamedTuple):
 
 
 def list_missing(request: KernelRequest) -> list[str]:
-    """Return the parts that are not compiled yet; none where compiled kernels cannot be kept."""
+    """Return the parts that are not compiled yet; none if compiled kernels cannot be cached."""
     from engine.jit import find_cache_folder, is_private
 
     folder = find_cache_folder()
     if not is_private(folder):
         return []
-    return [part for part in PARTS if not _find_note(folder, request, part).exists()]
+    return [part for part in PARTS if not _find_marker(folder, request, part).exists()]
 
 
 def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Popen[bytes]"]:
@@ -72,19 +72,19 @@ def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Pope
 
 
 def is_awaited(request: KernelRequest) -> bool:
-    """Return whether another process is compiling for this model now; ours wait for it."""
+    """Return whether another process is now compiling kernels of this model, which ours would wait for."""
     from engine.jit import find_cache_folder
 
     return any(_is_locked(_find_lock(find_cache_folder(), request, part)) for part in PARTS)
 
 
 def compile_part(request: KernelRequest, part: str) -> None:
-    """Compile one of PARTS in this process, or wait for another process that is compiling it."""
+    """Compile one of PARTS in this process, or wait until another process has compiled it."""
     from engine.jit import find_cache_folder
 
     folder = find_cache_folder()
     with FileLock(_find_lock(folder, request, part), poll_interval=0.1):
-        if not _find_note(folder, request, part).exists():
+        if not _find_marker(folder, request, part).exists():
             compile_here(request, part)
 
 
@@ -113,7 +113,7 @@ def compile_here(request: KernelRequest, part: str) -> None:
         training.warm_step()
     else:
         training.warm_rest(averaged=request.averaged)
-    _find_note(find_cache_folder(), request, part).touch()
+    _find_marker(find_cache_folder(), request, part).touch()
 
 
 def main(arguments: list[str]) -> int:
@@ -124,9 +124,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _make_corpus(request: KernelRequest) -> Any:
-    """Make four documents of three words each, two of them for the test, with the types of the store.
+    """Return a corpus of four documents of three words each, two of them for testing, with the types of the store.
 
-    The words are pixels, because the setting ``moved``, a number and so no part of the digest, needs pictures.
+    The words are pixels, because the setting ``moved`` needs pictures and, as a number, is not part of the digest.
     """
     import numpy as np
 
@@ -146,14 +146,15 @@ def _make_corpus(request: KernelRequest) -> Any:
     )
 
 
-def _find_note(folder: Path, request: KernelRequest, part: str) -> Path:
+def _find_marker(folder: Path, request: KernelRequest, part: str) -> Path:
+    """Return the path of the empty file that marks a part as compiled."""
     from engine.jit import compute_engine_digest
 
     return folder / f"{request.digest}.{compute_engine_digest()}.{part}.ready"
 
 
 def _find_lock(folder: Path, request: KernelRequest, part: str) -> Path:
-    """Return the lock of a model: its runs share most kernels."""
+    """Return the path of the lock of a model, shared by all its requests because they share most kernels."""
     return folder / f"{request.model}.{part}.lock"
 
 

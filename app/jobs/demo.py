@@ -1,8 +1,8 @@
-"""The demo: a corpus of documentation on this machine and a run on it, prepared while a page is already open.
+"""The demo: a corpus of the documentation on this machine and a run on it, prepared while a page is already open.
 
-``topiary demo`` and a button on the page of an empty store begin it.  A process of its own
+``topiary demo`` and a button on the page of an empty store start it.  A separate process
 (``python -P -m app.jobs.demo``) reads the corpus, queues the run and reports progress line by line.
-Another one compiles the kernels at the same time, so that the first topics do not wait for one after the other.
+Others compile the kernels at the same time, so that the first topics appear sooner.
 """
 
 import json
@@ -24,7 +24,7 @@ RUN_NAME = "demo"
 
 
 def begin_demo(url: str) -> "subprocess.Popen[str]":
-    """Prepare the demo of a store in a process of its own, and show every page how far it is."""
+    """Start a process that prepares the demo of a store, and show its progress on every page."""
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine")
     child = process.start_module("app.jobs.demo", store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8")
     Thread(target=_follow_process, args=(child,), daemon=True).start()
@@ -32,12 +32,12 @@ def begin_demo(url: str) -> "subprocess.Popen[str]":
 
 
 def prepare_demo(db: Database, notify: Notifier) -> int:
-    """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
+    """Import the built-in corpus and create a run on it, unless they exist, and start the run.
 
     Returns
     -------
     int
-        Number of the run to look at.
+        Number of the run to show.
     """
     compilers = compile_kernels.start_compilers(_request_kernels(), db.url)
     row = next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None) or import_builtin(db, notify)
@@ -45,10 +45,10 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
         notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:
         compiler.wait()  # whatever its exit status: the worker compiles what is missing
-    there = [each for each in runs.list_runs(db) if each.corpus == row.number and each.name == RUN_NAME]
-    if there and launcher.find_state(there[-1]) != "failed":
-        number = there[-1].number
-        if launcher.find_state(there[-1]) in ("paused", "stopped", "silent"):
+    demo_runs = [run for run in runs.list_runs(db) if run.corpus == row.number and run.name == RUN_NAME]
+    if demo_runs and launcher.find_state(demo_runs[-1]) != "failed":
+        number = demo_runs[-1].number
+        if launcher.find_state(demo_runs[-1]) in ("paused", "stopped", "silent"):
             launcher.resume_run(db, number)
     else:
         notify("Starting a three-layer model", None)
@@ -60,7 +60,7 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
 
 
 def main() -> int:
-    """Prepare the demo of the store in TOPIARY_STORE, and report progress on standard output."""
+    """Prepare the demo of the store in TOPIARY_STORE, and write its progress to standard output."""
     notify = Notifier(sys.stdout)
     try:
         number = prepare_demo(open_database(), notify)
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _request_kernels() -> compile_kernels.KernelRequest:
-    """Return the kernels of the demo's run, for which only its settings are loaded."""
+    """Return the request for the kernels of the demo's run, without loading any kernel."""
     from engine import models, settings
 
     config = models.load(MODEL).Config()
@@ -82,17 +82,17 @@ def _request_kernels() -> compile_kernels.KernelRequest:
 def _follow_process(child: "subprocess.Popen[str]") -> None:
     """Show the progress of the preparing process in the terminal and on the pages."""
     line = Progress()
-    words = ""
+    sentence = ""
     for message in child.stdout or ():
-        words, share = json.loads(message)
-        line.show(words, share)
-        progress.post_notice(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
-    line.end(words)
+        sentence, share = json.loads(message)
+        line.show(sentence, share)
+        progress.post_notice(f"Preparing the demo: {sentence[0].lower()}{sentence[1:]}", share)
+    line.end(sentence)
     match child.wait():
         case 0:
             progress.post_notice("")
         case 2:
-            progress.post_notice(words, failed=True)
+            progress.post_notice(sentence, failed=True)
         case _:
             progress.post_notice("The demo could not be prepared; the terminal of the server says why", failed=True)
 

@@ -1,7 +1,7 @@
-"""Estimates of how well a run predicts held-out words: the plateau of its curve, and the headline of the run.
+"""Estimates of how well a run predicts held-out words: the plateau of its curve, and its headline estimate.
 
-Every page, command and export that shows one figure of a run takes it from :func:`choose_headline` and gives it the
-name that it has here, so that two places never show two figures under one name.
+Every page, command and export that shows one figure for a run takes it from :func:`choose_headline` and calls it by
+the name defined here, so that two places never show different figures under one name.
 """
 
 import math
@@ -19,45 +19,46 @@ from store.run_rows import FINAL_MEASURES
 Array: TypeAlias = NDArray[Any]
 Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point
 
-WINDOW = 1 / 3  # part of the steps that has to bring something
-GAIN = 0.003  # of the lowest mean before it
-LEAST_POINTS = 3  # of the window, and before it: fewer say nothing above the noise
-LEAST_SWEEPS = 150  # of a run that ends at its plateau: topics still come apart when perplexity hardly falls
-SMOOTH = 3  # points of such a mean
-NEAR = 0.02  # a run has burnt in where its curve first is as near to the lowest value it has reached
+WINDOW = 1 / 3  # share of the steps over which a curve must improve
+GAIN = 0.003  # least improvement, relative to the lowest mean before the window
+LEAST_POINTS = 3  # in the window and before it; fewer do not stand out from the noise
+LEAST_SWEEPS = 150  # before a run ends at its plateau: topics still separate when perplexity hardly falls
+SMOOTH = 3  # points in a mean
+NEAR = 0.02  # relative distance to the lowest value of a curve at which the run has burnt in
 
 
 def find_plateau(curve: Curve) -> int | None:
-    """Return the step since which a curve no longer improves; None while it falls, or has too few points.
+    """Return the step since which a curve has not improved; None while it falls, or if it has too few points.
 
     Parameters
     ----------
     curve : sequence of (step, value), or such an array
-        Steps ascending, lower values better; values that are not finite are left out.
+        Ascending steps; lower values are better, and values that are not finite are ignored.
 
     Returns
     -------
     int or None
-        The last step before the first window that brought less than ``GAIN``, with no window after it that brought
-        more.
+        The last step before the first window with less improvement than ``GAIN`` that no window with more follows.
     """
     steps, values = _read_points(curve)
     if len(steps) < 2 * LEAST_POINTS:
         return None
     ends = np.arange(1, len(steps) + 1)
-    begins = _find_windows(steps)
-    long_enough = np.minimum(begins, ends - begins) >= LEAST_POINTS
+    window_starts = _find_windows(steps)
+    long_enough = np.minimum(window_starts, ends - window_starts) >= LEAST_POINTS
     sums = np.concatenate([[0.0], np.cumsum(values)])
     means = np.convolve(values, np.full(SMOOTH, 1 / SMOOTH), "valid")
     lowest = np.concatenate([np.full(SMOOTH, math.inf), np.minimum.accumulate(means)])
-    level = long_enough & ((sums[ends] - sums[begins]) / np.maximum(ends - begins, 1) > lowest[begins] * (1 - GAIN))
-    falls = np.flatnonzero(~level)
-    first = falls[-1] + 1 if len(falls) else 0
-    return None if first == len(level) else int(steps[begins[first] - 1])
+    is_flat = long_enough & (
+        (sums[ends] - sums[window_starts]) / np.maximum(ends - window_starts, 1) > lowest[window_starts] * (1 - GAIN)
+    )
+    falling = np.flatnonzero(~is_flat)
+    first = falling[-1] + 1 if len(falling) else 0
+    return None if first == len(is_flat) else int(steps[window_starts[first] - 1])
 
 
 def has_settled(curve: Curve, swept: int) -> bool:
-    """Return whether a run that sweeps all documents may end: after enough sweeps, and at a plateau of its curve."""
+    """Return whether a run that sweeps all documents may end: it has made enough sweeps and its curve is flat."""
     return swept >= LEAST_SWEEPS and find_plateau(curve) is not None
 
 
@@ -69,29 +70,29 @@ def find_burn_in(curve: Curve) -> int | None:
 
 
 def describe_trend(curve: Curve) -> str:
-    """Describe a curve: ``still falling``, ``no longer improving since step 210``, or "" where it is too short."""
+    """Describe a curve: ``still falling``, ``no longer improving since step 210``, or "" if it is too short."""
     since = find_plateau(curve)
     if since is not None:
         return f"no longer improving since step {since:,}"
     steps, _ = _read_points(curve)
-    before = _find_windows(steps)[-1] if len(steps) else 0
-    return "still falling" if min(before, len(steps) - before) >= LEAST_POINTS else ""
+    n_before = _find_windows(steps)[-1] if len(steps) else 0
+    return "still falling" if min(n_before, len(steps) - n_before) >= LEAST_POINTS else ""
 
 
 def _read_points(curve: Curve) -> tuple[Array, Array]:
-    """Return the steps and values of the points that are numbers."""
+    """Return the steps and values of the points with a finite value."""
     points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
     steps, values = points[np.isfinite(points[:, 1])].T
     return steps.astype(np.int64), values
 
 
 def _find_windows(steps: Array) -> Array:
-    """Return, for each point, how many points come before the window that ends with it."""
+    """Return the number of points before the window that ends at each point."""
     return np.searchsorted(steps, steps * (1 - WINDOW), side="right")
 
 
 AVERAGED, MEAN, POINT = "averaged_perplexity", "mean_perplexity", "point_perplexity"
-TEST_MEAN, TEST_POINT = "test_mean_perplexity", "test_point_perplexity"  # of a run whose curve is of validation
+TEST_MEAN, TEST_POINT = "test_mean_perplexity", "test_point_perplexity"  # of a run with a validation curve
 ESTIMATE_NAMES = {  # the best estimate first
     AVERAGED: "averaged perplexity",
     TEST_MEAN: "test perplexity of the mean topics",
@@ -106,18 +107,18 @@ LOGLIK_NAMES = {
     "mean_loglik": "log-likelihood of the mean topics",
     "heldout_loglik": "point log-likelihood",
 }
-_OF_CURVE = (MEAN, POINT, "mean_loglik", "heldout_loglik")
-CURVES = (TEST_MEAN, TEST_POINT, MEAN, *LOGLIK_NAMES)  # those that the row of a run does not hold
-KINDS = {  # the curve of an estimate by each of its names
+_OF_CURVE = (MEAN, POINT, "mean_loglik", "heldout_loglik")  # estimates on the documents of the curve
+CURVES = (TEST_MEAN, TEST_POINT, MEAN, *LOGLIK_NAMES)  # estimates that are not stored in the row of a run
+KINDS = {  # kind of an estimate by each of its names
     **{name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()},
     **{f"{VALIDATION} {(ESTIMATE_NAMES | LOGLIK_NAMES)[kind]}": kind for kind in _OF_CURVE},
 }
-_MEAN_OF = "Topics: the mean over the last samples, which the pages show"
-_POINT_OF = "Topics: those of the last step alone"
+_MEAN_TOPICS = "Topics: the mean over the last samples, which the pages show"
+_LAST_TOPICS = "Topics: those of the last step alone"
 
 
 class JudgedRun(Protocol):
-    """The properties of a run that an estimate reads (a row of the store fits)."""
+    """The attributes of a run that an estimate reads; a row of the store has them."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -139,12 +140,12 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     kind : str
-        The name of its curve in the store.
+        Name of its curve in the store.
     name : str
-        What people call it.
+        Name for users.
     value : float
     protocol : str
-        Topics, documents and sweeps behind it, in one or two sentences.
+        Its topics, documents and sweeps, in one or two sentences.
     """
 
     kind: str
@@ -159,12 +160,12 @@ class Estimate(NamedTuple):
 
     @property
     def at_end(self) -> bool:
-        """Whether it is of test documents, once a run has ended whose curve is of validation documents."""
+        """Whether it is made on test documents at the end of a run whose curve is of validation documents."""
         return self.kind in FINAL_MEASURES
 
     @property
     def figure(self) -> str:
-        """The value as it is written everywhere: one decimal below ten thousand, three of a log-likelihood."""
+        """The value as text: one decimal below ten thousand, else none; three for a log-likelihood."""
         digits = 3 if not self.lower_is_better else 1 if self.value < 10_000 else 0
         return f"{self.value:,.{digits}f}"
 
@@ -174,55 +175,57 @@ class Estimate(NamedTuple):
 
 
 def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
-    """Return every estimate of a run, its headline first.
+    """Return all estimates of a run, its headline first.
 
-    That of test documents is of a run that has ended; one that goes on, having been stopped before, has none.
+    Estimates on test documents are left out while a run is queued or running, for instance after it was resumed.
 
     Parameters
     ----------
     run : JudgedRun
         A row of the store.
     latest : mapping of str to float or None
-        The newest values of its curves of :data:`CURVES`.
+        Newest value of each curve of :data:`CURVES`.
     """
     values: dict[str, float | None] = {name: latest.get(name) for name in (*ESTIMATE_NAMES, *LOGLIK_NAMES)}
     values |= {AVERAGED: run.averaged_perplexity, POINT: run.point_perplexity}
-    found = [
+    estimates = [
         Estimate(kind, find_estimate_name(run, kind), value, describe_estimate(run, kind))
         for kind in ESTIMATE_NAMES | LOGLIK_NAMES
         if (value := values[kind]) is not None and value == value  # noqa: PLR0124 - not a number
     ]
-    return [each for each in found if not each.at_end or run.state not in ("queued", "running")]
+    return [estimate for estimate in estimates if not estimate.at_end or run.state not in ("queued", "running")]
 
 
 def find_estimate_name(run: Any, kind: str) -> str:
-    """Return what people call an estimate of a run (a row of the store): those of its curve say validation."""
+    """Return the name of an estimate of a run (a row of the store), marked as validation if its curve is."""
     name = (ESTIMATE_NAMES | LOGLIK_NAMES)[kind]
     return f"{VALIDATION} {name}" if kind in _OF_CURVE and find_part(run) == VALIDATION else name
 
 
 def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
-    """Return the headline of a run: the averaged estimate, else that of test documents, the mean topics, the point."""
+    """Return the best estimate of a run (averaged, on test documents, of the mean topics, or of the last step)."""
     return next(iter(list_estimates(run, latest)), None)
 
 
 def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
-    """Describe the headline of a run, its protocol and the trend of the live curve in a line.
+    """Describe the headline of a run, its protocol and the trend of its curve in one line.
 
     Parameters
     ----------
     run : JudgedRun
     best : Estimate
-        That of the run.
+        The headline of the run.
     trend : str
-        Of the point estimate, whose curve it is: "still falling", or empty.
+        Trend of the curve of the point estimate, such as "still falling"; may be empty.
     """
     samples = f"{_count_samples(run)[1]:,} samples, all test documents"
-    of = samples if best.kind.startswith("averaged") else describe_protocol(run, at_end=best.at_end)
+    protocol = samples if best.kind.startswith("averaged") else describe_protocol(run, at_end=best.at_end)
     if not trend:
-        return f"{best} ({of})"
+        return f"{best} ({protocol})"
     return (
-        f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {find_estimate_name(run, POINT)} {trend}"
+        f"{best} ({protocol}), {trend}"
+        if best.kind == POINT
+        else f"{best} ({protocol}); {find_estimate_name(run, POINT)} {trend}"
     )
 
 
@@ -236,27 +239,27 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
             f"{first:,} to {first + max(0, samples - 1):,}; all test documents, one sweep for each "
             "sample: the protocol of published tables"
         )
-    topics = _MEAN_OF if "mean" in kind else _POINT_OF
+    topics = _MEAN_TOPICS if "mean" in kind else _LAST_TOPICS
     return f"Held-out words, {better}. {topics}. {describe_protocol(run, at_end=kind in FINAL_MEASURES)}"
 
 
 def _count_samples(run: JudgedRun) -> tuple[int, int]:
-    """Return the first mini-batch whose rates are averaged, and how many there are so far."""
+    """Return the first mini-batch whose rates are averaged, and the number of averaged mini-batches so far."""
     options = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = plan_averaging(options.minibatches, options.burn_in, options.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)
 
 
 def read_latest(db: Database, run: int) -> dict[str, float]:
-    """Return the newest value of each curve of ``CURVES`` that a run has."""
+    """Return the newest value of each of ``CURVES`` that a run has, by name."""
     curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
     return {name: curve[-1][1] for name, curve in curves if curve}
 
 
 def read_all_latest(db: Database) -> dict[int, dict[str, float]]:
-    """Return the newest values of the curves of every run that has some; one query for each curve."""
-    found: dict[int, dict[str, float]] = {}
+    """Return the newest value of each of ``CURVES``, by run and name, with one query for each curve."""
+    latest: dict[int, dict[str, float]] = {}
     for name in CURVES:
         for run, curve in points.read_curves(db, name).items():
-            found.setdefault(run, {})[name] = curve[-1][1]
-    return found
+            latest.setdefault(run, {})[name] = curve[-1][1]
+    return latest

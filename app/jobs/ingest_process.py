@@ -1,8 +1,8 @@
-"""A process of its own that inspects or imports files, so that pages stay quick.
+"""A separate process that inspects or imports files, so that pages stay responsive.
 
 ``python -P -m app.jobs.ingest_process import`` (or ``inspect``) reads one request, as JSON, from standard input,
-reports progress line by line, and ends with its result.  An import goes on when nobody reads its lines any more: a
-server that ends does not cut it short.  An inspection is of no use then, and ends.
+reports progress line by line, and ends with its result.  An import goes on if its lines are no longer read, so that
+the end of the server does not interrupt it.  An inspection is useless then, and ends.
 """
 
 import json
@@ -31,26 +31,26 @@ from store.database import open_database
 from store.errors import StoreError
 
 _numbers = count(1)
-_END = "end"  # first word of the last line
-_NOTE = "Note: "  # first word of a note of the reader
+_END = "end"  # marks the last line of the process, which holds the result
+_NOTE = "Note: "  # prefix of a note of the reader
 
 
 @dataclass(frozen=True)
 class ImportStatus:
-    """Progress or result of an import.
+    """The progress or result of an import.
 
     Attributes
     ----------
     words, share : str, float or None
-        What is being done and how much of it is done, 0 to 1.
+        Current activity, and the share of it that is done, 0 to 1; None if unknown.
     corpus : int
-        Number of the corpus that was made; 0 until then.
+        Number of the new corpus; 0 until it exists.
     error : str
-        The sentence that ended it, or empty.
+        Sentence that says why it failed, or empty.
     notes : tuple of str
         Notes of the reader.
     appended : str
-        What was appended to an existing corpus, in a sentence.
+        Sentence that says what was appended to an existing corpus, or empty.
     """
 
     words: str = "Starting"
@@ -62,34 +62,34 @@ class ImportStatus:
 
     @property
     def over(self) -> bool:
-        """True once it has ended, well or not."""
+        """Whether it has ended, successfully or not."""
         return bool(self.corpus or self.error)
 
     @property
     def notice(self) -> progress.Notice:
-        """The notice on every page; empty after a success, when the corpus is listed instead."""
+        """The notice on every page; empty after a success, because the corpus is listed then."""
         if self.over:
             return progress.Notice(self.error, failed=bool(self.error))
         return progress.Notice(self.words, self.share)
 
     @classmethod
     def read_end(cls, result: dict[str, Any], notes: tuple[str, ...]) -> Self:
-        """Return the last status, from the result of the process and its notes."""
+        """Return the last status, made of the result of the process and its notes."""
         return cls(**result, notes=notes)
 
 
 @dataclass(frozen=True)
 class InspectionStatus:
-    """Progress or result of an inspection of files.
+    """The progress or result of an inspection of files.
 
     Attributes
     ----------
     words, share : str, float or None
-        What is being done and how much of it is done, 0 to 1.
+        Current activity, and the share of it that is done, 0 to 1; None if unknown.
     report : Report or None
         The result, at the end.
     error : str
-        Why it cannot become a corpus, or empty.
+        Sentence that says why the files cannot become a corpus, or empty.
     """
 
     words: str = "Looking at it"
@@ -99,12 +99,12 @@ class InspectionStatus:
 
     @property
     def over(self) -> bool:
-        """True once it has ended, well or not."""
+        """Whether it has ended, successfully or not."""
         return self.report is not None or bool(self.error)
 
     @classmethod
     def read_end(cls, result: dict[str, Any], _notes: tuple[str, ...]) -> Self:
-        """Return the last status, from the result of the process; the report has the notes."""
+        """Return the last status, made of the result of the process; its report includes the notes."""
         report = result.get("report")
         return cls(report=None if report is None else Report.from_json(report), error=result.get("error", ""))
 
@@ -119,22 +119,22 @@ class IngestProcess(Generic[Status]):
     ----------
     task : {"import", "inspect"}
     path : Path
-        The file or folder; sentences name it as it was sent, without its folder.
+        The file or folder; messages name it without its parent folder.
     request : dict
         The rest of the request to the process, as JSON.
     store : str
-        URL of the store, where one is needed.
+        URL of the store; may be empty for an inspection.
     first : ImportStatus or InspectionStatus
         The status at the beginning.
     failure : str
-        Beginning of the sentence for a process that dies; the rest names the log.
+        First part of the sentence for a process that dies; the second part names the log.
     """
 
     def __init__(self, task: str, path: Path, request: dict[str, Any], store: str, first: Status, failure: str) -> None:
-        self._news = Condition()
+        self._changed = Condition()
         self._status: Status = first
         log = logs.make_log_folder() / "imports.log"
-        with log.open("ab") as errors:
+        with log.open("ab") as log_file:
             self._child = process.start_module(
                 "app.jobs.ingest_process",
                 task,
@@ -143,7 +143,7 @@ class IngestProcess(Generic[Status]):
                 variables=process.use_folder(process.find_folder(path)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=log_file,
                 cwd=path.parent,
                 text=True,
                 encoding="utf-8",
@@ -153,19 +153,20 @@ class IngestProcess(Generic[Status]):
         Thread(target=self._follow, args=(json.dumps({"path": path.name} | request),), daemon=True).start()
 
     def read_status(self, last: Status | None = None, patience: float = 0.5) -> Status:
-        """Return the status; wait up to ``patience`` seconds for another one than ``last``."""
+        """Return the status, after waiting up to ``patience`` seconds for one that differs from ``last``."""
         until = time.monotonic() + patience
-        with self._news:
+        with self._changed:
             while self._status == last and not self._status.over and (left := until - time.monotonic()) > 0:
-                self._news.wait(left)
+                self._changed.wait(left)
             return self._status
 
     def _follow(self, request: str) -> None:
+        """Send the request to the process, and pass on its messages until it ends."""
         notes: list[str] = []
         with self._child as child:
             if child.stdin is None or child.stdout is None:
                 raise AssertionError("the child was started with pipes")
-            with suppress(OSError), child.stdin:  # a process that died at once takes no request
+            with suppress(OSError), child.stdin:  # the process may have died already
                 child.stdin.write(request)
             for line in child.stdout:
                 words, value = json.loads(line)
@@ -182,10 +183,10 @@ class IngestProcess(Generic[Status]):
         self._notify(self._last)
 
     def _notify(self, status: Status) -> None:
-        """Pass a status on to the threads that wait for it."""
-        with self._news:
+        """Set the status and wake the threads that wait for it."""
+        with self._changed:
             self._status = status
-            self._news.notify_all()
+            self._changed.notify_all()
 
 
 class RunningImport(IngestProcess[ImportStatus]):
@@ -194,14 +195,14 @@ class RunningImport(IngestProcess[ImportStatus]):
     Parameters
     ----------
     url : str
-        The store.
+        URL of the store.
     sent : SentFiles
-        Its folder is removed at the end.
+        The files to import; their folder is removed at the end.
     options : ImportOptions
     then : () -> None
-        Called when it has ended.
+        Called when the import has ended.
     into : int
-        Number of the corpus that the documents are appended to; 0 makes a new one.
+        Number of the corpus to which the documents are appended; 0 for a new corpus.
 
     Attributes
     ----------
@@ -219,15 +220,15 @@ class RunningImport(IngestProcess[ImportStatus]):
         request = {"folder": str(sent.folder), "options": options.report(), "into": into}
         failure = "The import ended unexpectedly and stored nothing"
         super().__init__("import", sent.path, request, url, ImportStatus(), failure)
-        process.own_folder(sent.folder, self._child.pid)  # which outlives this process
+        process.own_folder(sent.folder, self._child.pid)  # the child may outlive this process
 
     def _finish(self) -> None:
-        process.remove_folder(self._folder)  # where the child was killed before it could
+        process.remove_folder(self._folder)  # in case the child was killed before it could
         self._then()
         super()._finish()
 
     def _notify(self, status: ImportStatus) -> None:
-        """Pass a status on to the waiting form and to every page: the form may be gone when the import ends."""
+        """Pass a status on to every page, too, because the waiting form may be gone when the import ends."""
         progress.post_import(progress.ImportNotice(self.number, self._name, status.notice))
         super()._notify(status)
 
@@ -247,13 +248,13 @@ class RunningInspection(IngestProcess[InspectionStatus]):
         super().__init__("inspect", path, {"options": options.report()}, "", InspectionStatus(), failure)
 
     def cancel(self) -> None:
-        """End it, because its report is no longer wanted."""
+        """Kill the process, because its report is no longer wanted."""
         with suppress(OSError):
             self._child.kill()
 
 
 class _Listener:
-    """A notifier that falls silent when its lines are not read any more."""
+    """A notifier that stops writing when its lines are no longer read."""
 
     def __init__(self, out: TextIO) -> None:
         self._notify: Notifier | None = Notifier(out)
@@ -272,7 +273,7 @@ def main(arguments: list[str]) -> int:
     importing = arguments == ["import"]
     notify = _Listener(sys.stdout) if importing else Notifier(sys.stdout)
     try:
-        with redirect_stdout(sys.stderr):  # what a library prints is no line of the protocol
+        with redirect_stdout(sys.stderr):  # keeps output of libraries out of the protocol
             result = (_add_documents if importing else _inspect_documents)(request, notify)
     except (IngestError, OptionError, StoreError) as error:
         result = {"error": str(error)}
@@ -287,7 +288,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
-    """Make the corpus, or append to the one that is named; return the result."""
+    """Import the files as a new corpus, or append them to an existing one; return the result as JSON."""
     db, paths, options = open_database(), list_uploaded(Path(request["path"])), ImportOptions(**request["options"])
     if request.get("into"):
         added = append_path(db, int(request["into"]), paths, options, notify)
@@ -296,7 +297,7 @@ def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) 
 
 
 def _inspect_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
-    """Return the report of what an import would make of the files."""
+    """Return the report of an inspection of the files, as JSON."""
     report = inspect_path(list_uploaded(Path(request["path"])), ImportOptions(**request["options"]), notify)
     return {"report": report.to_json()}
 

@@ -1,11 +1,11 @@
-"""Start training processes, find the states of their runs, and reap them.
+"""Start, stop and resume runs, and find their states.
 
-A worker is a process of its own, in a session of its own: closing the browser, restarting or killing
-the server never touches it.  Rows of the store say what should happen; this module only starts
-processes for queued runs, up to :func:`limit_runs`, and sends those of a cluster to its scheduler.
+A worker is a separate process in a session of its own: closing the browser, restarting or killing
+the server does not affect it.  Rows of the store say what should happen; this module only starts
+processes for queued runs, up to :func:`limit_runs`, and sends runs of a cluster to its scheduler.
 
-A worker takes its time to claim its run: it loads its packages, and waits while the store is locked.  So the program
-that starts one first takes a lease on the run, in its row, and names the process there; until the lease ends no
+A worker needs some time to claim its run: it loads packages, and waits while the store is locked.  So the program
+that starts one first takes a lease on the run, in its row, and records the process there; until the lease ends, no
 server starts another.
 """
 
@@ -27,20 +27,20 @@ from store.run_rows import RunRow
 
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0
-LEASE_SECONDS = 30.0  # before another worker is started for a run whose first one died before it claimed it
-UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # longer where the process cannot be checked: it may wait for a lock
+LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it gets another worker
+UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # added to the lease if the process cannot be checked: it may wait for a lock
 
 _children: list["subprocess.Popen[bytes]"] = []
 
 
 def limit_runs() -> int:
-    """Return how many runs may train at the same time: TOPIARY_WORKERS, or half the processors."""
+    """Return how many runs may train at the same time: TOPIARY_WORKERS, or half the number of processors."""
     number = os.environ.get("TOPIARY_WORKERS", "")
     return max(1, int(number) if number.isdigit() else count_processors() // 2)
 
 
 def choose_threads() -> int:
-    """Return the default number of threads of a run: two where there are two processors."""
+    """Return the default number of threads of a run: two, or one on a single processor."""
     return min(2, count_processors())
 
 
@@ -50,10 +50,10 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     Parameters
     ----------
     db_url : str
-        URL of the store; handed over in the environment, because everybody can read command lines and a
-        URL may hold a password.
+        URL of the store, passed in the environment because all users can read command lines, and a URL may
+        contain a password.
     run : int
-        Number of the run; the worker claims it, and ends without an error when another process was faster.
+        Number of the run; the worker claims it, or ends without an error if another process was faster.
     """
     logs.make_log_folder()
     path = logs.find_log(db_url, run)
@@ -67,9 +67,9 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
 
 
 def start_queued_runs(db: Database) -> list[int]:
-    """Start queued runs, in their order, while there is room for the next one; return their numbers.
+    """Start queued runs in order, as long as there is room for the next one; return their numbers.
 
-    Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
+    Runs that a cluster trains whole are sent to its scheduler instead, which gives them to its workers.
     """
     reap_children()
     rows = runs.list_runs(db)
@@ -80,23 +80,23 @@ def start_queued_runs(db: Database) -> list[int]:
 
 
 def _choose_next(rows: Sequence[RunRow]) -> list[int]:
-    """Return the queued runs to start workers for now, given all runs at one moment."""
-    here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.is_on_cluster(row)]
-    busy = sum(find_work_state(row) == "running" or is_starting(row) for row in here)
-    waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
-    fitting = itertools.takewhile(lambda place: busy + place[0] < _count_room(place[1]), enumerate(waiting))
-    return [row.number for _, row in fitting]
+    """Return the numbers of the queued runs to start now, given the rows of all runs."""
+    local_rows = [row for row in sorted(rows, key=lambda row: row.order) if not whole.is_on_cluster(row)]
+    n_busy = sum(find_work_state(row) == "running" or is_starting(row) for row in local_rows)
+    queued = [row for row in local_rows if row.state == "queued" and not row.unusable and not is_starting(row)]
+    startable = itertools.takewhile(lambda item: n_busy + item[0] < _count_room(item[1]), enumerate(queued))
+    return [row.number for _, row in startable]
 
 
 def is_starting(row: RunRow) -> bool:
-    """Return whether a worker is being started for a queued run, here or elsewhere."""
+    """Return whether a worker is being started for a queued run, on this machine or another."""
     if row.state != "queued" or row.lease_left is None:
         return False
     match process.check_life(row.starter):
         case "alive":
             return True
         case "dead":
-            return 0 < row.lease_left <= LEASE_SECONDS  # more: the clock of the database was set back
+            return 0 < row.lease_left <= LEASE_SECONDS  # a longer rest: the database's clock was set back
         case _:
             return -UNSEEN_SECONDS < row.lease_left <= LEASE_SECONDS
 
@@ -108,27 +108,27 @@ def _start_leased(db: Database, run: int) -> None:
     except OSError:
         queue.release_lease(db, run)
         raise
-    with suppress(StoreError, psutil.Error):  # without the process in the row the lease only takes longer to end
+    with suppress(StoreError, psutil.Error):  # without it, only the lease takes longer to end
         queue.record_starter(db, run, process.identify_process(child.pid))
 
 
 def _count_room(row: RunRow) -> int:
-    """Return how many runs may train at once with this one among them: N where several share ``local:N``."""
+    """Return how many runs may train at once, including this one: N for runs that share ``local:N``."""
     place = whole.find_place(row)
     return limit_runs() if place is None else place.processes
 
 
 def find_state(row: RunRow) -> str:
-    """Return the state to show: that of the row, "damaged" where cells of it are, "silent" without a living worker.
+    """Return the state to show: that of the row, "damaged" for a damaged row, "silent" without a living worker.
 
-    On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
-    minutes; on another host, when it has not beaten for one.
+    On this host a run is silent if its process is gone, is a zombie, or has not sent a heartbeat for two
+    minutes; on another host, if it has not sent one for a minute.
     """
     return "damaged" if row.damage else find_work_state(row)
 
 
 def find_work_state(row: RunRow) -> str:
-    """Return the state of a run, even if its row is damaged."""
+    """Return the state of a run, ignoring damage to its row."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
@@ -142,7 +142,7 @@ def find_work_state(row: RunRow) -> str:
 
 
 def stop_run(db: Database, run: int) -> None:
-    """Ask a run to stop; one without a living worker is stopped at once.
+    """Ask a run to stop; if it has no living worker, stop it at once.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def stop_run(db: Database, run: int) -> None:
 
 
 def pause_run(db: Database, run: int) -> None:
-    """Ask a run to pause; one without a living worker is paused at once.
+    """Ask a run to pause; if it has no living worker, pause it at once.
 
     Raises
     ------
@@ -164,6 +164,7 @@ def pause_run(db: Database, run: int) -> None:
 
 
 def _request_end(db: Database, run: int, request: str, state: str) -> None:
+    """Send a request to the worker of a run, or set the state at once if it has no living worker."""
     row = runs.get_run(db, run)
     if find_work_state(row) in ("queued", "silent"):
         _end_run(db, row, state)
@@ -172,14 +173,14 @@ def _request_end(db: Database, run: int, request: str, state: str) -> None:
 
 
 def resume_run(db: Database, run: int) -> None:
-    """Go on with a run from its checkpoint: it is queued, and starts when there is room.
+    """Queue a run to go on from its checkpoint, and start it if there is room.
 
     Raises
     ------
     Conflict
-        When it trains already or is finished.
+        When it is training or finished.
     DamagedRow
-        When its row is damaged, so that it cannot go on.
+        When its row is too damaged to go on.
     """
     row = runs.get_run(db, run)
     row.check_usable()
@@ -194,7 +195,7 @@ def resume_run(db: Database, run: int) -> None:
 
 
 def delete_run(db: Database, run: int) -> None:
-    """Delete a run with everything it wrote.
+    """Delete a run with all its results.
 
     Raises
     ------
@@ -211,11 +212,11 @@ def delete_run(db: Database, run: int) -> None:
 
 
 def reap_children() -> None:
-    """Let the operating system forget children that have ended, so that no zombie looks alive."""
+    """Reap the child processes that have ended, so that no zombie looks alive."""
     _children[:] = [child for child in _children if child.poll() is None]
 
 
 def _end_run(db: Database, row: RunRow, state: str) -> None:
-    """End a run without a living worker; its results stay."""
+    """End a run that has no living worker, keeping its results."""
     proved_dead = row.state == "running" and process.check_life(row.process) == "dead"
     runs.abandon_run(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

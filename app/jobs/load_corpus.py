@@ -1,4 +1,4 @@
-"""Corpora of the store as corpora of the engine."""
+"""Load corpora of the store as corpora of the engine: whole, or document by document."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
-    """Return the corpus of a row; the arrays of the store are used without a copy."""
+    """Return the corpus of a row with all its counts, using the arrays of the store without a copy."""
     arrays = corpora.load_counts(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
@@ -27,7 +27,7 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
     )
 
 
-ROOM = 256 << 20  # bytes of documents in the cache; those of the curve and the examples are read time and again
+ROOM = 256 << 20  # bytes of cached documents; those of the curve and the examples are read repeatedly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class StoredCorpus(Corpus):
     ----------
     db : Database
     number : int
-        Of the corpus in the store.
+        Number of the corpus in the store.
     tokens_of : (documents,) int64 or float64
-        Tokens of every document.
+        Number of tokens of each document.
     has_scored : bool
-        Whether the corpus brings its own scored tokens.
+        Whether the corpus defines its own scored tokens.
     """
 
     db: Database
@@ -51,25 +51,26 @@ class StoredCorpus(Corpus):
     has_scored: bool = False
     _cache: "OrderedDict[bytes, Batch]" = field(default_factory=OrderedDict, repr=False)
 
-    def lengths(self) -> Array:
-        """Return the tokens of every document."""
+    def list_lengths(self) -> Array:
+        """Return the number of tokens of each document, (documents,)."""
         return self.tokens_of
 
     def batch(self, documents: Array) -> Batch:
-        """Return the named documents with all their tokens."""
+        """Return the documents with these numbers, with all their tokens."""
         return self._read(documents, scored=False)
 
     def take_scored(self, documents: Array) -> Batch | None:
-        """Return the scored tokens that the corpus brings of the named documents; None where it brings none."""
+        """Return the scored tokens of the documents with these numbers; None if the corpus defines none."""
         return self._read(documents, scored=True) if self.has_scored else None
 
     def _read(self, documents: Array, *, scored: bool) -> Batch:
+        """Return documents from the cache, or read them from the store; the oldest entries are dropped."""
         documents = np.ascontiguousarray(documents, dtype=np.int64)
         key = documents.tobytes() + bytes([scored])
         batch = self._cache.pop(key, None)
         if batch is None:
-            found = corpora.read_counts(self.db, self.number, documents.tolist(), scored=scored)
-            batch = Counts(*found).batch(documents, self.labels[documents])
+            counts = corpora.read_counts(self.db, self.number, documents.tolist(), scored=scored)
+            batch = Counts(*counts).batch(documents, self.labels[documents])
         self._cache[key] = batch
         while len(self._cache) > 1 and sum(map(_count_bytes, self._cache.values())) > ROOM:
             self._cache.popitem(last=False)
@@ -77,7 +78,7 @@ class StoredCorpus(Corpus):
 
 
 def open_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
-    """Return the corpus of a row; only its marks and words are read now."""
+    """Return the corpus of a row, reading only its marks (parts, labels, lengths) and vocabulary now."""
     marks = corpora.read_marks(db, row)
     kind = np.float32 if row.kind == "real" else np.int32
     return StoredCorpus(

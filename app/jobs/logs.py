@@ -1,7 +1,7 @@
-"""Log files: those of runs, and the audit log of logins and of who started, stopped, renamed or deleted what.
+"""Log files of runs, and the audit log of logins and of changes to runs and corpora.
 
-Each event is one line of ``audit.log`` in the folder of logs: time, store, who and from where, and what was done,
-separated by bars.  Names that a visitor chose come last and are printed without control characters, so they cannot
+Each event is one line of ``audit.log`` in the folder of logs: time, store, user and address, and action,
+separated by bars.  Names that a visitor chose come last and are written without control characters, so they cannot
 imitate another line.  The file is opened for each line, so it can be rotated at any time.
 """
 
@@ -38,16 +38,16 @@ def log_folder() -> Path:
 
 
 def make_log_folder() -> Path:
-    """Make the folder of log files, open to its owner only: logs name files and say what is in the store."""
+    """Create the folder of log files, readable by its owner only because logs tell about files; return it."""
     folder = log_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(OSError):  # a folder of another user, which this user may write
+    with suppress(OSError):  # the folder may belong to another user
         folder.chmod(0o700)
     return folder
 
 
 def find_log(db_url: str, run: int) -> Path:
-    """Return the log of a run; each store has a folder of its own, because the runs of each count from 1."""
+    """Return the path of the log of a run; each store has its own folder, as its runs are numbered from 1."""
     place = make_url(db_url).render_as_string(hide_password=True)
     return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
 
@@ -55,29 +55,29 @@ def find_log(db_url: str, run: int) -> Path:
 def record_action(place: str, what: str, who: str = "") -> None:
     """Add one line to the audit log.
 
-    Where the file cannot be written the line goes to the server's log, because the action has already happened.
+    If the file cannot be written, the line goes to the server's log, because the action has already happened.
 
     Parameters
     ----------
     place : str
         The store, without a password.
     what : str
-        What was done: ``deleted run 3 (first try)``.
+        The action: ``deleted run 3 (first try)``.
     who : str
-        By whom; the user of this process where it is empty.
+        The user who did it; the user of this process by default.
     """
     parts = (place, who or f"the user {_find_user()}", what)
     line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC | {' | '.join(map(_clean_text, parts))}\n"
     try:
-        opened = os.open(make_log_folder() / AUDIT_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(opened, "a", encoding="utf-8", errors="replace") as file:
+        descriptor = os.open(make_log_folder() / AUDIT_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
             file.write(line)
     except OSError as error:
         log.error("the audit log cannot be written (%s); it lacks: %s", error, line.strip())  # noqa: TRY400
 
 
 def name_subject(kind: str, number: int, name: str = "") -> str:
-    """Return a run or corpus as the log names it: ``run 3 (first try)``."""
+    """Return the name of a run or corpus in the log: ``run 3 (first try)``."""
     return f"{kind} {number} ({name})" if name else f"{kind} {number}"
 
 
@@ -87,9 +87,10 @@ def _clean_text(text: str) -> str:
 
 
 def _find_user() -> str:
+    """Return the name of the user of this process."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # the system knows no name of this user
+    except (OSError, KeyError):  # the system has no name for this user
         return "of this process"
 
 
@@ -99,14 +100,14 @@ LONGEST_TAIL = 4 << 20  # bytes of a log that are read at most
 
 def list_events(db: Database, run: int) -> list[RunEvent]:
     """Return every event of a run, oldest first."""
-    found, cursor = events.read_new_events(db, run)
-    while more := events.read_new_events(db, run, cursor)[0]:
-        found, cursor = found + more, more[-1].number
-    return found
+    all_events, cursor = events.read_new_events(db, run)
+    while new_events := events.read_new_events(db, run, cursor)[0]:
+        all_events, cursor = all_events + new_events, new_events[-1].number
+    return all_events
 
 
 def read_tail(path: Path, lines: int) -> list[str]:
-    """Return the last lines of a log, read from its end; none where there is no log."""
+    """Return the last lines of a log, read from its end; none if the log does not exist."""
     try:
         with path.open("rb") as stream:
             end = stream.seek(0, 2)

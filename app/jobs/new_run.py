@@ -1,4 +1,4 @@
-"""New runs: checked by the rules, then a queued row."""
+"""Create new runs: check requests by the rules, and write queued rows, also for groups of runs."""
 
 import itertools
 import re
@@ -10,6 +10,8 @@ from app.jobs.forks import ForkOrigin
 from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from app.jobs.run_rules import (
     RECOMMENDED,
+    SETTLING,
+    SWEEPS,
     NewRunError,
     RunRequest,
     check_plateau,
@@ -18,6 +20,7 @@ from app.jobs.run_rules import (
     ends_by_itself,
     find_plateau_start,
     find_sweep_start,
+    settles_by_itself,
 )
 from engine import models, settings
 from store import corpora, runs
@@ -25,7 +28,7 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
-LONGER = 4  # times the usual length: the most that a run of mini-batches until its plateau may take
+LONGER = 4  # factor on the default length for a run of mini-batches that ends at its plateau
 
 
 def prepare_run(
@@ -59,27 +62,28 @@ def prepare_run(
     model : str
         One of ``engine.models.list_names()``.
     texts : mapping of str to str
-        Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
+        Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); others keep their defaults.
     minibatches : int, optional
         Steps to make; see :func:`app.jobs.run_rules.choose_length` for the default.
     preset : str
-        Of the model; what ``texts`` and ``minibatches`` say wins over it.
+        Preset of the model; ``texts`` and ``minibatches`` take precedence over it.
     seed, threads, averaged, burn_in, samples, paper_point, on, whole
         As in :class:`app.jobs.plan.RunOptions`.
     name : str
-        For people.
+        Name for users.
     fork : ForkOrigin, optional
-        The snapshot of another run to begin with; settings that both models know are taken over from it where
-        ``texts`` says nothing.
-    until : {"", "plateau"}
-        End when the curve no longer falls; ``minibatches`` is then the most.
+        The snapshot of another run to begin with; settings that both models have are taken from it unless
+        ``texts`` gives them.
+    until : {"", "good", "settled"}
+        End when the curve no longer falls ("good"), or when the tree does not change either ("settled");
+        ``minibatches`` is then the upper limit.
     keep : int, optional
-        At most so many snapshots stay as the run grows.
+        Most snapshots to keep.
 
     Raises
     ------
     NewRunError
-        When the model, a setting or a number cannot be.
+        When the model, a setting or a number is not valid.
     store.errors.NotFound
         When there is no such corpus.
     store.errors.DamagedRow
@@ -98,12 +102,16 @@ def prepare_run(
         fork=fork,
     )
     try:
-        learned = getattr(models.load(model), "NEEDS_LABELS", False)
-        config, steps = check_run(row, request, _list_classes(db, row) if learned else ())
+        needs_labels = getattr(models.load(model), "NEEDS_LABELS", False)
+        config, steps = check_run(row, request, _list_classes(db, row) if needs_labels else ())
         if until:
             check_plateau(row, averaged=averaged)
-            longer = minibatches is None and find_sweep_start(config, row) is None
-            steps = steps * LONGER if longer else steps
+        sweeps, is_default_length = find_sweep_start(config, row) is not None, minibatches is None
+        settles = until == "settled" or (not until and is_default_length and settles_by_itself(config, row))
+        if is_default_length and settles and sweeps:
+            steps += SETTLING - SWEEPS
+        elif is_default_length and until and not sweeps:
+            steps *= LONGER
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
@@ -112,7 +120,8 @@ def prepare_run(
             burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
-            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, row)),
+            until_plateau=bool(until) or (is_default_length and ends_by_itself(config, row)),
+            until_settled=settles,
             plateau_from=find_plateau_start(config, row) if until else 0,
             keep=keep,
             protocol=protocol,
@@ -140,13 +149,13 @@ def prepare_run(
 
 
 def create_run(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:
-    """Write a queued run; :func:`app.jobs.launcher.start_queued_runs` then starts it.
+    """Write a queued run and return its row; :func:`app.jobs.launcher.start_queued_runs` then starts it.
 
     Parameters
     ----------
     db : Database
     corpus, model, texts, **more
-        As in :func:`prepare_run`, which refuses a run that cannot be.
+        As in :func:`prepare_run`, which refuses an invalid run.
     """
     return runs.create_run(db, **prepare_run(db, corpus, model=model, texts=texts, **more))
 
@@ -162,7 +171,7 @@ def fork_run(
     seed: int | None = None,
     **more: Any,
 ) -> RunRow:
-    """Write a queued run that goes on from a snapshot; what is not given is as in the parent.
+    """Write a queued run that goes on from a snapshot, with the parent's values where none are given.
 
     Parameters
     ----------
@@ -175,7 +184,7 @@ def fork_run(
     Raises
     ------
     NewRunError
-        When the model cannot begin with that snapshot, or a setting or number cannot be.
+        When the model cannot begin with this snapshot, or a setting or number is not valid.
     """
     parent = origin.run
     return create_run(
@@ -192,13 +201,13 @@ def fork_run(
 
 
 def _list_classes(db: Database, corpus: CorpusRow) -> list[str]:
-    """Return the classes of the training documents."""
+    """Return the names of the classes of the training documents."""
     numbers = corpora.count_labels(db, corpus.number)
     return [name for name, documents in zip(corpus.label_names, numbers, strict=True) if documents]
 
 
 def _choose_protocols(corpus: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol | None]:
-    """Choose how runs on a corpus are evaluated: their curve, and their end where the curve is of validation."""
+    """Return the protocols of the curve and, if that uses validation documents, of the final test (else None)."""
     tokens = max(1.0, corpus.tokens / max(1, corpus.documents))
     at_end = choose_protocol(tokens, corpus.test_documents, part=TEST, has_scored=corpus.has_scored)
     if not corpus.validation_documents:
@@ -207,21 +216,21 @@ def _choose_protocols(corpus: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol |
 
 
 def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
-    """Return the burn-in of the averaged protocol, at least the mini-batches in which the widths are learnt."""
-    settled = count_growth_steps(config)
-    if not settled:
+    """Return the burn-in of the averaged protocol, which must last until the widths are learnt."""
+    growth_steps = count_growth_steps(config)
+    if not growth_steps:
         return burn_in
     if burn_in is None:
-        return max(settled, plan_averaging(minibatches).first - 1)
-    if burn_in < settled:
+        return max(growth_steps, plan_averaging(minibatches).first - 1)
+    if burn_in < growth_steps:
         raise NewRunError(
-            f"the burn-in of the averaged protocol must be at least {settled:,}, when all widths are learnt; "
+            f"the burn-in of the averaged protocol must be at least {growth_steps:,}, when all widths are learnt; "
             f"got {burn_in:,}"
         )
     return burn_in
 
 
-MOST_RUNS = 100  # of one group
+MOST_RUNS = 100  # in a group
 
 
 def create_group(
@@ -236,7 +245,7 @@ def create_group(
     name: str = "",
     **more: Any,
 ) -> list[RunRow]:
-    """Write a group: a queued run for every seed and every combination of settings, equal in everything else.
+    """Write a group of queued runs, one for every combination of seed and settings; return their rows.
 
     Parameters
     ----------
@@ -244,46 +253,46 @@ def create_group(
     corpus : str or int
         Name or number of a corpus.
     seeds : sequence of int
-        Each once; empty where all have ``seed``.
+        Distinct seeds; empty if all runs have ``seed``.
     model : str
     texts : mapping of str to str
         Settings of all runs, as in :func:`app.jobs.new_run.create_run`.
     grid : mapping of str to sequence of str, optional
-        Settings by name with the values that they take in turn.
+        Values to try for each setting, by its name.
     seed : int
-        That of every run, where ``seeds`` is empty.
+        Seed of every run if ``seeds`` is empty.
     name : str
-        The beginning of the names of the runs, before settings and seed; corpus and model when it is not given.
+        First part of the names of the runs, before settings and seed; corpus and model by default.
     **more
         As in :func:`app.jobs.new_run.create_run`.
 
     Raises
     ------
     NewRunError
-        When such a run cannot be; then there is none.
+        When one of the runs is not valid; then none is created.
     """
     combinations = _list_combinations(grid or {}, texts)
-    each_seed = seeds or (seed,)
-    if len(combinations) * len(each_seed) > MOST_RUNS:
-        n = f"{len(combinations)} combinations of settings times {len(each_seed)} seeds"
+    run_seeds = seeds or (seed,)
+    if len(combinations) * len(run_seeds) > MOST_RUNS:
+        n = f"{len(combinations)} combinations of settings times {len(run_seeds)} seeds"
         raise NewRunError(f"a group has at most {MOST_RUNS} runs, and {n} are more; leave out some values or seeds")
-    called = name or f"{corpora.find_corpus(db, corpus).name} {model}"
-    together = len(combinations) * len(each_seed) > 1
-    wanted = [
+    base_name = name or f"{corpora.find_corpus(db, corpus).name} {model}"
+    is_group = len(combinations) * len(run_seeds) > 1
+    arguments = [
         prepare_run(
-            db, corpus, model=model, texts=dict(texts) | chosen, seed=each, name=_name_run(called, chosen, each, seeds),
-            whole=together and bool(more.get("on")), **more,
+            db, corpus, model=model, texts=dict(texts) | chosen, seed=run_seed,
+            name=_name_run(base_name, chosen, run_seed, seeds), whole=is_group and bool(more.get("on")), **more,
         )
-        for chosen, each in itertools.product(combinations, each_seed)
+        for chosen, run_seed in itertools.product(combinations, run_seeds)
     ]  # fmt: skip
-    made: list[RunRow] = []
-    for values in wanted:
-        made.append(runs.create_run(db, **values, group=made[0].number if made else 0))
-    return made
+    rows: list[RunRow] = []
+    for values in arguments:
+        rows.append(runs.create_run(db, **values, group=rows[0].number if rows else 0))
+    return rows
 
 
 def _list_combinations(grid: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return every choice of one value for each setting; the last setting changes fastest."""
+    """Return all combinations of one value for each setting; the last setting varies fastest."""
     for name, values in grid.items():
         if name in texts:
             raise NewRunError(f"the setting {name} is given by itself and in the grid; give it once")
@@ -292,33 +301,33 @@ def _list_combinations(grid: Mapping[str, Sequence[str]], texts: Mapping[str, st
     return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*grid.values())]
 
 
-def _name_run(called: str, chosen: Mapping[str, str], seed: int, seeds: Sequence[int]) -> str:
-    """Name a run of a group: ``news dlda, eta 0.05, seed 3``."""
-    parts = [called, *(f"{name} {value}" for name, value in chosen.items())]
+def _name_run(base_name: str, chosen: Mapping[str, str], seed: int, seeds: Sequence[int]) -> str:
+    """Return the name of a run of a group: ``news dlda, eta 0.05, seed 3``."""
+    parts = [base_name, *(f"{name} {value}" for name, value in chosen.items())]
     return ", ".join([*parts, f"seed {seed}"] if seeds else parts)
 
 
-MOST_SEEDS = 100  # of one group of runs
+MOST_SEEDS = 100  # in a group of runs
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
-    """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them.
+    """Return the seeds of a text such as ``1-5`` or ``1,3,7-9``, at most 100.
 
     Raises
     ------
     ValueError
-        With what seeds must be, for a sentence that begins with their name.
+        When the text is not valid; the message goes on after the name of the field ("must be ...").
     """
-    found: list[int] = []
-    got = repr(text if len(text) <= 60 else f"{text[:59]}…")
+    seeds: list[int] = []
+    quoted = repr(text if len(text) <= 60 else f"{text[:59]}…")
     for piece in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,19})(?:\s*-\s*(\d{1,19}))?\s*", piece, re.ASCII)
         if ends is None:
-            raise ValueError(f"must be seeds such as 1-5 or 1,3,7; got {got}")
+            raise ValueError(f"must be seeds such as 1-5 or 1,3,7; got {quoted}")
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not first <= last < first + MOST_SEEDS:
-            raise ValueError(f"must be at most {MOST_SEEDS} seeds, the lower one first; got {got}")
-        found += range(first, last + 1)
-    if len(found) > MOST_SEEDS or len(found) != len(set(found)):
-        raise ValueError(f"must be at most {MOST_SEEDS} seeds, each once; got {got}")
-    return tuple(found)
+            raise ValueError(f"must be at most {MOST_SEEDS} seeds, the lower one first; got {quoted}")
+        seeds += range(first, last + 1)
+    if len(seeds) > MOST_SEEDS or len(seeds) != len(set(seeds)):
+        raise ValueError(f"must be at most {MOST_SEEDS} seeds, each once; got {quoted}")
+    return tuple(seeds)

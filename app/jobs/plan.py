@@ -1,12 +1,12 @@
-"""The plan of a run: what is done after which mini-batch.
+"""The plan of a run: the mini-batches after which it is evaluated, reported, saved and so on.
 
-Everything here is a pure function of counts (mini-batches, documents, sweeps, sizes) and never of the
-clock, so a run that was killed and resumed writes the same points and snapshots as one that was not.
+Everything here is a pure function of counts (mini-batches, documents, sweeps, sizes), never of the
+clock, so that a run that was killed and resumed writes the same points and snapshots as one that was not.
 
-Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
-share of the draws of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
-second each, if that is more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and
-how long, depends on the corpus alone (:func:`choose_protocol`), so that the figures of its runs are comparable.
+Costs are measured in *token draws*: one topic drawn for one token.  Watching a run is limited to a fixed
+share of the cost of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
+second for each of the last three, if that is more), placing the example documents of topics 1 %.  The evaluated
+documents and their sweeps depend on the corpus alone (:func:`choose_protocol`), so that its runs are comparable.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -16,10 +16,10 @@ from engine.contract import Sweeps
 from engine.hierarchy.evaluate import POINT, SHORT
 from store.errors import DamagedRow
 
-EVALUATED_TOKENS = 50_000  # of the documents behind a point perplexity, all together
-VALIDATION, TEST = "validation", "test"  # parts of a corpus that runs are judged on
-LEAST_SCORED = 16
-OBSERVED = 0.8
+EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
+VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated
+LEAST_SCORED = 16  # documents in a point perplexity, and placed documents
+OBSERVED = 0.8  # share of the tokens of a document that the model reads; the others are held out
 PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
 
 
@@ -30,13 +30,13 @@ class ScoreProtocol:
     Attributes
     ----------
     documents : int
-        Documents that are evaluated, the first ones of an order that the corpus fixes.
+        Number of documents that are evaluated, the first ones of an order fixed by the corpus.
     part : str
-        The part of the corpus that they are of, "validation" or "test".
+        Their part of the corpus, "validation" or "test".
     burn_in, collect, thin : int
-        Sweeps of their local chains: unused, used, and the distance between two that count.
+        Sweeps of their local chains: discarded, kept, and the distance between two samples.
     observed : float or None
-        Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
+        Share of the tokens of each document that the model reads; None if the corpus defines the held-out tokens.
     """
 
     documents: int
@@ -54,17 +54,19 @@ class ScoreProtocol:
     def __str__(self) -> str:
         """Return a phrase: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
-        held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
-        return f"{sweeps}, {self.documents:,} {self.part} documents, {held.replace('%', ' %')}"
+        observed = (
+            "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
+        )
+        return f"{sweeps}, {self.documents:,} {self.part} documents, {observed.replace('%', ' %')}"
 
 
 def find_part(run: Any) -> str:
-    """Return the part of the corpus that the curve of a run (a row of the store) is of: "validation" or "test"."""
+    """Return the part of the corpus behind the curve of a run (a row of the store): "validation" or "test"."""
     return (run.options.get("protocol") or {}).get("part", TEST)
 
 
 def describe_protocol(run: Any, *, at_end: bool = False) -> str:
-    """Describe the protocol of the point perplexity of a run, or, ``at_end``, of its figure on test documents."""
+    """Describe the protocol of the point perplexity of a run, or of its final test score with ``at_end``."""
     protocol = run.options.get("test_protocol" if at_end else "protocol")
     if protocol is not None:
         return str(ScoreProtocol(**protocol))
@@ -75,38 +77,38 @@ def describe_protocol(run: Any, *, at_end: bool = False) -> str:
 def choose_protocol(
     tokens_per_document: float, documents: int, *, part: str = TEST, has_scored: bool = False
 ) -> ScoreProtocol:
-    """Return the protocol of every new run on a corpus: documents of about ``EVALUATED_TOKENS`` tokens.
+    """Return the protocol of new runs on a corpus, with documents of about ``EVALUATED_TOKENS`` tokens.
 
     Parameters
     ----------
     tokens_per_document : float
         Mean over the corpus.
     documents : int
-        How many the part has.
+        Number of documents in the part.
     part : str
-        The part of the corpus whose documents are judged, "validation" or "test".
+        Part of the corpus whose documents are evaluated, "validation" or "test".
     has_scored : bool
-        Whether the corpus says which tokens of test documents are held out.
+        Whether the corpus defines the held-out tokens of test documents.
     """
-    judged = min(documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
-    return ScoreProtocol(documents=judged, part=part, observed=None if has_scored and part == TEST else OBSERVED)
+    n_documents = min(documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
+    return ScoreProtocol(documents=n_documents, part=part, observed=None if has_scored and part == TEST else OBSERVED)
 
 
 CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
 PLACE_SWEEPS = Sweeps(20, 20, 1)
-# Packing and writing one number takes about the time of this many token draws (at 20 million draws per second).
+# Token draws that take as long as packing and writing one number (at 20 million draws per second).
 SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
-MOVE_DRAWS = 0.4  # the step of one weight of a topic likewise
-LEAST_DRAWS = 20_000_000  # a second: short runs are watched too, though it takes more than the share
-LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens, so that a run of 20 seconds has a curve
-MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents behind a point of the label error, draws of each
-LEAST_KEPT = 2  # snapshots: the first and the last
-MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
+MOVE_DRAWS = 0.4  # token draws that take as long as the step of one weight of a topic
+LEAST_DRAWS = 20_000_000  # a second, allowed in short runs even if it is more than the share
+LEAST_CURVE = 26_000_000  # draws for thirteen points of 50,000 tokens, so that a run of 20 seconds has a curve
+MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled documents in a point of the label error, draws of each
+LEAST_KEPT = 2  # snapshots, the first and the last
+MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000  # placed documents at most, and numbers of all their shares at most
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of a run, kept as JSON in its row.
+    """The options of a run, stored as JSON in its row.
 
     Attributes
     ----------
@@ -117,25 +119,27 @@ class RunOptions:
     averaged : bool
         Also run the averaged protocol of Table 1 (models.md 1.4).
     burn_in, samples : int or None
-        Its length; None = the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
+        Mini-batches of the averaged protocol; None: the paper's 2,000 and 1,500, or 4/7 and the rest of a shorter run.
     paper_point : bool
-        After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
+        After the last mini-batch, also evaluate all test documents with the paper's 600 sweeps, at any cost.
     until_plateau : bool
-        End earlier, once the curve no longer falls (:mod:`app.jobs.estimates`); where all documents are swept in the
-        end, no earlier than in the sweeps.
+        End earlier, once the curve no longer falls (:mod:`app.jobs.estimates`); a run that sweeps all documents in
+        the end goes on at least until then.
+    until_settled : bool
+        With ``until_plateau``, also wait until the tree does not change (:class:`app.jobs.training.TreeReference`).
     plateau_from : int
-        Of a run that never sweeps: no plateau counts before this mini-batch.
+        Mini-batch before which no plateau counts, in a run that never sweeps.
     keep : int or None
-        At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.snapshots`).
+        Most snapshots to keep; None: by the default rule (:mod:`store.snapshots`).
     protocol : ScoreProtocol or None
-        That of the point perplexity; None leaves it to the plan, which knows the corpus.
+        Protocol of the point perplexity; None: chosen by the plan, which knows the corpus.
     test_protocol : ScoreProtocol or None
-        That of the figure on test documents, when the run ends; None where the curve is of these already.
+        Protocol of the final test score; None if the curve is of test documents already.
     on : str
-        The place that sweeps documents: "" is the worker itself, "local:2" so many processes of this machine, else the
+        Place that sweeps documents: "" for the worker itself, "local:2" for two processes of this machine, or the
         address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     whole : bool
-        The run is one of several that share the place: each is trained whole by one process of it.
+        Whether the run shares the place with others: each is then trained whole by one process of it.
     """
 
     minibatches: int
@@ -145,6 +149,7 @@ class RunOptions:
     samples: int | None = None
     paper_point: bool = False
     until_plateau: bool = False
+    until_settled: bool = False
     plateau_from: int = 0
     keep: int | None = None
     protocol: ScoreProtocol | None = None
@@ -171,12 +176,12 @@ class RunOptions:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """Return the options that :meth:`to_json` wrote; keys it does not know are left to others."""
-        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        """Return the options written by :meth:`to_json`, ignoring unknown keys."""
+        options = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         for name in ("protocol", "test_protocol"):
             protocol = values.get(name)
-            known[name] = None if protocol is None else ScoreProtocol(**protocol)
-        return cls(**known)
+            options[name] = None if protocol is None else ScoreProtocol(**protocol)
+        return cls(**options)
 
 
 def read_options(run: Any) -> RunOptions:
@@ -195,30 +200,30 @@ def read_options(run: Any) -> RunOptions:
 
 
 class Effort(NamedTuple):
-    """The cost of a mini-batch and the sizes of a run, from which a plan is made.
+    """The costs and sizes of a run from which its plan is made.
 
     Attributes
     ----------
     documents : int
         Documents of a mini-batch.
     sweeps : float
-        Sweeps over each of them.
+        Sweeps over each of these documents.
     tokens_per_document : float
         Mean over the corpus.
     snapshot_numbers, checkpoint_numbers : int
         Numbers in a snapshot and in a checkpoint.
     widths : int
-        Topics of all layers together.
+        Number of topics in all layers together.
     others : float
-        Cost of a mini-batch in addition to its draws, in draws: the steps of the topics, and the work of an encoder.
+        Further cost of a mini-batch, in draws: the steps of the topics, and the work of an encoder.
     labelled : int
-        Validation documents with a known label, of a model that predicts labels.
+        Number of documents of the curve with a known label, for a model that predicts labels.
     asking : float
-        Cost of one draw of the prediction for one of them, in draws of topics.
+        Cost of one draw of the prediction for one labelled document, in token draws.
     first : int or None
-        Mini-batches before the sweeps of all training documents; None: mini-batches to the end.
+        Number of mini-batches before the sweeps of all training documents; None: no sweeps.
     swept : int
-        Number of these documents.
+        Number of documents in such a sweep.
     """
 
     documents: int
@@ -234,14 +239,14 @@ class Effort(NamedTuple):
     swept: int = 0
 
     def count_draws(self, last: int) -> float:
-        """Return the cost of the first ``last`` steps in token draws."""
+        """Return the cost of the first ``last`` steps, in token draws."""
         step = max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
         first = last if self.first is None else min(self.first, last)
         return first * step + (last - first) * (self.swept * self.tokens_per_document + self.others)
 
 
 class Averaging(NamedTuple):
-    """Mini-batches ``first`` to ``last`` add their rates to the averaged perplexity."""
+    """The mini-batches ``first`` to ``last``, whose rates are averaged for the averaged perplexity."""
 
     first: int
     last: int
@@ -249,7 +254,7 @@ class Averaging(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The mini-batches after which a run does more than train, fixed before the first.
+    """The mini-batches after which a run does more than train, fixed before the first one.
 
     Attributes
     ----------
@@ -258,29 +263,29 @@ class Plan:
     reports : frozenset of int
         Mini-batches that write step sizes, active topics, speed and the averaged perplexity so far.
     evaluations : frozenset of int
-        Mini-batches with a point of the live curve; empty without documents to judge.
+        Mini-batches with a point of the live curve; empty without documents to evaluate.
     predictions : frozenset of int
-        Mini-batches that write a point of the label error; empty where no label is learned or none can be checked.
+        Mini-batches that write a point of the label error; empty if no label is learned or none can be checked.
     snapshots, checkpoints : frozenset of int
-        Mini-batches that write one.
+        Mini-batches that write a snapshot or a checkpoint.
     curve_documents : int
-        Documents behind every point of the curve: validation documents, or, of a corpus without these, test documents.
+        Documents in every point of the curve: validation documents, or test documents if the corpus has none.
     curve_sweeps : Sweeps
         Sweeps of their local chains.
     test_documents : int
-        Test documents evaluated once when the run ends; 0 where the curve is of these already.
+        Test documents evaluated once when the run ends; 0 if the curve is of test documents already.
     test_sweeps : Sweeps
         Sweeps of their local chains.
     paper_documents : int
-        Test documents evaluated once more at the end with the paper's sweeps; 0 unless the options ask for that.
+        Test documents evaluated again at the end with the paper's sweeps; 0 unless the options ask for it.
     predicted_documents : int
-        Labelled documents, of the part that the curve is of, behind a point of the label error.
+        Labelled documents in a point of the label error, from the same part as the curve.
     placed_documents : int
-        Training documents placed in the hierarchy, from which topics take their examples.
+        Training documents placed in the hierarchy, from which the examples of topics are chosen.
     placed_each : int
-        How many of them each snapshot places again; the last one places them all.
+        Number of these that each snapshot places again; the last snapshot places all.
     averaging : Averaging or None
-        The averaged protocol.
+        Window of the averaged protocol; None if it is not run.
     """
 
     minibatches: int
@@ -300,7 +305,7 @@ class Plan:
     averaging: Averaging | None
 
     def is_due(self, minibatch: int) -> bool:
-        """Return whether the plan has anything to do after a mini-batch."""
+        """Return whether the plan does anything after a mini-batch."""
         written = (self.reports, self.evaluations, self.predictions, self.snapshots, self.checkpoints)
         return any(minibatch in times for times in written)
 
@@ -321,31 +326,31 @@ def make_plan(
     effort : Effort
     train_documents, test_documents : int
     validation_documents : int or None
-        None where the corpus has none, so that the curve is of test documents.
+        None if the corpus has none, so that the curve is of test documents.
     """
     last = options.minibatches
     draws = effort.count_draws(last)
-    part, judged = (TEST, test_documents) if validation_documents is None else (VALIDATION, validation_documents)
-    protocol = options.protocol or choose_protocol(effort.tokens_per_document, judged, part=part)
+    part, available = (TEST, test_documents) if validation_documents is None else (VALIDATION, validation_documents)
+    protocol = options.protocol or choose_protocol(effort.tokens_per_document, available, part=part)
     at_end = options.test_protocol or choose_protocol(effort.tokens_per_document, test_documents)
-    curve_documents = min(judged, protocol.documents)
-    point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
-    evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
-    predicted = min(MOST_PREDICTED, effort.labelled)
+    curve_documents = min(available, protocol.documents)
+    point_draws = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
+    evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point_draws, most=70)
+    n_predicted = min(MOST_PREDICTED, effort.labelled)
     predictions = _fit_spread(
-        last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * PREDICTION_DRAWS * effort.asking, most=70
+        last, max(draws * LABEL_SHARE, LEAST_DRAWS), n_predicted * PREDICTION_DRAWS * effort.asking, most=70
     )
     snapshots = _fit_spread(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
-    saving = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
-    checkpoints = _space_evenly(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
-    placed, each = _plan_placing(
+    saving_draws = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
+    checkpoints = _space_evenly(last, saving_draws, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
+    n_placed, placed_each = _plan_placing(
         draws * PLACED_SHARE / effort.tokens_per_document, len(snapshots), effort, train_documents
     )
     return Plan(
         minibatches=last,
         reports=spread_densely(last, 400),
-        evaluations=evaluations if judged else frozenset(),
-        predictions=predictions if predicted else frozenset(),
+        evaluations=evaluations if available else frozenset(),
+        predictions=predictions if n_predicted else frozenset(),
         snapshots=snapshots,
         checkpoints=checkpoints,
         curve_documents=curve_documents,
@@ -353,9 +358,9 @@ def make_plan(
         test_documents=0 if part == TEST else min(test_documents, at_end.documents),
         test_sweeps=at_end.sweeps,
         paper_documents=test_documents if options.paper_point else 0,
-        predicted_documents=predicted,
-        placed_documents=placed,
-        placed_each=each,
+        predicted_documents=n_predicted,
+        placed_documents=n_placed,
+        placed_each=placed_each,
         averaging=plan_averaging(last, options.burn_in, options.samples)
         if options.averaged and test_documents
         else None,
@@ -363,15 +368,15 @@ def make_plan(
 
 
 def spread_densely(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) -> frozenset[int]:
-    """Return mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), then every ``last / steps``, and the last."""
+    """Return mini-batches, dense at the start (1, 2, 5, 10, 20, 50, ...), then every ``last / steps``, and the last."""
     early = {digit * 10**power for power in range(len(str(last))) for digit in leading}
     return frozenset({t for t in early if t <= last}) | spread_evenly(last, steps)
 
 
 def spread_evenly(last: int, steps: int) -> frozenset[int]:
-    """Return the first and the last mini-batch and every ``last / steps`` between."""
-    every = -(-last // steps)
-    return frozenset({1, *range(every, last + 1, every), last})
+    """Return the first and the last mini-batch, and every ``last / steps`` between them."""
+    interval = -(-last // steps)
+    return frozenset({1, *range(interval, last + 1, interval), last})
 
 
 def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
@@ -380,30 +385,31 @@ def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
     return [*dense, spread_densely(last, 9, (1,)), *(spread_evenly(last, steps) for steps in (10, 5, 3, 1))]
 
 
-def _fit_spread(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
-    """Return the densest spread that ``draws`` pay for; at least the first and last mini-batch."""
-    affordable = (times for times in _list_spreads(last, most) if len(times) * each <= draws)
+def _fit_spread(last: int, draws: float, cost: float, most: int = 150) -> frozenset[int]:
+    """Return the densest spread that ``draws`` pay for at ``each`` a mini-batch; at least the first and the last."""
+    affordable = (times for times in _list_spreads(last, most) if len(times) * cost <= draws)
     return next(affordable, spread_evenly(last, 1))
 
 
-def _space_evenly(last: int, draws: float, each: float) -> frozenset[int]:
-    """Return 3 to 300 evenly spread mini-batches, the last among them; a killed run loses one interval at most."""
-    n = int(max(3, min(300, draws / max(1.0, each))))
-    every = -(-last // n)
-    return frozenset({*range(every, last + 1, every), last})
+def _space_evenly(last: int, draws: float, cost: float) -> frozenset[int]:
+    """Return 3 to 300 evenly spread mini-batches, including the last; a killed run loses one interval at most."""
+    n_saves = int(max(3, min(300, draws / max(1.0, cost))))
+    interval = -(-last // n_saves)
+    return frozenset({*range(interval, last + 1, interval), last})
 
 
 def _plan_placing(document_sweeps: float, snapshots: int, effort: Effort, train_documents: int) -> tuple[int, int]:
+    """Return how many documents are placed, and how many each snapshot places again."""
     sweeps = PLACE_SWEEPS.burn_in + PLACE_SWEEPS.collect
     affordable = int(document_sweeps / sweeps)
-    placed = min(
+    n_placed = min(
         train_documents, MOST_PLACED, max(1, PLACED_NUMBERS // effort.widths), max(LEAST_SCORED, affordable // 2)
     )
-    each = (affordable - placed) // max(1, snapshots - 1)
-    return placed, min(placed, max(4, each))
+    per_snapshot = (affordable - n_placed) // max(1, snapshots - 1)
+    return n_placed, min(n_placed, max(4, per_snapshot))
 
 
 def plan_averaging(minibatches: int, burn_in: int | None = None, samples: int | None = None) -> Averaging:
-    """Return the window of Table 1: burn-in 2,000 and 1,500 samples of 3,500 mini-batches, or shares of fewer."""
-    unused = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
-    return Averaging(unused + 1, min(minibatches, unused + (1500 if samples is None else samples)))
+    """Return the window of Table 1: burn-in 2,000, then 1,500 samples; a shorter run has proportional shares."""
+    discarded = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
+    return Averaging(discarded + 1, min(minibatches, discarded + (1500 if samples is None else samples)))

@@ -1,7 +1,7 @@
-"""Processes: how they are started and identified, and the temporary folders that they own.
+"""Start and identify processes, and manage the temporary folders that they own.
 
-The identity of a process tells other processes later whether it still lives.  Its number alone does not (numbers are
-used again, and zombies keep theirs), nor does the name of its host (two machines or containers may share one).
+The identity of a process lets others find out later whether it is still alive.  Its number alone does not (numbers are
+reused, and zombies keep theirs), nor does the name of its host (two machines or containers may have the same name).
 """
 
 import json
@@ -21,8 +21,8 @@ import psutil
 from app.machine import ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-CLOCK_STEP = 2.0  # seconds; the creation time of one process may be read with this difference
-BOOT_STEP = 0.05  # seconds; the same, since the boot
+CLOCK_STEP = 2.0  # seconds by which two readings of the creation time of one process may differ
+BOOT_STEP = 0.05  # seconds by which two readings of its time since boot may differ
 
 
 def identify_process(pid: int | None = None) -> dict[str, Any]:
@@ -31,14 +31,14 @@ def identify_process(pid: int | None = None) -> dict[str, Any]:
     Raises
     ------
     psutil.NoSuchProcess
-        When there is none of that number.
+        When there is no process with this number.
     """
     process = psutil.Process(pid)
     return {"pid": process.pid, **_read_birth(process), "host": platform.node(), "boot": _read_boot()}
 
 
 def check_life(identity: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
-    """Return whether an identified process still runs; "elsewhere" is another host or boot."""
+    """Return whether an identified process is alive; "elsewhere" means another host, boot or container."""
     if not {"pid", "created", "host"} <= identity.keys():
         return "unknown"
     if identity["host"] != platform.node() or identity.get("boot", "") not in ("", _read_boot()):
@@ -55,7 +55,7 @@ def check_life(identity: dict[str, Any]) -> Literal["alive", "dead", "elsewhere"
 
 
 def _read_boot() -> str:
-    """Return the boot of this machine and the namespace of its process numbers; "" where they cannot be read."""
+    """Return identifiers of the boot of this machine and of its process namespace; "" if they cannot be read."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -63,32 +63,33 @@ def _read_boot() -> str:
 
 
 def _read_birth(process: psutil.Process) -> dict[str, float]:
-    """Return when a process began: by the clock, which may be set, and in seconds since the boot."""
+    """Return the start of a process: by the clock, which may be set, and in seconds since the boot."""
     created = process.create_time()
     return {"created": created, "since_boot": created - psutil.boot_time()}
 
 
-def _is_same(born: dict[str, float], identity: dict[str, Any]) -> bool:
-    if abs(born["created"] - float(identity["created"])) <= CLOCK_STEP:
+def _is_same(birth: dict[str, float], identity: dict[str, Any]) -> bool:
+    """Return whether the start of a process agrees with an identity, by either of its times."""
+    if abs(birth["created"] - float(identity["created"])) <= CLOCK_STEP:
         return True
-    return abs(born["since_boot"] - float(identity.get("since_boot", -1.0))) <= BOOT_STEP
+    return abs(birth["since_boot"] - float(identity.get("since_boot", -1.0))) <= BOOT_STEP
 
 
-OWNER_NOTE = "owner.json"  # in the folder
+OWNER_NOTE = "owner.json"  # file in an owned folder with the identity of its owner
 _PREFIX = "topiary-owned-"
 
 
 def make_folder() -> Path:
-    """Make an empty folder in the system's folder for temporary files; this process owns it."""
+    """Create an empty folder, owned by this process, in the system's folder for temporary files."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     own_folder(folder)
     return folder
 
 
 def own_folder(folder: Path, pid: int | None = None) -> None:
-    """Give a folder to a process, by default to this one.
+    """Make a process, by default this one, the owner of a folder.
 
-    Nothing happens where the folder, or the process, is gone.
+    Nothing happens if the folder or the process is gone.
     """
     with suppress(OSError, psutil.Error):
         note = folder / f"{OWNER_NOTE}.new"
@@ -97,54 +98,54 @@ def own_folder(folder: Path, pid: int | None = None) -> None:
 
 
 def find_folder(path: Path) -> Path | None:
-    """Return the owned folder that a path lies in; None where it lies in none."""
+    """Return the owned folder that contains a path; None if there is none."""
     return next((folder for folder in (path, *path.parents) if (folder / OWNER_NOTE).is_file()), None)
 
 
 def use_folder(folder: Path | None) -> dict[str, str]:
-    """Return the variables by which a child makes its temporary files inside an owned folder."""
+    """Return the environment variables that let a child create its temporary files in an owned folder."""
     return {} if folder is None else {"TMPDIR": str(folder)}
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with all that is in it, as far as that is possible."""
+    """Remove a folder with its contents, as far as possible."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep_folders() -> list[Path]:
-    """Remove the folders of this user whose owners are gone; return them."""
-    found = Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")
-    gone = [folder for folder in found if _is_mine(folder) and _is_abandoned(folder)]
-    for folder in gone:
+    """Remove the folders of this user whose owners are gone, and return them."""
+    candidates = Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")
+    abandoned = [folder for folder in candidates if _is_mine(folder) and _is_abandoned(folder)]
+    for folder in abandoned:
         remove_folder(folder)
-    return gone
+    return abandoned
 
 
 def _is_mine(folder: Path) -> bool:
-    """Return whether it is a folder of this user: others may put anything into a shared folder, links among them."""
+    """Return whether this is a folder of this user, not one, or a link, that another user has put there."""
     try:
         status = folder.lstat()
     except OSError:
         return False
-    own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    return own and folder.is_dir() and not folder.is_symlink()
+    is_owner = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return is_owner and folder.is_dir() and not folder.is_symlink()
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether the owner of a folder is gone: its process has ended, or this machine was restarted since."""
+    """Return whether the owner of a folder is gone: its process has ended, or this machine was restarted."""
     try:
         owner: dict[str, Any] = json.loads((folder / OWNER_NOTE).read_text(encoding="utf-8"))
         life = check_life(owner)
         restarted = owner["host"] == platform.node() and _read_machine(owner["boot"]) != _read_machine(
             identify_process()["boot"]
         )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # it is being made, or another program's
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # it is being created, or of another program
         return False
     return life == "dead" or restarted
 
 
 def _read_machine(boot: str) -> str:
-    """Return the boot of the machine without the namespace of process numbers, which each container has for itself."""
+    """Return the identifier of the boot without that of the process namespace, which differs between containers."""
     return boot.partition(" ")[0]
 
 
@@ -156,23 +157,23 @@ def start_module(
     variables: Mapping[str, str] | None = None,
     **options: Any,
 ) -> "subprocess.Popen[Any]":
-    """Start a module of this program as a process of its own.
+    """Start a module of this program in a separate process.
 
     Parameters
     ----------
     module : str
         Dotted name.
     arguments : str
-        Its command line.
+        Arguments of its command line.
     store : str
-        URL of the store; handed over in the environment, because everybody can read command lines and a URL may hold
+        URL of the store, passed in the environment because all users can read command lines, and a URL may contain
         a password.
     apart : bool
-        Let it outlive this process, and keep Ctrl-C on our terminal from it.
+        Whether it may outlive this process and ignores Ctrl-C in our terminal.
     variables : mapping of str to str, optional
         Further variables of its environment.
     options : dict
-        For ``subprocess.Popen``; standard input is empty unless they say otherwise.
+        Options of ``subprocess.Popen``; standard input is empty by default.
     """
     if apart and sys.platform == "win32":
         options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
@@ -186,12 +187,12 @@ def start_module(
 
 
 def build_environment(store: str) -> dict[str, str]:
-    """Return the environment of a process: our packages findable, matrix products on one thread.
+    """Return the environment of a child process, with our packages on its path and matrix products on one thread.
 
-    One thread keeps the bits of a product the same whatever a machine's number of processors; the kernels have threads
-    of their own.
+    With one thread the exact result of a product does not depend on the number of processors; the kernels have
+    threads of their own.
     """
-    old = os.environ.get("PYTHONPATH")
-    paths = [str(ROOT), *(old.split(os.pathsep) if old else [])]
-    ours = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
-    return os.environ | ours | dict.fromkeys(_ONE_THREAD, "1")
+    old_path = os.environ.get("PYTHONPATH")
+    paths = [str(ROOT), *(old_path.split(os.pathsep) if old_path else [])]
+    variables = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
+    return os.environ | variables | dict.fromkeys(_ONE_THREAD, "1")

@@ -1,4 +1,4 @@
-"""Progress: on a terminal, in a log, as lines of JSON for another process, and as notices for the pages."""
+"""Show progress on a terminal, in a log, as lines of JSON for another process, and as notices on pages."""
 
 import json
 import math
@@ -8,66 +8,66 @@ import time
 from threading import Lock
 from typing import Any, NamedTuple, TextIO
 
-WIDTH = 24
-LINE_SECONDS = 10.0
+WIDTH = 24  # characters of a bar
+LINE_SECONDS = 10.0  # between two lines in a log
 
 
 class Progress:
     """A display of progress on standard error.
 
-    A terminal has one line that is overwritten; elsewhere a line is written at most every ten seconds.
+    On a terminal one line is overwritten; elsewhere a new line is written at most every ten seconds.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
-        self._shown = 0
-        self._last = -math.inf
+        self._line_length = 0
+        self._last_time = -math.inf
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
-        """Show what is happening, how much of it is done (0 to 1) and further facts."""
+        """Show the current activity, the share of it that is done (0 to 1) and further facts."""
         parts = [words, draw_bar(share) if share is not None else "", *rest.split("  ")]
         line = _fit_parts([part for part in parts if part], self._columns())
         now = time.monotonic()
         if self._terminal:
-            self._stream.write("\r" + line.ljust(self._shown))
-            self._shown = len(line)
+            self._stream.write("\r" + line.ljust(self._line_length))
+            self._line_length = len(line)
             self._stream.flush()
-        elif now - self._last >= LINE_SECONDS:
+        elif now - self._last_time >= LINE_SECONDS:
             self._stream.write(line + "\n")
             self._stream.flush()
-            self._last = now
+            self._last_time = now
 
     def _columns(self) -> int | None:
-        """Return the longest line that can be overwritten; None where there is no terminal."""
+        """Return the length of the longest line that can be overwritten; None without a terminal."""
         if not self._terminal:
             return None
         return shutil.get_terminal_size().columns - 1
 
     def end(self, words: str = "") -> None:
-        """Close the line, with last words."""
-        if self._terminal and self._shown:
-            self._stream.write("\r" + " " * self._shown + "\r")
-            self._shown = 0
+        """Remove the line, and write a last one if given."""
+        if self._terminal and self._line_length:
+            self._stream.write("\r" + " " * self._line_length + "\r")
+            self._line_length = 0
         if words:
             self._stream.write(words + "\n")
         self._stream.flush()
 
 
 class Notifier:
-    """A writer of progress as lines of JSON, for the process that shows it."""
+    """A writer of progress as lines of JSON, for another process that shows it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __call__(self, words: str, share: Any) -> None:
-        """Write what is being done and how much of it."""
+        """Write the current activity and the share of it that is done, or another JSON value."""
         self._stream.write(json.dumps([words, share]) + "\n")
         self._stream.flush()
 
 
 def _fit_parts(parts: list[str], columns: int | None) -> str:
-    """Return as many parts of a line as there is room for; the second, a bar, is dropped first, then the last ones."""
+    """Join the parts that fit into a line; the second one, a bar, is dropped first, then the last ones."""
     if columns is not None and len("  ".join(parts)) > columns:
         parts = parts[:1] + parts[2:]
     while columns is not None and len(parts) > 1 and len("  ".join(parts)) > columns:
@@ -76,24 +76,24 @@ def _fit_parts(parts: list[str], columns: int | None) -> str:
 
 
 def draw_bar(share: float) -> str:
-    """Return a bar: ``[######------------------]  25 %``."""
+    """Return a progress bar: ``[######------------------]  25 %``."""
     share = min(1.0, max(0.0, share))
     filled = int(WIDTH * share)
     return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f} %"
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    """Return a duration as text: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    rounded = int(seconds + 0.5)
+    if rounded < 60:
+        return f"{rounded} s"
+    if rounded < 3600:
+        return f"{rounded // 60} min {rounded % 60:02d} s"
+    return f"{rounded // 3600} h {rounded % 3600 // 60:02d} min"
 
 
 class Notice(NamedTuple):
-    """A sentence, how much of its work is done (0 to 1, None is unknown), and whether it failed."""
+    """A sentence about some work, the share of it that is done (0 to 1, None if unknown), and whether it failed."""
 
     sentence: str = ""
     share: float | None = None
@@ -101,7 +101,7 @@ class Notice(NamedTuple):
 
 
 class ImportNotice(NamedTuple):
-    """The notice of an import of this process, with the number of the import and the name of the corpus."""
+    """The notice of an import that this process started, with the number of the import and the corpus name."""
 
     number: int
     name: str
@@ -114,14 +114,14 @@ _imports: dict[int, ImportNotice] = {}
 
 
 def post_notice(sentence: str, share: float | None = None, *, failed: bool = False) -> None:
-    """Replace the notice; an empty sentence removes it."""
+    """Replace the notice of this process; an empty sentence removes it."""
     global _notice  # noqa: PLW0603 - the one notice of this process
     with _lock:
         _notice = Notice(sentence, share, failed)
 
 
 def read_notice() -> Notice:
-    """Return the notice to show; its sentence is empty when there is none."""
+    """Return the notice of this process; its sentence is empty if there is none."""
     with _lock:
         return _notice
 
@@ -136,13 +136,13 @@ def post_import(adding: ImportNotice) -> None:
 
 
 def forget_import(number: int) -> None:
-    """Remove the notice of an import that failed, once it has been read; one that goes on keeps it."""
+    """Remove the notice of a failed import that a user has dismissed; a running import keeps its notice."""
     with _lock:
         if number in _imports and _imports[number].notice.failed:
             del _imports[number]
 
 
 def list_imports() -> tuple[ImportNotice, ...]:
-    """Return the imports that go on, and those that failed and were not dismissed; oldest first."""
+    """Return the notices of running imports, and of failed ones that were not dismissed; oldest first."""
     with _lock:
-        return tuple(adding for _, adding in sorted(_imports.items()))
+        return tuple(notice for _, notice in sorted(_imports.items()))

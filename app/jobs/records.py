@@ -1,4 +1,4 @@
-"""Records of a run: the points of a step, and the arrays and facts of a snapshot."""
+"""Build the records of a run: the points of a step, and the arrays and facts of a snapshot."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,29 +17,29 @@ from store.errors import DamagedRow
 from store.events import StructureChange
 from store.points import Point
 
-KEPT = "model."  # prefix of the arrays of a snapshot that only the model itself reads
-MOST = float(np.finfo(np.float32).max)  # snapshots are of single precision: more would be infinite there
-CERTAIN_FROM = 100  # steps: the variance over fewer samples says next to nothing of how far a chain wanders
-SURE_WORDS = 30  # of a topic
-ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
+KEPT = "model."  # prefix of the arrays in a snapshot that only the model itself reads
+MOST = float(np.finfo(np.float32).max)  # largest finite value in snapshots, which have single precision
+CERTAIN_FROM = 100  # steps; the variance over fewer samples hardly tells how far a chain wanders
+SURE_WORDS = 30  # words of a topic whose intervals are stored
+ACTIVE = 0.01  # least share of an active topic, relative to the mean of its layer
 
 
 def list_step_points(
     info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float, n_layers: int = 0
 ) -> list[Point]:
-    """Return step sizes (mean, 5 % and 95 % quantiles over topics), active topics and ELBO after a mini-batch.
+    """Return points after a mini-batch: step sizes (mean, 5 % and 95 % quantiles), active topics and ELBO.
 
-    Layers are counted from 1; step sizes of ``r`` come as layer L + 1, where L is the number of layers the run
+    Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
     """
-    here = len(topics.phi)
+    n_present = len(topics.phi)
 
     def point(name: str, layer: int, value: Any) -> Point:
         return Point(minibatch, documents, seconds, name, layer, float(value))
 
     points: list[Point] = []
-    for place, sizes in enumerate(info.step_sizes, start=1):
-        layer = place if place <= here else place - here + max(here, n_layers)
+    for index, sizes in enumerate(info.step_sizes, start=1):
+        layer = index if index <= n_present else index - n_present + max(n_present, n_layers)
         low, high = np.quantile(sizes, (0.05, 0.95))
         points.append(point("step_size_mean", layer, np.mean(sizes)))
         points.append(point("step_size_low", layer, low))
@@ -57,7 +57,7 @@ def check_topics(topics: Topics, minibatch: int) -> None:
     Raises
     ------
     ArithmeticError
-        Names the layer and the mini-batch.
+        When a topic is not finite; the message names the layer and the mini-batch.
     """
     named = {f"the topics of layer {layer}": phi for layer, phi in enumerate(topics.phi, start=1)}
     for name, values in (named | {"the popularities of the top layer (r)": topics.r}).items():
@@ -68,7 +68,7 @@ def check_topics(topics: Topics, minibatch: int) -> None:
 
 
 def count_active(weights: Array) -> int:
-    """Count the topics of a layer whose weight is at least a hundredth of the mean."""
+    """Return the number of topics of a layer whose weight is at least a hundredth of the mean."""
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
 
 
@@ -80,7 +80,7 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
     DamagedRow
         When the row is damaged, or names an unknown model.
     engine.settings.SettingError
-        When the model does not take the settings any more.
+        When the model no longer accepts the settings.
     """
     from engine import models, settings
 
@@ -95,8 +95,8 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
 def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
     """Return the arrays of a snapshot.
 
-    ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, how sure these are, ``step.l``, the examples of every
-    topic, and under ``model.`` what the model keeps.
+    They are ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r`` with their certainty, the step sizes ``step.l``,
+    the examples of every topic, and the model's own arrays under ``model.``.
     """
     topics = kernel.topics(state)
     arrays = hierarchy.pack_topics(topics)
@@ -109,7 +109,7 @@ def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Ar
 
 
 def measure_certainty(kernel: Kernel, state: Any) -> dict[str, Array]:
-    """Return how sure the mean topics are, after ``CERTAIN_FROM`` steps of a model that keeps variances.
+    """Return the certainty of the mean topics, after ``CERTAIN_FROM`` steps of a model that keeps variances.
 
     ``steady.l`` (K_l,), the cosine of two draws of a topic; ``sure_words.l`` (K_l, n) with ``words_low.l`` and
     ``words_high.l``, the 90 % intervals of the words that are shown; ``edge_variance.l`` (K_{l+1}, K_{l+2}) of the
@@ -133,36 +133,36 @@ def measure_certainty(kernel: Kernel, state: Any) -> dict[str, Array]:
 
 
 def describe_event(event: Event) -> str:
-    """Return a change of the structure in words, for the list of events."""
+    """Return a sentence about a change of the structure, for the list of events."""
     change = describe_change(event)
-    gone = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
-    return f"{change}, without {gone}" if gone else change
+    pruned = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
+    return f"{change}, without {pruned}" if pruned else change
 
 
 def convert_event(event: Event) -> StructureChange:
-    """Return a change of the structure as the store keeps it: topics count from 1 there."""
+    """Return a change of the structure as the store keeps it, with topics numbered from 1."""
     return StructureChange(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
 def _name_array(name: str) -> str:
-    """Return the name in a snapshot of an array that a model keeps; names of topics have no prefix."""
+    """Return the name in a snapshot of an array that a model keeps; ``names.l`` gets no prefix."""
     return name if name.startswith("names.") else f"{KEPT}{name}"
 
 
 def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
-    """Return the state that goes on from the arrays of a snapshot, of this model or of a compatible one.
+    """Return the state that continues from the arrays of a snapshot of this model or a compatible one.
 
-    With ``shown`` its topics are the means, which pages show, where the snapshot has them.
+    With ``shown`` its topics are the means, which pages show, if the snapshot has them.
     """
-    own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
+    renamed = {name.removeprefix(KEPT): array for name, array in arrays.items()}
     if shown:
-        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.collect_arrays(arrays, "mean"))}
-        own["r"] = arrays.get("mean_r", arrays["r"])
-    return kernel.restore(seed, own)
+        renamed |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.collect_arrays(arrays, "mean"))}
+        renamed["r"] = arrays.get("mean_r", arrays["r"])
+    return kernel.restore(seed, renamed)
 
 
 class WidthChange(Protocol):
-    """A change of the width of a layer, of the engine or of the store."""
+    """A change of the width of a layer, from the engine or the store."""
 
     @property
     def layer(self) -> int: ...  # noqa: D102
@@ -173,7 +173,7 @@ class WidthChange(Protocol):
 
 
 def describe_change(change: WidthChange) -> str:
-    """Describe how many topics a layer had and has, without naming those that were pruned."""
+    """Describe how many topics a layer had and has, without naming the pruned ones."""
     if not change.before:
         return f"layer {change.layer} begins with {change.after} topics"
     if change.before == change.after:
@@ -182,18 +182,18 @@ def describe_change(change: WidthChange) -> str:
 
 
 def read_training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
-    """Return the training documents of a corpus; of more than ``most``, every second, third ..."""
+    """Return the counts of the training documents; if there are more than ``most``, of every second, third ..."""
     documents = corpus.documents(TRAIN)
     return corpus.batch(documents[:: -(-len(documents) // most) or 1]).cells
 
 
 def has_words(corpus: Corpus) -> bool:
-    """Return whether the documents are counted words, and not pixels or real numbers."""
+    """Return whether the documents are counts of words, not pixels or real numbers."""
     return corpus.image_shape is None and corpus.counts.values.dtype.kind != "f"
 
 
 def find_common_words(corpus: Corpus) -> IntArray:
-    """Return the numbers of the words that are common everywhere in a corpus of words."""
+    """Return the numbers of the words that are common everywhere in a corpus; none if it has no words."""
     if not has_words(corpus):
         return np.zeros(0, dtype=np.int32)
     return background.list_common_words(read_training_counts(corpus), corpus.n_words)
@@ -208,11 +208,11 @@ def collect_topic_facts(
     ----------
     corpus : Corpus
     common : (m,) int array
-        Its words that are common everywhere.
+        Numbers of the words that are common everywhere.
     arrays : mapping
-        The snapshot: ``phi.l`` and ``r``, and ``mean.l``, which is shown where there is one.
+        Arrays of the snapshot: ``phi.l`` and ``r``, and ``mean.l``, which is preferred if present.
     places : sequence of (n, K_l) arrays
-        Share of every topic in some training documents; -1 where it is not known.
+        Share of every topic in some training documents; -1 if unknown.
 
     Returns
     -------
@@ -225,13 +225,15 @@ def collect_topic_facts(
         facts["everywhere"] = common
         coherences = measure_npmi(corpus, topics.unpack_topics(arrays, shown=True))
         facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
-    found = [measure_spread(shares) for shares in places]
-    return facts | {f"spread.{layer}": each.astype(np.float32) for layer, each in enumerate(found) if each is not None}
+    spreads = [measure_spread(shares) for shares in places]
+    return facts | {
+        f"spread.{layer}": spread.astype(np.float32) for layer, spread in enumerate(spreads) if spread is not None
+    }
 
 
 def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
-    """Return the document NPMI of the first words of every topic over the training documents."""
-    single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
+    """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
+    single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as in the store
     presentation = effects.present_hierarchy(single)
     first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
@@ -239,5 +241,7 @@ def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
     ]
     if first_words[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in first_words]
-    met = coherence.count_pairs_within(np.concatenate(first_words), read_training_counts(corpus), corpus.n_words)
-    return [coherence.compute_npmi(words, met).astype(np.float32) for words in first_words]
+    pair_counts = coherence.count_pairs_within(
+        np.concatenate(first_words), read_training_counts(corpus), corpus.n_words
+    )
+    return [coherence.compute_npmi(words, pair_counts).astype(np.float32) for words in first_words]

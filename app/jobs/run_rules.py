@@ -1,4 +1,4 @@
-"""Requests for new runs, and the rules that refuse some of them: one set for commands, library and form."""
+"""Requests for new runs and the rules for checking them, shared by commands, library and form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,15 @@ from engine import models, settings, shared_settings
 from engine.contract import Facts
 from store.corpus_rows import CorpusRow
 
-EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
-LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'
-SWEEPS = 300  # of a batch sampler
-PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batches is believed
+EPOCHS = 12  # passes over the training documents after which topics trained by mini-batches hardly change
+LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches of a small corpus, and of a large one as in the papers
+SWEEPS = 300  # default length of a run that sweeps all documents
+SETTLING = 3_000  # sweeps if the tree is to settle, as upper layers take ten times as long as the curve
+PLATEAU_PASSES = 2  # passes over the training documents before a plateau of mini-batches counts
 
 
 def choose_length(model: str, config: Any, corpus: CorpusRow) -> int:
-    """Return the length of a run in steps where none is given.
+    """Return the default length of a run, in steps.
 
     Parameters
     ----------
@@ -36,22 +37,22 @@ def choose_length(model: str, config: Any, corpus: CorpusRow) -> int:
     Returns
     -------
     int
-        300 sweeps where all documents are swept, after the mini-batches that come before (a run of ``auto`` ends
-        sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches.  Models with
-        a length of their own name it ``STEPS``.  Learning the widths comes before that.
+        300 sweeps, after any mini-batches before them, if all documents are swept (a run of ``auto`` ends sooner, at a
+        plateau of its curve); else twelve passes over the corpus, limited to 300 to 3,500 mini-batches.  Steps for
+        learning the widths are added.  ``STEPS`` of a model takes precedence.
     """
-    own: int | None = getattr(models.load(model), "STEPS", None)
-    if own is not None:
-        return max(own, 2 * count_growth_steps(config))
-    after = find_sweep_start(config, corpus)
-    if after is not None:
-        return SWEEPS + after + count_growth_steps(config)
+    model_length: int | None = getattr(models.load(model), "STEPS", None)
+    if model_length is not None:
+        return max(model_length, 2 * count_growth_steps(config))
+    sweep_start = find_sweep_start(config, corpus)
+    if sweep_start is not None:
+        return SWEEPS + sweep_start + count_growth_steps(config)
     passes = -(-EPOCHS * corpus.train_documents // config.batch_size)
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + count_growth_steps(config)
 
 
 def find_sweep_start(config: Any, corpus: CorpusRow) -> int | None:
-    """Return the mini-batches before a run sweeps all documents of a corpus; None where it never does."""
+    """Return the number of mini-batches before a run sweeps all documents of a corpus; None if it never does."""
     if not hasattr(config, "sweeps_after"):
         return None
     facts = Facts(corpus.words, corpus.train_documents, n_tokens=_count_training_tokens(corpus))
@@ -59,19 +60,24 @@ def find_sweep_start(config: Any, corpus: CorpusRow) -> int | None:
 
 
 def _count_training_tokens(corpus: CorpusRow) -> int:
-    """Return about how many tokens the training documents have."""
+    """Return the approximate number of tokens of the training documents."""
     return corpus.tokens * corpus.train_documents // max(1, corpus.documents)
 
 
 def ends_by_itself(config: Any, corpus: CorpusRow) -> bool:
-    """Return whether a run may end at a plateau: if the model allows it and all documents are swept."""
+    """Return whether a run may end at a plateau: its model allows it, and all documents are swept."""
     return getattr(config, "until_plateau", False) and find_sweep_start(config, corpus) is not None
 
 
-def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
-    """Return the mini-batch before which no plateau counts; 0 for a run that sweeps, which has another rule.
+def settles_by_itself(config: Any, corpus: CorpusRow) -> bool:
+    """Return whether a run ends by itself, but only once its tree has settled."""
+    return ends_by_itself(config, corpus) and getattr(config, "until_settled", False)
 
-    The curve needs time to fall: some passes, and twice the time in which widths are learnt and labels do not count.
+
+def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
+    """Return the mini-batch before which no plateau counts; 0 for a run with sweeps, which has another rule.
+
+    The curve needs time to fall: some passes, and twice the time before the widths are learnt and labels count.
     """
     if find_sweep_start(config, corpus) is not None:
         return 0
@@ -81,19 +87,19 @@ def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
 
 
 def count_growth_steps(config: Any) -> int:
-    """Return steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    """Return the steps after which the widths of a run that learns them are fixed; 0 if they are given."""
     if not getattr(config, "grow", False):
         return 0
     return shared_settings.count_growth_steps(config)
 
 
-WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above has half as many
-TOPIC_DOCUMENTS, TOPIC_TOKENS = 30, 2_300  # that a topic is to have: with fewer, some are leftovers of a few documents
-LEAST_TOP = 8  # topics of the top layer: with four, one of them takes most of the words
+WIDTHS = (128, 64, 32, 16)  # proposed for the layer next to the words; each layer above has half as many topics
+TOPIC_DOCUMENTS, TOPIC_TOKENS = 30, 2_300  # least for a topic on average; with fewer, some topics are mere leftovers
+LEAST_TOP = 8  # topics of the top layer; of four, one would take most of the words
 
 
 def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
-    """Widths of the layers, from the layer next to the words upwards.
+    """Return proposed widths of the layers, from the layer next to the words upwards.
 
     Each layer has half as many topics as the one below, and at least ``LEAST_TOP``; a layer that would be as wide as
     the one below is left out.
@@ -101,9 +107,9 @@ def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int,
     Parameters
     ----------
     documents, tokens : int
-        Of the part of the corpus that is trained on.
+        Number of training documents, and of their tokens.
     n_layers : int
-        How many layers the model has where nobody says.
+        Default number of layers of the model.
     """
     first = next(
         (width for width in WIDTHS if documents >= TOPIC_DOCUMENTS * width and tokens >= TOPIC_TOKENS * width),
@@ -113,16 +119,16 @@ def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int,
 
 
 def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
-    """Say how many documents and words a topic of layer 1 has with proposed widths, and with those next to them."""
+    """Describe proposed widths by the documents and words that a topic of layer 1 has, compared with other widths."""
     documents, tokens = corpus.train_documents, _count_training_tokens(corpus)
 
     def share(first: int) -> str:
         return f"{_round_short(documents / first)} documents and {_round_short(tokens / first)} words"
 
     first = widths[0]
-    near = [(2 * first, "finer topics")] if 2 * first <= WIDTHS[0] else []
-    near += [(first // 2, "broader ones")] if first // 2 >= WIDTHS[-1] else []
-    others = "; ".join(f"{width} would have {share(width)}, {word}" for width, word in near)
+    alternatives = [(2 * first, "finer topics")] if 2 * first <= WIDTHS[0] else []
+    alternatives += [(first // 2, "broader ones")] if first // 2 >= WIDTHS[-1] else []
+    others = "; ".join(f"{width} would have {share(width)}, {word}" for width, word in alternatives)
     return (
         f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents, so that each of the {first} topics next "
         f"to the words has about {share(first)} ({others})"
@@ -130,13 +136,15 @@ def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
 
 
 def _round_short(value: float) -> str:
-    """Round to two digits: 31, 5,600."""
+    """Return a number rounded to two digits, as text: 0.2, 31, 5,600."""
+    if value < 10:
+        return f"{value:.1f}"
     digits = max(0, len(str(int(value))) - 2)
     return f"{round(value / 10**digits) * 10**digits:,}"
 
 
 RECOMMENDED = ""  # no preset: the defaults
-PRESET_LENGTH = "minibatches"
+PRESET_LENGTH = "minibatches"  # key of the length among the texts of a preset
 PRESET_LABELS = {
     "paper": "as in the paper",
     "best": "best topics: sweeps move the topics, the encoder is fitted in parallel",
@@ -144,14 +152,14 @@ PRESET_LABELS = {
 
 
 class Preset(NamedTuple):
-    """Settings and length that go together.
+    """Settings and a length of a run that go together.
 
     Attributes
     ----------
     texts : dict of str
-        Settings of the model.
+        Settings of the model as texts, by name.
     minibatches : int or None
-        None leaves the length to the settings and the corpus.
+        Length of the run; None: depends on the settings and the corpus.
     """
 
     texts: dict[str, str]
@@ -159,12 +167,12 @@ class Preset(NamedTuple):
 
 
 def list_presets(model: str) -> tuple[str, ...]:
-    """Return the presets of a model."""
+    """Return the names of the presets of a model."""
     return tuple(_read_presets(model))
 
 
 def find_preset(model: str, name: str) -> Preset:
-    """Return a preset of a model; an empty one for no name.
+    """Return a preset of a model; an empty one for an empty name.
 
     Raises
     ------
@@ -173,31 +181,31 @@ def find_preset(model: str, name: str) -> Preset:
     """
     if name == RECOMMENDED:
         return Preset({}, None)
-    known = _read_presets(model)
-    if name not in known:
-        has = f"it has {', '.join(known)}" if known else "it has none"
+    presets = _read_presets(model)
+    if name not in presets:
+        has = f"it has {', '.join(presets)}" if presets else "it has none"
         raise LookupError(f"model {model} has no preset {name!r}; {has}")
-    texts = dict(known[name])
+    texts = dict(presets[name])
     length = texts.pop(PRESET_LENGTH, None)
     return Preset(texts, None if length is None else int(length))
 
 
 def _read_presets(model: str) -> Mapping[str, Mapping[str, str]]:
-    found: Mapping[str, Mapping[str, str]] = getattr(models.load(model), "PRESETS", {})
-    return found
+    presets: Mapping[str, Mapping[str, str]] = getattr(models.load(model), "PRESETS", {})
+    return presets
 
 
-LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
+LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # by the kind of the corpus; counts have the model's default
 LARGEST_SEED = 2**63 - 1
 
 
 class NewRunError(ValueError):
-    """A run cannot be made like this; the message is one sentence for the user.
+    """The requested run is not valid; the message is one sentence for the user.
 
     Attributes
     ----------
     field : str
-        The field of the form that could mend it, empty where none does by itself.
+        Field of the form to change; empty if no single field would do.
     """
 
     def __init__(self, sentence: str, field: str = "") -> None:
@@ -207,23 +215,23 @@ class NewRunError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A request for a run; its texts are read by the settings of the model.
+    """A request for a run, with its settings as texts.
 
     Attributes
     ----------
     corpus : int
     model : str
     texts : mapping of str to str
-        Settings as texts, by name; those that are not named keep their default.
+        Settings of the model by name; the others keep their defaults.
     minibatches : int or None
-        None is the usual length.
+        Length of the run; None: the default length.
     preset : str
-        Settings and length that count where nothing else is given.
+        Preset that gives settings and length unless the request does.
     averaged : bool
         Also run the averaged protocol.
     seed : int
     seeds : tuple of int
-        A run for each, together a group; empty where there is one run, of ``seed``.
+        Seeds of a group of runs; empty for a single run with ``seed``.
     name : str
     fork : ForkOrigin or None
         The snapshot of another run to begin with.
@@ -245,9 +253,9 @@ class RunRequest:
 
 
 def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
-    """Refuse a run that is not possible; else return its settings and its length in mini-batches.
+    """Return the settings and the length in mini-batches of a requested run, or refuse it if it is not valid.
 
-    Only the row of the corpus is read, so that nothing waits for the store while a user types.
+    Only the row of the corpus is needed, so that a form does not wait for the store while a user types.
 
     Parameters
     ----------
@@ -255,27 +263,27 @@ def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) ->
         The corpus of the run.
     request : RunRequest
     classes : sequence of str
-        Those of its training documents.
+        Names of the classes of its training documents.
 
     Raises
     ------
     NewRunError
-        With the field of the form that could mend it.
+        When the run is not valid; the error names the field of the form to change.
     engine.settings.SettingError
         When a setting cannot be read or is out of its bounds.
     """
     model, fork = request.model, request.fork
-    named = find_preset(model, request.preset)
-    texts = named.texts | dict(request.texts)
+    preset = find_preset(model, request.preset)
+    texts = preset.texts | dict(request.texts)
     _check_corpus(corpus, model, classes)
     if fork is not None:
         texts = inherit_settings(fork, model, texts) | texts
     elif proposes_widths(texts):
         texts["layers"] = format_default(propose_layers(corpus, model))
     config = settings.parse(models.load(model).Config, _choose_link(corpus, model, texts))
-    if fork is not None and (wrong := find_wrong_layers(fork, config)):
-        raise NewRunError(wrong, "layers")
-    steps = named.minibatches if request.minibatches is None else request.minibatches
+    if fork is not None and (objection := find_wrong_layers(fork, config)):
+        raise NewRunError(objection, "layers")
+    steps = preset.minibatches if request.minibatches is None else request.minibatches
     if steps is None:
         steps = choose_length(model, config, corpus)
     _check_length(config, steps, fork)
@@ -286,31 +294,31 @@ def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) ->
 
 
 def proposes_widths(texts: Mapping[str, str]) -> bool:
-    """Return whether the widths follow from the size of the corpus: none are named, and none are to be learnt."""
+    """Return whether the widths depend on the size of the corpus, because they are neither given nor learnt."""
     return "layers" not in texts and not learns_widths(dict(texts))
 
 
 def propose_layers(corpus: CorpusRow, model: str) -> tuple[int, ...]:
-    """Return the default widths of a model on a corpus: as many layers as the model's default has."""
+    """Return the proposed widths of a model on a corpus, with the model's default number of layers."""
     return propose_widths(
         corpus.train_documents, _count_training_tokens(corpus), len(models.load(model).Config().layers)
     )
 
 
 def list_objections(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
-    """Return the reason for which :func:`check_run` would refuse a run, by the fields of the form to change.
+    """Return the reason why :func:`check_run` refuses a run, by the fields of the form to change; else nothing.
 
     Parameters
     ----------
     corpus : CorpusRow
         The corpus of the run.
     request : RunRequest
-        Its settings can be read, each by itself and all together.
+        A request whose settings are valid in themselves.
 
     Returns
     -------
     dict of str
-        The same sentence for the field of the rule and for the settings that the sentence names.
+        The same sentence for the field of the error and for each setting that the sentence names.
     """
     try:
         check_run(corpus, request, corpus.label_names)
@@ -322,7 +330,7 @@ def list_objections(corpus: CorpusRow, request: RunRequest) -> dict[str, str]:
 
 
 def check_plateau(corpus: CorpusRow, *, averaged: bool) -> None:
-    """Refuse a plateau that no test document could show, or that would cut an average short."""
+    """Refuse to end at a plateau if no test documents can show one, or if it would cut an average short."""
     if corpus.train_documents == corpus.documents:
         raise NewRunError(
             f"corpus {corpus.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
@@ -333,7 +341,7 @@ def check_plateau(corpus: CorpusRow, *, averaged: bool) -> None:
 
 
 def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:
-    """Refuse a seed or a corpus that no model can train with."""
+    """Refuse a seed or a corpus with which no model can train."""
     if not 0 <= seed <= LARGEST_SEED:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if corpus.train_documents == 0:
@@ -344,7 +352,7 @@ def _check_numbers(corpus: CorpusRow, seed: int, *, averaged: bool) -> None:
 
 
 def _check_corpus(corpus: CorpusRow, model: str, classes: Sequence[str]) -> None:
-    """Refuse a corpus that the model cannot read; only classes of training documents teach something."""
+    """Refuse a corpus that the model cannot read, or whose training documents have too few of the classes."""
     module = models.load(model)
     if getattr(module, "NEEDS_LABELS", False) and len(classes) < 2:
         has = f"only {classes[0]!r}" if classes else "none"
@@ -364,12 +372,12 @@ def _check_corpus(corpus: CorpusRow, model: str, classes: Sequence[str]) -> None
 
 
 def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> None:
-    """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
-    settled = count_growth_steps(config)
-    if fork is None and 0 < minibatches <= settled:
+    """Refuse a run that would end before all its layers are learnt, or before labels count."""
+    growth_steps = count_growth_steps(config)
+    if fork is None and 0 < minibatches <= growth_steps:
         layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
         raise NewRunError(
-            f"learning the widths of {layers} takes more than {settled:,} mini-batches "
+            f"learning the widths of {layers} takes more than {growth_steps:,} mini-batches "
             f"({config.grow_every:,} for each layer, grow_every); got {minibatches:,}",
             "minibatches",
         )
@@ -384,7 +392,7 @@ def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> Non
 
 
 def _choose_link(corpus: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts with the observation link that suits the corpus, where the model offers a choice."""
+    """Return the settings with the observation link for the corpus added, if the model has this setting."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
     link = texts.get("link") or LINK_OF.get(corpus.kind, "")
     if link and "link" in described:

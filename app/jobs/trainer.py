@@ -1,7 +1,7 @@
-"""Training of one claimed run by its worker, from its corpus to its end.
+"""Train one run in its worker, from the claim to the end.
 
-The heartbeat comes from the loop itself, so it shows work and not merely a living process.  The engine is imported
-after the claim, so that the row says what is happening while the compiler loads.
+The heartbeat comes from the training loop, so it shows work and not merely a living process.  The engine is imported
+after the claim, so that the row can tell what is happening while the compiler loads.
 """
 
 import math
@@ -21,7 +21,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_WORDS, Effort, Plan, read_options
+from app.jobs.plan import PAPER_WORDS, Effort, Plan, RunOptions, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
-MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
+MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
 
 def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:
-    """Claim a queued run (or one whose worker has long been silent) and train it in this process.
+    """Claim a queued run, or one whose worker has long been silent, and train it in this process.
 
     Raises
     ------
     StoreError
-        When the run cannot be claimed, or was claimed by another process meanwhile (LostClaim).
+        When the run cannot be claimed, or was meanwhile claimed by another process (LostClaim).
     """
-    found = runs.get_run(db, run)
-    if found.state not in ("queued", "running"):
-        raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
+    queued = runs.get_run(db, run)
+    if queued.state not in ("queued", "running"):
+        raise Conflict(f"run {run} is {queued.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
-    row = runs.claim_run(db, run, process.identify_process() | keep_lost(found.process))
+    row = runs.claim_run(db, run, process.identify_process() | keep_lost(queued.process))
     losses = 0
     while lost := _attempt_run(db, row, interrupt):
-        before = row.minibatch
-        again = process.identify_process() | keep_lost(runs.get_run(db, run).process)
-        row = runs.claim_run(db, run, again, force=True)
-        losses = losses + 1 if row.minibatch <= before else 1
+        previous_start = row.minibatch
+        identity = process.identify_process() | keep_lost(runs.get_run(db, run).process)
+        row = runs.claim_run(db, run, identity, force=True)
+        losses = losses + 1 if row.minibatch <= previous_start else 1
         events.append_event(
             db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
         )
@@ -77,18 +77,18 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
 
 
 def _attempt_run(db: Database, row: RunRow, interrupt: Interrupt) -> str:
-    """Make one attempt at a run; return what happened if a cluster worker was lost and the run must go back."""
+    """Make one attempt at a run; return a message if a cluster worker was lost and the run must go back, else ""."""
     with Claim(db, row, interrupt) as claim:
         claim.show("starting")
         try:
             Trainer(claim).run()
-        except WorkerLostError as lost:  # inside the claim, so that the run is not recorded as failed
+        except WorkerLostError as lost:  # caught inside the claim, which would record the run as failed
             return str(lost)
     return ""
 
 
 class Trainer:
-    """Training of one claimed run, from its corpus to its end."""
+    """The training of one claimed run, from loading its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
@@ -98,7 +98,7 @@ class Trainer:
         self._cluster: RunCluster | None = None
 
     def run(self) -> None:
-        """Train until the plan is done or the user asks it to pause or stop."""
+        """Train until the plan is done, or a user asks the run to pause or stop."""
         try:
             self._run()
         except WorkerLostError as lost:
@@ -110,19 +110,20 @@ class Trainer:
                 self._cluster.close()
 
     def _run(self) -> None:
+        """Load, prepare, train and finish the run."""
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
+        self.claim.show(_describe_training(training, plan, self.options))
         while not self._is_done(training, plan, position) and not self.claim.ending:
-            began, swept = time.perf_counter(), training.kernel.is_sweeping(position.state)
+            start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
-            self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - began)
+            self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - start)
             if info.events:
                 self._record_structure(training, position, info)
-            if training.kernel.is_sweeping(position.state) and not swept:
+            if training.kernel.is_sweeping(position.state) and not was_sweeping:
                 self._begin_sweeps(training, position)
             position = training.follow(position, plan)
             position = self._record(training, plan, position, info)
@@ -136,11 +137,11 @@ class Trainer:
         if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
             self._judge_test(training, plan, position)
         done = self._is_done(training, plan, position)
-        last = self._write_last_words(training, plan, position, done=done)
-        self.claim.finish("finished" if done else self.claim.ending, last)
+        message = self._describe_end(training, plan, position, done=done)
+        self.claim.finish("finished" if done else self.claim.ending, message)
 
     def _load(self) -> "Corpus":
-        """Return the corpus; kernels that are not compiled yet are compiled meanwhile, in processes of their own."""
+        """Return the corpus, and compile missing kernels in other processes at the same time."""
         from app.jobs import compile_kernels
         from app.jobs.load_corpus import load_corpus, open_corpus
 
@@ -148,23 +149,24 @@ class Trainer:
         kernels = compile_kernels.KernelRequest.of(
             row.model, row.settings, self.corpus_row, averaged=self.options.averaged
         )
-        busy = compile_kernels.is_awaited(kernels)
+        is_awaited = compile_kernels.is_awaited(kernels)
         compilers = compile_kernels.start_compilers(kernels, claim.db.url)
         try:
             claim.show(f"loading {self.corpus_row.documents:,} documents")
             corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.corpus_row)
             if compilers:
-                claim.show(WAITING if busy else "compiling kernels, about 20 s, once")
+                claim.show(WAITING if is_awaited else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
                 time.sleep(0.05)
                 claim.beat_if_due()
         finally:
             for compiler in compilers:
-                compiler.kill()  # those that have ended are not touched; what they lack is compiled here
+                compiler.kill()  # no effect if it has ended; what is missing is compiled here
                 compiler.wait()
         return corpus
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
+        """Return the training, its plan, its first or resumed position, and the facts stored with checkpoints."""
         from app.jobs import training as mathematics
         from app.jobs.records import load_model
 
@@ -199,14 +201,18 @@ class Trainer:
         return training, plan, position, meta
 
     def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
-        """Return the last whole checkpoint and its position; damaged ones are given up with a message."""
+        """Return the last intact checkpoint and its position; None without one.  Damaged ones are dropped."""
         claim = self.claim
         while True:
             try:
-                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.choose_unread)
-                if found is not None:
-                    _check_meta(found)
-                return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
+                checkpoint = checkpoints.load_checkpoint(claim.db, claim.row.number, training.choose_unread)
+                if checkpoint is not None:
+                    _check_meta(checkpoint)
+                return (
+                    None
+                    if checkpoint is None
+                    else (checkpoint, training.unpack(checkpoint.minibatch, checkpoint.arrays))
+                )
             except DamagedArrays:
                 sentence = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
                 logs.write_line(sentence)
@@ -215,7 +221,7 @@ class Trainer:
                 claim.show(sentence)
 
     def _make_training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
-        """Return the training in this process, or spread over the place of the run."""
+        """Return the training, in this process or spread over the workers of the run's place."""
         from app.jobs import training as mathematics
 
         if not self.options.on or self.options.whole:
@@ -231,27 +237,27 @@ class Trainer:
         return self._cluster.make_training(corpus, kernel, state_type)
 
     def _record_structure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
-        """Write the present widths, and the changes that led to them."""
+        """Write the current widths, and the changes that led to them."""
         from app.jobs.records import convert_event, describe_event
 
-        happened = info.events if info is not None else ()
-        changes = [(event.kind, describe_event(event), convert_event(event)) for event in happened]
+        structure_events = info.events if info is not None else ()
+        changes = [(event.kind, describe_event(event), convert_event(event)) for event in structure_events]
         self._record_layers(training, position, changes)
 
     def _begin_sweeps(self, training: "Training", position: "Position") -> None:
-        """Record that all documents are swept from the next step on, without step sizes."""
+        """Record that the next steps sweep all documents."""
         after = f"after {position.minibatch:,} mini-batches"
         text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
         self._record_layers(training, position, [("sweeps begin", text, None)])
 
     def _record_layers(
-        self, training: "Training", position: "Position", happened: Sequence[tuple[str, str, StructureChange | None]]
+        self, training: "Training", position: "Position", changes: Sequence[tuple[str, str, StructureChange | None]]
     ) -> None:
         row, widths = self.claim.row, [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
-        runs.record_layers(self.claim.db, row.number, row.attempt, position.minibatch, widths, happened)
+        runs.record_layers(self.claim.db, row.number, row.attempt, position.minibatch, widths, changes)
 
     def _is_done(self, training: "Training", plan: Plan, position: "Position") -> bool:
-        """Return whether the run has made its steps, or was to end at a plateau that it has reached."""
+        """Return whether the run has made all its steps, or has reached the plateau at which it should end."""
         if position.minibatch >= plan.minibatches:
             return True
         if not self.options.until_plateau:
@@ -264,10 +270,11 @@ class Trainer:
             return (
                 position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
             )
-        return has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        has_plateau = has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        return has_plateau and (not self.options.until_settled or position.tree.is_settled)
 
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
-        """Write what the plan wants after this mini-batch; return the position with the examples placed meanwhile."""
+        """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
         from app.jobs.records import check_topics
 
         t = position.minibatch
@@ -275,6 +282,7 @@ class Trainer:
             check_topics(training.kernel.topics(position.state), t)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
+            position = self._compare_trees(training, position)
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
@@ -288,6 +296,7 @@ class Trainer:
         return position
 
     def _report(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> None:
+        """Add the points of a step, the speed and the averaged score."""
         from app.jobs.records import list_step_points
 
         claim, t = self.claim, position.minibatch
@@ -305,6 +314,7 @@ class Trainer:
     def _write_snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
+        """Place examples and write a snapshot; return the position with these examples."""
         from app.jobs.records import pack_snapshot
 
         claim = self.claim
@@ -312,11 +322,12 @@ class Trainer:
         arrays = pack_snapshot(training.kernel, position.state, info, training.list_examples(position))
         arrays |= training.measure_facts(position, arrays)
         claim.beat()
-        of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append_snapshot(claim.db, *of_run, arrays, self.options.keep)
+        stamp = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
+        snapshots.append_snapshot(claim.db, *stamp, arrays, self.options.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:
+        """Add a point of the curve, and one of the mean topics."""
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
@@ -330,8 +341,20 @@ class Trainer:
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
+    def _compare_trees(self, training: "Training", position: "Position") -> "Position":
+        """Compare the tree with an earlier one if the run waits for it to settle, and write how much is unchanged."""
+        if not self.options.until_settled:
+            return position
+        compared = training.compare_trees(position)
+        if compared is not position:
+            t, claim = position.minibatch, self.claim
+            percent = (100.0 * compared.tree.persistence).tolist()
+            layers = [(0, min(percent)), *enumerate(percent, start=2)] if percent else []  # layer 0: of the whole tree
+            claim.add([Point(t, position.documents, claim.seconds, "tree_persistence", *layer) for layer in layers])
+        return compared
+
     def _judge_test(self, training: "Training", plan: Plan, position: "Position") -> None:
-        """Evaluate the topics that pages show once on test documents, which no choice depends on."""
+        """Evaluate the topics that pages show on the test documents, once, when the run ends."""
         claim, kernel = self.claim, training.kernel
         claim.show(f"judging {plan.test_documents:,} test documents")
         kind = "test point" if kernel.average is None else "test mean"
@@ -340,17 +363,20 @@ class Trainer:
         claim.beat()
 
     def _judge_as_paper(self, training: "Training", plan: Plan, position: "Position") -> None:
+        """Evaluate the topics on all test documents with the sweeps of the paper."""
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         claim.show(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
         value = training.paper_point(position, plan, claim.beat_if_due)
         claim.score("paper", measure, t, position.documents, value)
 
     def _save(self, training: "Training", position: "Position", meta: dict[str, Any]) -> None:
+        """Write a checkpoint of the position."""
         scores = [self.claim.point_perplexity, self.claim.averaged_perplexity]
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _write_last_words(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
+    def _describe_end(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
+        """Return the last message of the run, about its end and its scores."""
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
@@ -360,64 +386,66 @@ class Trainer:
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"
 
-    def _describe_headline(self, how: str) -> str:
-        """Return the headline of the run by the name that pages and lists give it."""
+    def _describe_headline(self, trend: str) -> str:
+        """Return the headline of the run as pages and lists show it, with a phrase on the trend."""
         claim = self.claim
-        now = replace(
+        ended_row = replace(
             claim.row,
             state="finished",
             minibatch=claim.minibatch,
             point_perplexity=claim.point_perplexity,
             averaged_perplexity=claim.averaged_perplexity,
         )
-        best = choose_headline(now, claim.latest)
-        return f"judged with {self.options.protocol}" if best is None else summarize_estimate(now, best, how)
+        best = choose_headline(ended_row, claim.latest)
+        return f"judged with {self.options.protocol}" if best is None else summarize_estimate(ended_row, best, trend)
 
     def _read_paper_score(self, training: "Training") -> float:
-        """Return the score from the store, because an earlier attempt may have written it."""
-        made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
-        return made[-1][1] if made else math.nan
+        """Return the score with the paper's sweeps from the store, as an earlier attempt may have written it."""
+        curve = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
+        return curve[-1][1] if curve else math.nan
 
 
 def _check_meta(checkpoint: Checkpoint) -> None:
-    """Refuse a checkpoint without the costs that its plan was made from, or the last scores."""
+    """Refuse a checkpoint that lacks the last scores or the costs behind its plan."""
     try:
         Effort(**checkpoint.meta["effort"])
-        whole = len(checkpoint.meta["scores"]) == 2
+        complete = len(checkpoint.meta["scores"]) == 2
     except (KeyError, TypeError):
-        whole = False
-    if not whole:
+        complete = False
+    if not complete:
         raise DamagedArrays("what is kept with its arrays is damaged")
 
 
 def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
-    """Return the arrays a fork begins with: its own copy of its parent's snapshot."""
-    found = snapshots.find_snapshot(db, row.number, 0) if row.parent is not None else None
+    """Return the arrays with which a fork begins, its copy of the parent's snapshot; None if the run is no fork."""
+    snapshot = snapshots.find_snapshot(db, row.number, 0) if row.parent is not None else None
     try:
-        return None if found is None else snapshots.load_snapshot(db, found.number)
+        return None if snapshot is None else snapshots.load_snapshot(db, snapshot.number)
     except DamagedArrays as error:
         raise StoreError(
             f"the snapshot that run {row.number} begins with is damaged; delete the run and fork run {row.parent} again"
         ) from error
 
 
-def _describe_training(training: "Training", plan: Plan, *, until_plateau: bool) -> str:
-    """Describe the training, and the reason where the run chose its end or its sweeps itself."""
-    doing = "training"
-    if until_plateau and training.kernel.sweeps_after is None:
-        doing = "training until the curve is level"
-    elif until_plateau:
-        doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
+def _describe_training(training: "Training", plan: Plan, options: RunOptions) -> str:
+    """Describe the training, its end if a plateau decides it, and the documents of its curve."""
+    activity = "training"
+    end = "until the curve is level" + (" and the tree has settled" if options.until_settled else "")
+    if options.until_plateau and training.kernel.sweeps_after is None:
+        activity = f"training {end}"
+    elif options.until_plateau:
+        activity = f"training by sweeps, as all {len(training.train):,} documents can be swept, {end}"
     if not plan.evaluations:
-        return f"{doing}; {_explain_unjudged(training)}"
-    watched = f"{len(training.watched):,} {_name_part(training)} documents"
-    return f"{doing}; the curve shows {plan.curve_documents:,} of {watched}"
+        return f"{activity}; {_explain_unjudged(training)}"
+    available = f"{len(training.watched):,} {_name_part(training)} documents"
+    return f"{activity}; the curve shows {plan.curve_documents:,} of {available}"
 
 
 def _explain_unjudged(training: "Training") -> str:
+    """Return the reason why a run has no curve."""
     return NO_TOKENS.format(part=_name_part(training)) if len(training.watched) else NO_TEST
 
 
 def _name_part(training: "Training") -> str:
-    """Return the name of the part of the corpus that the curve is of."""
+    """Return the name of the part of the corpus behind the curve."""
     return "validation" if training.validates else "test"

@@ -1,7 +1,7 @@
-"""The mathematics of a run: steps from one position to the next, without store or clock.
+"""The mathematics of a run: steps from one position to the next, independent of store and clock.
 
-A :class:`Position` is all that the next mini-batch needs.  It is packed as named arrays and unpacked bit for bit, so
-that a resumed run equals one that never stopped.
+A :class:`Position` holds all that the next mini-batch needs.  It is packed as named arrays and unpacked exactly, so
+that a resumed run is identical to one that never stopped.
 """
 
 import math
@@ -29,29 +29,61 @@ from engine.contract import (
     unflatten,
 )
 from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import class_scores, evaluate
+from engine.hierarchy import class_scores, evaluate, settling
 
-EXAMPLES = 20  # documents shown for a topic
-BLOCK = 2000  # documents evaluated or placed at a time, so that memory stays small
+EXAMPLES = 20  # example documents of a topic
+BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
 
 
-class Position(NamedTuple):
-    """The position of a run: what its next mini-batch needs.
+SETTLED = 0.85  # least share of the edges' weight in each layer that is unchanged in a settled tree
+LATER = 1.5  # ratio of the steps of two trees that are compared
+
+
+class TreeReference(NamedTuple):
+    """The tree of an earlier step, and how much of the tree before it was still unchanged then.
 
     Attributes
     ----------
     minibatch : int
-        Mini-batches done; a sweep of all documents counts as one.
+        Step of the tree; 0 without one.
+    edges : tuple of (K_l, K_{l+1}) float64
+        Weights of the edges, from :func:`engine.hierarchy.settling.weigh_edges`.
+    persistence : (L - 1,) float64
+        Unchanged share of the previous reference tree, by layer; empty without one.
+    """
+
+    minibatch: Array
+    edges: tuple[Array, ...]
+    persistence: Array
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the tree no longer changes; true for a single layer, which has no edges."""
+        return not self.edges or (len(self.persistence) > 0 and float(self.persistence.min()) >= SETTLED)
+
+
+NO_TREE = TreeReference(np.array(0), (), np.zeros(0))
+
+
+class Position(NamedTuple):
+    """The position of a run, with all that its next mini-batch needs.
+
+    Attributes
+    ----------
+    minibatch : int
+        Number of mini-batches done; a sweep of all documents counts as one.
     documents : int
-        Documents read by them.
+        Number of documents read by them.
     state : State
         The model's state.
     chain : Chain or None
-        Local variables of all test documents, of the averaged protocol.
+        Local variables of all test documents, for the averaged protocol.
     rates : Rates or None
-        Its rates so far.
+        Sum of the rates of the averaged protocol so far.
     places : tuple of (n, K_l) float32
         Share of every topic in the placed training documents; -1 where not placed yet.
+    tree : TreeReference
+        The tree with which the current one is compared.
     """
 
     minibatch: int
@@ -60,6 +92,7 @@ class Position(NamedTuple):
     chain: Any
     rates: Rates | None
     places: tuple[Array, ...]
+    tree: TreeReference = NO_TREE
 
 
 class Training:
@@ -70,23 +103,23 @@ class Training:
     corpus : Corpus
     kernel : Kernel
     state_type : type
-        The model's ``State``.
+        ``State`` of the model.
     seed : int
-        The run's seed.
+        Seed of the run.
     filed : bool, optional
-        Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.draw_minibatch`).
+        Whether the first epoch reads the documents in the order of the file (:func:`engine.corpus.draw_minibatch`).
 
     Attributes
     ----------
     train, test : (n,) int64
-        Numbers of the documents of two parts, those of the test in the order in which they are judged.
+        Numbers of the training and test documents, the latter in the order of evaluation.
     validates : bool
         Whether the corpus has validation documents.
     watched : (n,) int64
-        The documents that the curve, its plateau and the label error read: those for validation, or, of a corpus
-        without any, for the test.
+        Documents of the curve, its plateau and the label error: the validation documents, or the test documents if
+        there are none.
     labelled : (n,) int64
-        Those of them that have a label.
+        The watched documents that have a label.
     """
 
     def __init__(
@@ -109,21 +142,21 @@ class Training:
 
     @property
     def batch_documents(self) -> int:
-        """Documents of a mini-batch."""
+        """Number of documents in a mini-batch."""
         return min(self.kernel.batch_size, len(self.train))
 
     @property
     def has_held_out(self) -> bool:
-        """Whether the documents of the curve have tokens to hold out; a document of one token has none."""
+        """Whether the documents of the curve have held-out tokens; a document of one token has none."""
         return self._holds_out(self.watched)
 
     @property
     def has_held_out_test(self) -> bool:
-        """Whether test documents have tokens to hold out."""
+        """Whether the test documents have held-out tokens."""
         return self._holds_out(self.test)
 
     def batch(self, t: int, state: Any) -> Batch:
-        """Return what step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
+        """Return the documents of step ``t`` = 1, 2, ... from a state: a mini-batch, or all training documents."""
         if not self.kernel.is_sweeping(state):
             size = self.kernel.batch_size
             return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
@@ -132,22 +165,22 @@ class Training:
         return self._whole
 
     def warm_up(self, *, averaged: bool) -> float:
-        """Run every kernel once on a few documents, so that it is compiled; return the sweeps of a step.
+        """Compile every kernel by running it on a few documents; return the sweeps of a step.
 
-        Kernels are pure, so nothing of this is left behind.
+        Kernels are pure functions, so this has no other effect.
         """
         sweeps = self.warm_step()
         self.warm_rest(averaged=averaged)
         return sweeps
 
     def warm_step(self) -> float:
-        """Compile the kernels of a step; return its sweeps (token draws for every token)."""
+        """Compile the kernels of a step; return its sweeps, the token draws for each token."""
         state, batch = self._read_first_documents()
         if self.kernel.begin is not None:
             self.kernel.begin(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
         self.kernel.step(self.seed, state, batch)
-        if self.kernel.sweeps_after:  # mini-batches, and sweeps after them
+        if self.kernel.sweeps_after:  # sweeps follow the mini-batches
             self.kernel.step(self.seed, state._replace(t=np.array(self.kernel.sweeps_after)), batch)
         return info.token_draws / info.tokens if info.tokens else 1.0
 
@@ -170,7 +203,7 @@ class Training:
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
     def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
-        """Return the model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
+        """Return the model's state before the first mini-batch: a new one, or one that continues from a snapshot."""
         if snapshot is not None:
             state = restore_state(self.kernel, self.seed, snapshot)
         elif self.kernel.begin is not None:
@@ -180,15 +213,15 @@ class Training:
         return self.prepare_state(state) if self.kernel.is_sweeping(state) else state
 
     def prepare_state(self, state: Any) -> Any:
-        """Return a state whose first step reads all training documents, with their local variables."""
+        """Return a state with the local variables of all training documents, for a first step that sweeps them."""
         return self.kernel.prepare(self.seed, state, self.batch(1, state))
 
     def count_numbers(self, state: Any) -> int:
-        """Return how many numbers a checkpoint of a state has."""
+        """Return how many numbers a checkpoint of a state holds."""
         return sum(array.size for array in flatten(state).values())
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """Return the position before the first mini-batch, around the model's first state."""
+        """Return the position before the first mini-batch, with the model's first state."""
         chain, rates = None, None
         if plan.averaging:
             observed, scored = self._hold_out_all()
@@ -199,14 +232,14 @@ class Training:
         return Position(0, 0, state, chain, rates, places)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """Train on one mini-batch; after a change of the structure the chains of test documents start again."""
+        """Train on one mini-batch; return the new position and facts about the step."""
         t = position.minibatch + 1
         batch = self.batch(t, position.state)
         state, info = self.kernel.step(self.seed, position.state, batch)
         return self.advance(position, state, info, len(batch.documents)), info
 
     def advance(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
-        """Return the position after a step that read so many documents and led to this state."""
+        """Return the position after a step; a change of the structure restarts the chains of test documents."""
         chain = position.chain
         if info.events and chain is not None:
             chain = self.kernel.start_chain(self.seed, state, self._hold_out_all()[0])
@@ -214,55 +247,55 @@ class Training:
         return position._replace(minibatch=position.minibatch + 1, documents=documents, state=state, chain=chain)
 
     def count_sweeps(self, position: Position) -> int:
-        """Return the sweeps of all documents before a position, in this run and in those it was forked from."""
-        after = self.kernel.sweeps_after
-        return 0 if after is None else max(0, int(position.state.t) - after)
+        """Return the number of sweeps of all documents before a position, including those of ancestors of a fork."""
+        first_sweep = self.kernel.sweeps_after
+        return 0 if first_sweep is None else max(0, int(position.state.t) - first_sweep)
 
     def follow(self, position: Position, plan: Plan) -> Position:
-        """Sweep all test documents under the current topics (averaged protocol, models.md 1.4)."""
+        """Sweep all test documents under the current topics and add their rates (averaged protocol, models.md 1.4)."""
         if plan.averaging is None:
             return position
         observed, scored = self._hold_out_all()
-        counted = plan.averaging.first <= position.minibatch <= plan.averaging.last
-        sweeps = Sweeps(0, 1) if counted else Sweeps(1, 0)
+        is_averaged = plan.averaging.first <= position.minibatch <= plan.averaging.last
+        sweeps = Sweeps(0, 1) if is_averaged else Sweeps(1, 0)
         chain, rates = self.kernel.advance_chain(self.seed, position.state, position.chain, observed, scored, sweeps)
-        if not counted or position.rates is None:
+        if not is_averaged or position.rates is None:
             return position._replace(chain=chain)
         total = Rates(position.rates.cells + rates.cells, position.rates.totals + rates.totals)
         return position._replace(chain=chain, rates=total)
 
     def averaged_score(self, position: Position, plan: Plan) -> float | None:
-        """Return the averaged perplexity (or log-likelihood) so far, None while no rates were added."""
+        """Return the averaged perplexity (or log-likelihood) so far; None while there are no rates."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
         return evaluate.score_held_out(self.kernel, position.rates, self._hold_out_all()[1])
 
     def curve_point(self, state: Any, plan: Plan) -> float:
-        """Return the point perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
+        """Return the perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
         if self._curve is None:
             documents = self._choose_first(self.watched, max(1, plan.curve_documents))
             self._curve = [self.corpus.split_tokens(block) for block in _cut_blocks(documents)]
         return self._measure_score(state, iter(self._curve), plan.curve_sweeps)
 
     def test_point(self, state: Any, plan: Plan, between: Callable[[], None] = lambda: None) -> float:
-        """Return the score of the test documents that a run is judged on when it ends, as in a point of the curve."""
+        """Return the final score of a run on test documents; ``between`` is called after each block of them."""
         documents = self._choose_first(self.test, max(1, plan.test_documents))
         return self._measure_score(
             state, map(self.corpus.split_tokens, _cut_blocks(documents)), plan.test_sweeps, between
         )
 
     def _choose_first(self, documents: Array, n_documents: int) -> Array:
-        """Return the first ``n_documents`` documents, or the next ones where none of those can be held out."""
+        """Return the first ``n_documents`` documents, or the next as many if no token of these can be held out."""
         firsts = range(0, max(1, len(documents)), n_documents)
         parts = (documents[first : first + n_documents] for first in firsts)
         return next((part for part in parts if self._holds_out(part)), documents[:1])
 
     def _holds_out(self, documents: Array) -> bool:
-        """Return whether any of these documents has a token to hold out."""
+        """Return whether any of these documents has a held-out token."""
         return any(len(self.corpus.split_tokens(block)[1].words) for block in _cut_blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
-        """Return the percentage of labelled documents with a wrong prediction; nan where none is predicted."""
+        """Return the percentage of labelled documents with a wrong prediction; nan without predictions."""
         if self.kernel.predict is None or not plan.predicted_documents:
             return math.nan
         batch = self.corpus.batch(self.labelled[: plan.predicted_documents])
@@ -270,7 +303,7 @@ class Training:
         return 100.0 * class_scores.score_predictions(chances, batch.labels).error
 
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
-        """Return the score of test documents by the paper's sweeps; ``between`` is called after each block of them."""
+        """Return the score of test documents with the paper's sweeps; ``between`` is called after each block."""
         blocks = _cut_blocks(self.test[: plan.paper_documents])
         return self._measure_score(position.state, map(self.corpus.split_tokens, blocks), evaluate.POINT, between)
 
@@ -281,40 +314,40 @@ class Training:
         sweeps: Sweeps,
         between: Callable[[], None] = lambda: None,
     ) -> float:
-        """Return the score of documents in blocks, each token (or cell) with the same weight."""
+        """Return the score of blocks of documents, with the same weight for each token (or cell)."""
         total = weight = 0.0
         perplexity = self.kernel.measure == "perplexity"
         for observed, scored in splits:
-            n = float(scored.counts.sum(dtype=np.float64)) if perplexity else float(len(scored.words))
-            if n > 0:
+            block_weight = float(scored.counts.sum(dtype=np.float64)) if perplexity else float(len(scored.words))
+            if block_weight > 0:
                 value = evaluate.evaluate_point(self.kernel, self.seed, state, observed, scored, sweeps)
-                total, weight = total + n * (math.log(value) if perplexity else value), weight + n
+                total, weight = total + block_weight * (math.log(value) if perplexity else value), weight + block_weight
             between()
         mean = total / weight if weight else math.nan
         return math.exp(mean) if perplexity else mean
 
     def place(self, position: Position, plan: Plan, *, every: bool) -> Position:
-        """Place the next few example documents in the hierarchy; all with ``every`` or after a change of widths."""
-        n = plan.placed_documents
+        """Place the next few example documents in the hierarchy, or all with ``every`` or after widths changed."""
+        n_placed = plan.placed_documents
         widths = tuple(phi.shape[1] for phi in self.kernel.topics(position.state).phi)
-        if every or widths != tuple(old.shape[1] for old in position.places):
-            rows = np.arange(n)
-            places = tuple(np.full((n, width), -1, dtype=np.float32) for width in widths)
+        if every or widths != tuple(shares.shape[1] for shares in position.places):
+            rows = np.arange(n_placed)
+            places = tuple(np.full((n_placed, width), -1, dtype=np.float32) for width in widths)
         else:
-            done = sum(t < position.minibatch for t in plan.snapshots)
-            rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
-            places = tuple(old.copy() for old in position.places)
-        shown = self.kernel.find_shown_state(position.state)
+            n_snapshots = sum(t < position.minibatch for t in plan.snapshots)
+            rows = np.arange(n_snapshots * plan.placed_each, (n_snapshots + 1) * plan.placed_each) % n_placed
+            places = tuple(shares.copy() for shares in position.places)
+        shown_state = self.kernel.find_shown_state(position.state)
         for block in _cut_blocks(rows):
             batch = self.corpus.batch(self._examples[block])
-            local = self.kernel.infer(self.seed, shown, batch, PLACE_SWEEPS)
+            local = self.kernel.infer(self.seed, shown_state, batch, PLACE_SWEEPS)
             for table, theta in zip(places, local.theta, strict=True):
                 totals = theta.sum(axis=1, keepdims=True)
                 table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)
         return position._replace(places=places)
 
     def list_examples(self, position: Position) -> dict[str, Array]:
-        """Return the documents with the largest share of every topic: ``top_documents.l``, ``top_weights.l``."""
+        """Return the documents with the largest shares of every topic: ``top_documents.l``, ``top_weights.l``."""
         arrays: dict[str, Array] = {}
         for layer, shares in enumerate(position.places):
             documents, weights = find_best_documents(shares, self._examples[: len(shares)])
@@ -331,8 +364,17 @@ class Training:
         return collect_topic_facts(self.corpus, self.common_words, arrays, position.places)
 
     def choose_unread(self, _layouts: Mapping[str, Any]) -> set[str]:
-        """Return the arrays of a checkpoint, by their layouts, that this process does not read."""
+        """Return the names of the arrays of a checkpoint that this process does not read."""
         return set()
+
+    def compare_trees(self, position: Position) -> Position:
+        """Replace the reference tree by the current one, and compare the two, if the run is 1.5 times as long now."""
+        reference = position.tree
+        if position.minibatch < LATER * int(reference.minibatch):
+            return position
+        edges = settling.weigh_edges(self.kernel.topics(self.kernel.find_shown_state(position.state)))
+        persistence = settling.measure_persistence(reference.edges, edges) if int(reference.minibatch) else ()
+        return position._replace(tree=TreeReference(np.array(position.minibatch), edges, np.array(persistence)))
 
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays, for a checkpoint."""
@@ -342,10 +384,11 @@ class Training:
             arrays |= {f"chain.{name}": array for name, array in flatten(position.chain).items()}
         if position.rates is not None:
             arrays |= {"rates.cells": position.rates.cells, "rates.totals": position.rates.totals}
+        arrays |= {f"tree.{name}": array for name, array in flatten(position.tree).items()}
         return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """Return the position that :meth:`pack` named, bit for bit."""
+        """Return the position of the arrays from :meth:`pack`, exactly."""
         state = unflatten(self._state_type, _select_arrays("state", arrays))
         chain, rates = None, None
         if "rates.cells" in arrays:
@@ -355,13 +398,17 @@ class Training:
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _select_arrays("places", arrays)
         documents = int(arrays["documents"]) if "documents" in arrays else self._estimate_documents(minibatches, state)
-        return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
+        places = tuple(tables[str(i)] for i in range(len(tables)))
+        tree_arrays = _select_arrays("tree", arrays)  # missing in checkpoints of earlier versions
+        tree = unflatten(TreeReference, tree_arrays) if tree_arrays else NO_TREE
+        return Position(minibatches, documents, state, chain, rates, places, tree)
 
     def _estimate_documents(self, minibatches: int, state: Any) -> int:
-        """Return the documents read so far, for checkpoints of versions that did not count them."""
+        """Return the number of documents read so far, for checkpoints of earlier versions."""
         return minibatches * (len(self.train) if self.kernel.is_sweeping(state) else self.batch_documents)
 
     def _hold_out_all(self) -> tuple[Batch, Batch]:
+        """Return the observed and the held-out tokens of all test documents."""
         if self._averaged is None:
             self._averaged = self.corpus.split_tokens(np.sort(self.test))
         return self._averaged
@@ -374,74 +421,74 @@ def collect_facts(corpus: Corpus) -> Facts:
 
 
 def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
-    """Return the counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
+    """Return the costs and sizes for the plan of a run, given the model's first state."""
     topics = training.kernel.topics(state)
     widths = sum(phi.shape[1] for phi in topics.phi)
-    shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
-    shown += sum(array.size for array in training.kernel.keep(state).values())
+    snapshot_numbers = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
+    snapshot_numbers += sum(array.size for array in training.kernel.keep(state).values())
     if training.kernel.average is not None:
-        shown += sum(phi.size for phi in topics.phi)
-    kept = training.count_numbers(state)
-    kernel, swept = training.kernel, len(training.train)
+        snapshot_numbers += sum(phi.size for phi in topics.phi)
+    checkpoint_numbers = training.count_numbers(state)
+    kernel, n_swept = training.kernel, len(training.train)
     first = None if kernel.sweeps_after is None else max(0, kernel.sweeps_after - int(state.t))
-    if first:  # what sweeps keep of every document is added
-        kept += int(swept * (tokens_per_document + widths))
+    if first:  # sweeps add the local variables of every document
+        checkpoint_numbers += int(n_swept * (tokens_per_document + widths))
     others = MOVE_DRAWS * sum(phi.size for phi in topics.phi) + training.kernel.work * training.batch_documents
     labelled = len(training.labelled) if training.kernel.predict is not None else 0
-    sizes = (training.batch_documents, sweeps, tokens_per_document, shown, kept, widths)
-    return Effort(*sizes, others, labelled, kernel.prediction_work, first, swept)
+    sizes = (training.batch_documents, sweeps, tokens_per_document, snapshot_numbers, checkpoint_numbers, widths)
+    return Effort(*sizes, others, labelled, kernel.prediction_work, first, n_swept)
 
 
 def plan_run(training: Training, options: RunOptions, effort: Effort) -> Plan:
-    """Return the plan of a run on the corpus of a training."""
-    judged = len(training.watched) if training.has_held_out else 0
+    """Return the plan of a run, given its training."""
+    n_watched = len(training.watched) if training.has_held_out else 0
     return make_plan(
         options,
         effort,
         train_documents=len(training.train),
         test_documents=len(training.test) if training.has_held_out_test else 0,
-        validation_documents=judged if training.validates else None,
+        validation_documents=n_watched if training.validates else None,
     )
 
 
 def find_best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
-    """Return the EXAMPLES documents with the largest share of every topic.
+    """Return the EXAMPLES documents with the largest shares of every topic.
 
     Parameters
     ----------
     shares : (n, K) float32
-        Share of topic ``k`` in document ``j``; below 0 where it is not known.
+        Share of topic ``k`` in document ``j``; negative if unknown.
     documents : (n,) int64
-        Document numbers of the rows.
+        Numbers of the documents in the rows.
 
     Returns
     -------
     (K, EXAMPLES) int64, (K, EXAMPLES) float32
-        Largest share first, equal ones by row; -1 and 0 where there are no more.
+        Documents and shares, the largest first, ties by row; padded with -1 and 0.
     """
     n, width = shares.shape
-    kept = min(EXAMPLES, n)
+    n_best = min(EXAMPLES, n)
     numbers = np.full((width, EXAMPLES), -1, dtype=np.int64)
     weights = np.zeros((width, EXAMPLES), dtype=np.float32)
-    rows = np.sort(np.argpartition(-shares, kept - 1, axis=0)[:kept], axis=0)
+    rows = np.sort(np.argpartition(-shares, n_best - 1, axis=0)[:n_best], axis=0)
     order = np.take_along_axis(
         rows, np.argsort(-np.take_along_axis(shares, rows, axis=0), axis=0, kind="stable"), axis=0
     ).T
     best = np.take_along_axis(shares.T, order, axis=1)
-    known = best >= 0
-    numbers[:, :kept] = np.where(known, documents[order], -1)
-    weights[:, :kept] = np.where(known, best, 0)
+    is_known = best >= 0
+    numbers[:, :n_best] = np.where(is_known, documents[order], -1)
+    weights[:, :n_best] = np.where(is_known, best, 0)
     return numbers, weights
 
 
 def _shuffle_documents(corpus: Corpus, part: int) -> Array:
-    """Return the documents of one part in an order fixed by the corpus, so that all its runs use the same ones."""
+    """Return the documents of a part in a random order fixed by the corpus, so that all its runs use the same ones."""
     documents = corpus.documents(part)
     return documents[streams.make_generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
 
 
 def _read_documents(corpus: Corpus, documents: Array) -> Batch:
-    """Return many documents as one batch, a view of the corpus where they are neighbours, else a copy."""
+    """Return documents as one batch: a view of the corpus if they are contiguous, else a copy."""
     first, end = int(documents[0]), int(documents[-1]) + 1
     if end - first != len(documents):
         return corpus.batch(documents)
@@ -449,8 +496,10 @@ def _read_documents(corpus: Corpus, documents: Array) -> Batch:
 
 
 def _cut_blocks(items: Array) -> list[Array]:
+    """Return consecutive blocks of at most BLOCK items."""
     return [items[i : i + BLOCK] for i in range(0, len(items), BLOCK)]
 
 
 def _select_arrays(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    """Return the arrays named ``prefix.NAME``, by ``NAME``."""
     return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

@@ -1,4 +1,4 @@
-"""Files on their way from a browser to a corpus: each form has a folder with a secret token."""
+"""Uploaded files, before they become a corpus: each form has a folder with a secret token."""
 
 import secrets
 from contextlib import suppress
@@ -9,21 +9,21 @@ from typing import NamedTuple
 from app.jobs import process
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
-SEVERAL = "documents"  # the name of several files together
-_HALVES = "halves"  # next to it: files that are still being uploaded
+SEVERAL = "documents"  # the folder of complete files, and the name of several files together
+_HALVES = "halves"  # the folder of files that are still being uploaded
 LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server has another limit
-MOST_FILES = 1_000_000  # of one form
+MOST_FILES = 1_000_000  # in one form
 
 
 class SentFiles(NamedTuple):
-    """An uploaded file or folder, or the folder of several; and the folder to remove in the end."""
+    """The path of an uploaded file or folder, or of a folder with several, and the folder to remove at the end."""
 
     path: Path
     folder: Path
 
 
 class IncomingFile(NamedTuple):
-    """A file on its way: the path of its bytes meanwhile, its path when it is complete, and the token of its form."""
+    """A file being uploaded: its temporary path, its path when complete, and the token of its form."""
 
     half: Path
     whole: Path
@@ -31,53 +31,53 @@ class IncomingFile(NamedTuple):
 
 
 class UploadLimitError(Exception):
-    """A form has sent more than it may; the message says how much that is."""
+    """A form has sent more than the limit, which the message states."""
 
 
 class Uploads:
-    """The folders of this server, by the token of the form they belong to.
+    """The folders of uploads to this server, by the token of their form.
 
     Parameters
     ----------
     largest : int
-        Bytes that all files of one form may have together.
+        Most bytes of all files of one form together.
     """
 
     def __init__(self, largest: int = LARGEST_UPLOAD) -> None:
         self._folders: dict[str, Path | None] = {}
-        self._came: dict[str, tuple[int, int]] = {}  # bytes and files, also of those that were dropped later
+        self._received: dict[str, tuple[int, int]] = {}  # bytes and files by token, including dropped files
         self._largest = largest
         self._lock = Lock()
 
     def begin(self) -> str:
-        """Return a token that a form sends files with; their folder is made when the first one comes."""
+        """Return the token for a new form; its folder is created when the first file arrives."""
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._folders[token] = None
-            self._came[token] = 0, 0
+            self._received[token] = 0, 0
         return token
 
     def count(self, token: str, size: int, files: int = 0) -> None:
-        """Count bytes and files that a form sends.
+        """Add bytes and files to those that a form has sent.
 
         Raises
         ------
         UploadLimitError
-            When it has sent more than it may.
+            When the form has sent more than the limit.
         """
         with self._lock:
-            came, sent = self._came.get(token, (0, 0))
-            self.check(came + size, sent + files)
-            if token in self._came:
-                self._came[token] = came + size, sent + files
+            received, sent = self._received.get(token, (0, 0))
+            self.check(received + size, sent + files)
+            if token in self._received:
+                self._received[token] = received + size, sent + files
 
     def check(self, size: int, files: int = 1) -> None:
-        """Refuse what is more than a form may send in all.
+        """Refuse a total size or number of files above the limit of a form.
 
         Raises
         ------
         UploadLimitError
-            Says how much that is.
+            When one of them is above the limit, which the message states.
         """
         if size > self._largest or files > MOST_FILES:
             most = f"{self._largest >> 20:,} MB" if self._largest >> 20 else f"{self._largest:,} bytes"
@@ -86,34 +86,34 @@ class Uploads:
             )
 
     def place(self, token: str, name: str) -> IncomingFile | None:
-        """Return the paths of a new file; None for an unknown token and for a name that leads out of the folder.
+        """Return the paths for a new file; None for an unknown token, or a name that leads out of the folder.
 
         Raises
         ------
         OSError
-            When no file can have that name here.
+            When the file system does not allow this name.
         """
-        inside = PurePosixPath(name.replace("\\", "/"))
-        if inside.is_absolute() or not inside.parts or any(part == ".." or ":" in part for part in inside.parts):
+        relative = PurePosixPath(name.replace("\\", "/"))
+        if relative.is_absolute() or not relative.parts or any(part == ".." or ":" in part for part in relative.parts):
             return None
         with self._lock:
             if token not in self._folders:
                 return None
             folder = self._folders[token] = self._folders[token] or process.make_folder()
-            whole = folder.joinpath(SEVERAL, *inside.parts)
+            final_path = folder.joinpath(SEVERAL, *relative.parts)
             with suppress(FileNotFoundError):
-                whole.lstat()  # fails now, not after all bytes, where a name is too long or a folder is a file
+                final_path.lstat()  # fails early if a name is too long or a folder is a file
             halves = folder / _HALVES
             halves.mkdir(exist_ok=True)
-        return IncomingFile(halves / secrets.token_hex(8), whole, token)
+        return IncomingFile(halves / secrets.token_hex(8), final_path, token)
 
     def keep(self, token: str, coming: IncomingFile) -> bool:
-        """Give a file that is all there its name; False where its form was closed meanwhile.
+        """Move a complete file to its final path; return False if its form was closed meanwhile.
 
         Raises
         ------
         OSError
-            When it cannot have that name.
+            When the file system does not allow its name.
         """
         with self._lock:
             if self._folders.get(token) is None:
@@ -123,27 +123,27 @@ class Uploads:
         return True
 
     def look(self, token: str) -> Path | None:
-        """Return the path of the files sent with a token, which stay there; None where no file is complete."""
+        """Return the path of the files sent with a token, which remain there; None if no file is complete."""
         with self._lock:
             folder = self._folders.get(token)
         return None if folder is None else _find_sent(folder)
 
     def hand_over(self, token: str) -> SentFiles | None:
-        """Give up the files sent with a token; None where no file is complete.  The caller removes the folder."""
+        """Release the files sent with a token to the caller, who removes the folder; None if no file is complete."""
         with self._lock:
             folder = self._folders.get(token)
             path = None if folder is None else _find_sent(folder)
             if folder is None or path is None:
                 return None
             del self._folders[token]
-            self._came.pop(token, None)
+            self._received.pop(token, None)
         return SentFiles(path, folder)
 
     def forget(self, token: str) -> None:
         """Remove the files sent with a token."""
         with self._lock:
             folder = self._folders.pop(token, None)
-            self._came.pop(token, None)
+            self._received.pop(token, None)
         if folder is not None:
             process.remove_folder(folder)
 
@@ -154,9 +154,9 @@ class Uploads:
 
 
 def _find_sent(folder: Path) -> Path | None:
-    """Return the uploaded file or folder, or the folder of several; None where no file is complete."""
-    every = folder / SEVERAL
-    if not any(path.is_file() for path in every.rglob("*")):
+    """Return the path of an uploaded file or folder, or of the folder of several; None if no file is complete."""
+    root = folder / SEVERAL
+    if not any(path.is_file() for path in root.rglob("*")):
         return None
-    inside = list(every.iterdir())
-    return inside[0] if len(inside) == 1 else every
+    entries = list(root.iterdir())
+    return entries[0] if len(entries) == 1 else root

@@ -1,4 +1,4 @@
-"""Waiting for a run: its rows until it ends, its progress as a line, and its end as a sentence."""
+"""Wait for a run: follow its row until it ends, show its progress as a line, and describe its end."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -11,24 +11,24 @@ from store.database import Database
 from store.run_rows import RunRow
 
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
-FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
-LOOK_SECONDS = 0.3
-WATCHING = 0.1  # evaluation and snapshots take about this part of training time
+FILL_SECONDS = 5.0  # between two attempts to start queued runs
+LOOK_SECONDS = 0.3  # between two readings of the row
+WATCHING = 0.1  # time for evaluation and snapshots, as a share of training time
 
 
 def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
-    """Yield the row of a run and its state every now and then, the last time when it has ended.
+    """Yield the row of a run and its state at short intervals until the run has ended.
 
     A queued run is started as soon as there is room for it.
 
     Raises
     ------
     NotFound
-        When there is no such run (any more).
+        When the run does not exist, or was deleted.
     DamagedRow
-        When it waits and its row is damaged, so that no worker takes it.
+        When the run is queued and its row is damaged, so that no worker can train it.
     """
-    looked = time.monotonic()
+    last_start = time.monotonic()
     while True:
         row = runs.get_run(db, run)
         state = launcher.find_work_state(row)
@@ -37,30 +37,30 @@ def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
         yield row, state
         if state in ENDED:
             return
-        if state == "queued" and time.monotonic() - looked > FILL_SECONDS:
+        if state == "queued" and time.monotonic() - last_start > FILL_SECONDS:
             launcher.start_queued_runs(db)
-            looked = time.monotonic()
+            last_start = time.monotonic()
         time.sleep(LOOK_SECONDS)
 
 
 def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) -> None:
-    """Show how far a run is, with its headline and the time left.
+    """Show the progress of a run, with its headline and the time left.
 
     Parameters
     ----------
     progress : Progress
     row : RunRow
     latest : mapping of str to float
-        The newest values of the curves that `app.jobs.estimates` reads.
+        Newest values of the curves, from :func:`app.jobs.estimates.read_latest`.
     """
-    rest = [f"{row.minibatch:,}/{row.planned:,}"]
+    facts = [f"{row.minibatch:,}/{row.planned:,}"]
     if (best := choose_headline(row, latest)) is not None:
-        rest.append(str(best))
+        facts.append(str(best))
     if row.minibatch > 0 and row.seconds > 0:
-        each = (1 + WATCHING) * row.seconds / row.minibatch
-        rest.append(f"{format_duration(each * (row.planned - row.minibatch))} left")
+        step_seconds = (1 + WATCHING) * row.seconds / row.minibatch
+        facts.append(f"{format_duration(step_seconds * (row.planned - row.minibatch))} left")
     words = row.message.partition(";")[0] or row.state
-    progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(rest))
+    progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(facts))
 
 
 def describe_end(row: RunRow, state: str) -> str:

@@ -1,6 +1,6 @@
-"""One training process: ``python -P -m app.jobs.worker [--store URL] --run N``.
+"""The process that trains one run: ``python -P -m app.jobs.worker [--store URL] --run N``.
 
-It claims the run, trains it (:mod:`app.jobs.trainer`), and goes; the store is its only channel.
+It claims the run, trains it (:mod:`app.jobs.trainer`) and ends; it communicates through the store only.
 """
 
 import argparse
@@ -15,16 +15,18 @@ from engine.settings import SettingError
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 
-LOST = 3  # exit status: the run belongs to another process
+LOST = 3  # exit status: the run belongs to another process, or the store cannot be used
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train one run; the exit status is 0, or 3 when the run belongs to another process."""
+    """Train one run; return the exit status: 0, 1 for invalid settings, 3 if the run cannot be claimed or stored."""
     parser = argparse.ArgumentParser(prog="app.jobs.worker", description="Train one run of a store.")
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")
     arguments = parser.parse_args(argv)
-    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")  # as `logs.write_line` writes
+    logging.basicConfig(
+        format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S"
+    )  # the format of `logs.write_line`
     interrupt = Interrupt()
     interrupt.listen()
     try:
@@ -33,18 +35,18 @@ def main(argv: list[str] | None = None) -> int:
         logs.write_line(str(error))
         return LOST
     interrupt.db = db
-    status, works = 0, True
+    status, store_works = 0, True
     logs.write_line(f"run {arguments.run}: process {os.getpid()} begins")
     try:
         train_run(db, arguments.run, interrupt=interrupt)
     except StoreError as error:
         logs.write_line(str(error))
-        status, works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
+        status, store_works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
     except SettingError as error:
         logs.write_line(str(error))
         status = 1
     finally:
-        if works:  # else workers that start others without a usable store would never end
+        if store_works:  # without a usable store, workers would start each other for ever
             _start_next(db)
         db.close()
     logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")

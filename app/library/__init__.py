@@ -1,4 +1,4 @@
-"""Topiary as a library: estimators of scikit-learn's kind, and a store with its corpora and runs.
+"""Topiary as a library: estimators with scikit-learn's interface, and a store with its corpora and runs.
 
     import topiary
 
@@ -7,7 +7,7 @@
         run = store.train(corpus, layers=(64, 32), wait=True)
         run.topics(layer=2)
 
-Heavy parts (numba, pandas, scikit-learn, the plots) are loaded at their first use.
+Slow imports (numba, pandas, scikit-learn, the plots) are loaded at first use.
 """
 
 import sys
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("app", "engine", "store")
 _HERE = Path(__file__).resolve().parent
-_ROOT = _HERE.parent.parent if _HERE.name == "library" else _HERE.parent  # in a checkout; installed
+_ROOT = _HERE.parent.parent if _HERE.name == "library" else _HERE.parent  # in a checkout, or installed
 
-_PLACES = {
+_MODULES = {
     "Classification": ".results",
     "Comparison": ".results",
     "ClassError": "app.analysis.predictions",
@@ -93,45 +93,46 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name when it is first used."""
-    if name not in _PLACES:
+    """Import a name of the library at its first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     refuse_shadows()
-    module = import_module(_PLACES[name], __name__)
-    found = module if name == "plots" else getattr(module, name)
-    globals()[name] = found
-    return found
+    module = import_module(_MODULES[name], __name__)
+    value = module if name == "plots" else getattr(module, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    """List all names, loaded or not."""
+    """Return all names, loaded or not."""
     return sorted({*globals(), *__all__})
 
 
 class ShadowedError(ImportError):
-    """A file or folder is called like a package of Topiary and found before it; the message is one sentence."""
+    """A file or folder hides a package of Topiary because it has the same name; the message is one sentence."""
 
 
 def refuse_shadows() -> None:
-    """Refuse to go on when another module would be imported in the place of one of ours.
+    """Refuse to go on if another module would be imported instead of one of our packages.
 
     Raises
     ------
     ShadowedError
-        Naming the file or folder that is in the way.
+        When a package is hidden or missing; the message names the file or folder that hides it.
     """
     if sentence := next(filter(None, map(_describe_shadow, PACKAGES)), ""):
         raise ShadowedError(sentence)
 
 
 def _describe_shadow(name: str) -> str:
-    found = _find_place(name)
-    if found is None:
+    """Return a sentence if a package is hidden or missing, else an empty string."""
+    origin = _find_place(name)
+    if origin is None:
         return f"the package {name!r} of Topiary is missing from this installation; install Topiary again"
-    if found == _ROOT / name / "__init__.py":
+    if origin == _ROOT / name / "__init__.py":
         return ""
-    kind, path = ("file", found) if found.name != "__init__.py" else ("folder", found.parent)
-    kind = "folder" if found.is_dir() else kind
+    kind, path = ("file", origin) if origin.name != "__init__.py" else ("folder", origin.parent)
+    kind = "folder" if origin.is_dir() else kind
     return (
         f"the {kind} {path} hides the package {name!r} of Topiary; "
         "rename it, start Python from another folder, or remove its folder from PYTHONPATH"
@@ -139,10 +140,10 @@ def _describe_shadow(name: str) -> str:
 
 
 def _find_place(name: str) -> Path | None:
-    """Return the file that a name is imported from; the folder of a package without code."""
+    """Return the file from which a package is imported, or the folder of a namespace package; None if missing."""
     try:
         spec = find_spec(name)
-    except ValueError:  # imported already, by other means than import
+    except ValueError:  # the module was loaded without a spec
         return Path(getattr(sys.modules[name], "__file__", None) or name).resolve()
     if spec is None:
         return None

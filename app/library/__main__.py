@@ -5,12 +5,12 @@ import sys
 
 from . import ShadowedError, refuse_shadows
 
-MISTAKE = 2  # exit status of everything the user can put right
+MISTAKE = 2  # exit status of an error that the user can correct
 SERVERS = ("serve", "demo")
 
 
 def main() -> int:
-    """Run the command of the command line, unless a file or folder hides a package of ours."""
+    """Run the command line, unless a file or folder hides one of our packages; return the exit status."""
     try:
         refuse_shadows()
     except ShadowedError as error:
@@ -26,9 +26,9 @@ def main() -> int:
 
 
 def leave(status: int) -> None:
-    """End this process at once.
+    """End this process immediately.
 
-    A server has closed everything by then.  Python would still wait for threads that compute something for a page and
+    A server has closed everything by now.  Python would still wait for threads that compute something for a page and
     delete a million objects, which takes seconds, and a quarter of a minute on a busy machine.
     """
     for stream in (sys.stdout, sys.stderr):

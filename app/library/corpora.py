@@ -1,4 +1,4 @@
-"""A corpus of a store, the corpora of a store, and the texts that programs pass."""
+"""The corpora of a store as library objects, and checks of the texts that programs pass."""
 
 import io
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """An open store with its caches, which corpora and runs share.
+    """An open store and its caches, shared by corpora and runs.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class OpenStore:
 
     @cached_property
     def places(self) -> "InferenceCache":
-        """Snapshots ready to place documents; loads the compiler."""
+        """The cache of snapshots that are ready to place documents; its first use loads the compiler."""
         from app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
 
     @cached_property
     def classes(self) -> "PredictionCache":
-        """Predictions of classes, which the store remembers."""
+        """The cache of predicted classes, which are also stored."""
         from functools import partial
 
         from app.analysis.predictions import store_predictions
@@ -64,14 +64,14 @@ Entry = TypeVar("Entry")
 
 
 class Listing(Mapping[Key, Entry]):
-    """A mapping that is read from the store at every access.
+    """A mapping that reads the store at every access.
 
     Parameters
     ----------
     columns : sequence of str
-        Of its table.
+        Columns of its table.
     facts : () -> iterable of dict
-        Its rows, by column.
+        Returns the rows of its table, by column.
     """
 
     def __init__(self, columns: Sequence[str], facts: Callable[[], Iterable[dict[str, Any]]]) -> None:
@@ -79,7 +79,7 @@ class Listing(Mapping[Key, Entry]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row of facts for each entry."""
+        """A table with a row of facts for each entry."""
         return pd.DataFrame(list(self._facts()), columns=self._columns)
 
     def __contains__(self, key: object) -> bool:
@@ -90,7 +90,7 @@ class Listing(Mapping[Key, Entry]):
         return True
 
     def get(self, key: Key, /, default: Any = None) -> Any:
-        """Return the entry of that key, or ``default``."""
+        """Return the entry for a key, or ``default``."""
         try:
             return self[key]
         except NotFound:
@@ -117,7 +117,7 @@ class Corpus:
     number : int
     name : str
     documents, training_documents, validation_documents, test_documents, words, tokens : int
-        How many.
+        Numbers of documents, of words in the vocabulary, and of tokens.
     kind : str
         "counts", "binary" or "real".
     labels : tuple of str
@@ -125,15 +125,16 @@ class Corpus:
     notes : tuple of str
         Notes of the import.
     record : dict or None
-        How its files were read and which options were chosen, as ``topiary corpora NAME --json`` prints it; None for a
+        How its files were read, and the options, as ``topiary corpora NAME --json`` prints them; None for a
         corpus that an earlier version imported.
     """
 
     def __init__(self, opened: OpenStore, row: CorpusRow) -> None:
         self._opened = opened
-        self._take(row)
+        self._set_facts(row)
 
-    def _take(self, row: CorpusRow) -> None:
+    def _set_facts(self, row: CorpusRow) -> None:
+        """Set the attributes from a row of the store."""
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
         self.validation_documents, self.test_documents = row.validation_documents, row.test_documents
@@ -143,31 +144,31 @@ class Corpus:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """The words, in the order of the columns of :meth:`counts`."""
+        """The words of the corpus, in the order of the columns of :meth:`counts`."""
         return corpora.read_vocabulary(self._opened.db, self.number)
 
     def texts(self, documents: Iterable[int] | None = None) -> pd.DataFrame:
-        """Return documents for reading.
+        """Return the texts and labels of documents.
 
         Parameters
         ----------
         documents : iterable of int, optional
-            Their numbers, from 0; all of them when not given.
+            Numbers of the documents, from 0; all by default.
 
         Returns
         -------
         pandas.DataFrame
-            By number of the document: title, text, label and part ("training", "validation" or "test").
+            A row for each document, by number: title, text, label and part ("training", "validation" or "test").
         """
         numbers = range(self.documents) if documents is None else list(documents)
         return _build_documents(corpora.read_documents(self._opened.db, self.number, numbers))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
-        """Find the first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
+        """Return the first ``n`` documents with every word in title or text, as a table like that of :meth:`texts`."""
         return _build_documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":
-        """Return the counts of all documents, (documents, words), as the estimators take them."""
+        """Return the counts of all documents, (documents, words), in the format of the estimators."""
         from scipy.sparse import csr_array
 
         starts, words, values = corpora.load_corpus(self._opened.db, self.number).counts
@@ -181,31 +182,31 @@ class Corpus:
         progress: ImportWatcher | None = None,
         **options: Any,
     ) -> "Addition":
-        """Append the documents of a file or folder, or of several files; runs keep to those they began with.
+        """Append the documents of files or folders to the corpus; existing runs do not use them.
 
         Parameters
         ----------
         source : path, or sequence of paths
         on : str
-            Cut texts into words in other processes, as :meth:`Store.import_corpus` does.
+            Place where texts are cut into words, as in :meth:`Store.import_corpus`.
         progress : callable, optional
-            Called with what is being done and how much of it.
+            Called with the current activity and the share of it that is done.
         **options
-            How the file is read: ``format``, ``text_column``, ``encoding`` and so on, as of ``topiary append``.
+            How files are read: ``format``, ``text_column``, ``encoding`` and so on, as in ``topiary append``.
 
         Returns
         -------
         Addition
-            How many documents came, and how many of their words the corpus does not know.
+            Number of appended documents, and of their words that are not in the vocabulary.
 
         Raises
         ------
         IngestError, OptionError
-            When it cannot be appended, or an option is not valid.
+            When the files cannot be appended, or an option is not valid.
         PlaceError
             When no scheduler answers at ``on``.
         Conflict
-            When another process appends at the same time.
+            When another process is appending at the same time.
         """
         from app.ingest.appending import append_path  # loads readers of files, which other methods do not need
         from app.ingest.importing import ignore_progress
@@ -215,21 +216,21 @@ class Corpus:
         if unknown is not None:
             raise OptionError(f"append has no option {unknown!r}; the options are {', '.join(APPENDED)}")
         refuse_table(source, "paths")
-        several = [source] if isinstance(source, str | os.PathLike) else source
-        paths = [Path(path) for path in several]
-        how, show = ImportOptions(**options), progress or ignore_progress
+        sources = [source] if isinstance(source, str | os.PathLike) else source
+        paths = [Path(path) for path in sources]
+        import_options, report_progress = ImportOptions(**options), progress or ignore_progress
         with open_map(on) as mapped:
-            added = append_path(self._opened.db, self.number, paths, how, show, mapped=mapped)
-        self._take(added.corpus)
+            added = append_path(self._opened.db, self.number, paths, import_options, report_progress, mapped=mapped)
+        self._set_facts(added.corpus)
         return added
 
     def delete(self) -> None:
-        """Delete it from the store.
+        """Delete the corpus from the store.
 
         Raises
         ------
         Conflict
-            When runs were trained on it.
+            When there are runs on it.
         """
         corpora.delete_corpus(self._opened.db, self.number)
         logs.record_action(self._opened.db.place, f"deleted {logs.name_subject('corpus', self.number, self.name)}")
@@ -244,13 +245,13 @@ class Corpus:
         return f"{self.documents:,} documents, {self.words:,} words, {self.tokens:,} tokens"
 
 
-def _build_documents(found: list[corpora.Document]) -> pd.DataFrame:
-    rows: list[dict[str, Any]] = [asdict(each) | {"part": PARTS[each.part]} for each in found]
+def _build_documents(documents: list[corpora.Document]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = [asdict(document) | {"part": PARTS[document.part]} for document in documents]
     columns = ["number", "title", "text", "label", "part"]
     return pd.DataFrame(rows, columns=columns).set_index("number")
 
 
-_CORPUS = (
+_COLUMNS = (
     *("corpus", "name", "documents", "train_documents", "validation_documents", "test_documents", "words", "tokens"),
     "kind",
 )
@@ -261,7 +262,7 @@ class Corpora(Listing[str | int, Corpus]):
 
     def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
-        super().__init__(_CORPUS, lambda: map(list_corpus_facts, corpora.list_corpora(opened.db)))
+        super().__init__(_COLUMNS, lambda: map(list_corpus_facts, corpora.list_corpora(opened.db)))
 
     def __getitem__(self, key: str | int) -> Corpus:
         return Corpus(self._opened, corpora.find_corpus(self._opened.db, key))
@@ -273,19 +274,19 @@ class Corpora(Listing[str | int, Corpus]):
         return len(corpora.list_corpora(self._opened.db))
 
 
-_LOOKED_AT = 50  # values of a column
-_NAMED = 5  # columns that a sentence names
-_FILES = 3  # strings that are tried as names of files
+_SAMPLED_VALUES = 50  # values of a column whose length is measured
+_NAMED = 5  # columns named in a message
+_FILES = 3  # first texts that are checked for being names of files
 
 
 def list_texts(source: Any) -> list[Any]:
-    """Return the texts that a program passes, one for each document; single values are not checked here.
+    """Return the texts passed by a program, one for each document, as a list; single values are not checked.
 
     Raises
     ------
     TypeError
-        When it is a table, a dictionary, an open file or anything else that is no sequence of texts; the sentence says
-        what to give instead.
+        When it is a table, a dictionary, an open file or anything else but a sequence of texts; the message says what
+        to pass instead.
     """
     refuse_table(source)
     if isinstance(source, bytes | bytearray):
@@ -296,40 +297,40 @@ def list_texts(source: Any) -> list[Any]:
         raise TypeError("an open file is no list of texts: give its path, or its lines by list(file)")
     if not _can_be_listed(source):
         raise TypeError(f"texts are a list of strings, a column or an array of one dimension; got {source!r:.60}")
-    found = _make_list(source)
-    names = [text for text in found[:_FILES] if _is_file(text)]
-    if found and len(names) == min(_FILES, len(found)):
+    texts = _make_list(source)
+    names = [text for text in texts[:_FILES] if _is_file(text)]
+    if texts and len(names) == min(_FILES, len(texts)):
         raise TypeError(f"{names[0]!r} is the name of a file: to read files give their paths, as in Path(name)")
-    return found
+    return texts
 
 
 def refuse_one_text(source: str) -> None:
-    """Refuse a string that is meant as a text where a path is expected.
+    """Refuse a string that is a text where a path is expected.
 
     Raises
     ------
     TypeError
-        When it has several words, and there is no file of that name.
+        When it has several words, and there is no file with this name.
     """
     if len(source.split()) < 2:
         return
     try:
-        there = Path(source).expanduser().exists()
+        exists = Path(source).expanduser().exists()
     except (OSError, ValueError, RuntimeError):  # a name longer than the system allows, or with a NUL in it
-        there = False
-    if not there:
+        exists = False
+    if not exists:
         raise TypeError(
             f"a string is the path of a file, and there is none called {source!r:.60}: give texts as a list"
         )
 
 
 def list_column(what: str, values: Any) -> list[Any] | None:
-    """Return labels or titles that a program passes, one for each document; None where there are none.
+    """Return labels or titles passed by a program, one for each document, as a list; None if there are none.
 
     Raises
     ------
     TypeError
-        When it is a single text, a dictionary, or a table of several columns.
+        When they are a single text, a set, a dictionary, or a table of several columns.
     """
     if values is None:
         return None
@@ -342,12 +343,12 @@ def list_column(what: str, values: Any) -> list[Any] | None:
 
 
 def refuse_table(source: Any, what: str = "texts") -> None:
-    """Refuse tables and dictionaries: iterating over them would give their names instead of their values.
+    """Refuse tables and dictionaries, because iterating over them gives names instead of values.
 
     Raises
     ------
     TypeError
-        The sentence names a column that can be given.
+        When it is one; the message names a column to pass instead.
     """
     columns, kind = _list_columns(source), type(source).__name__
     if columns:
@@ -363,12 +364,12 @@ def refuse_table(source: Any, what: str = "texts") -> None:
 
 
 def refuse_other_order(texts: Any, values: Any, what: str) -> None:
-    """Refuse two columns of pandas with the same index in another order, which would be paired wrongly.
+    """Refuse two pandas Series with the same index in different order, which would be paired wrongly.
 
     Raises
     ------
     TypeError
-        The sentence says how to align them.
+        When they are; the message says how to align them.
     """
     if not (isinstance(texts, pd.Series) and isinstance(values, pd.Series)) or len(texts) != len(values):
         return
@@ -377,17 +378,17 @@ def refuse_other_order(texts: Any, values: Any, what: str) -> None:
 
 
 def find_index(texts: Any) -> pd.Index | None:
-    """Return the index of a column of pandas, which identifies its documents; None of anything else."""
+    """Return the index of a pandas Series, which identifies its documents; None for anything else."""
     return texts.index if isinstance(texts, pd.Series) else None
 
 
 def refuse_missing(texts: Iterable[Any]) -> None:
-    """Refuse values that are no texts among those that are to be placed.
+    """Refuse values that are not texts among documents to be placed.
 
     Raises
     ------
     TypeError
-        Names the document and what to do.
+        When there is one; the message names the document and the remedy.
     """
     for number, text in enumerate(texts):
         if not isinstance(text, str):
@@ -395,29 +396,31 @@ def refuse_missing(texts: Iterable[Any]) -> None:
 
 
 def _is_file(text: Any) -> bool:
+    """Return whether a value is the name of an existing file."""
     return isinstance(text, str) and len(text) < 256 and "\0" not in text and Path(text).is_file()
 
 
 def _can_be_listed(source: Any) -> TypeGuard[Iterable[Any]]:
+    """Return whether a value can be iterated over; an array without dimensions cannot."""
     return isinstance(source, Iterable) and not (isinstance(source, np.ndarray) and source.ndim == 0)
 
 
 def _make_list(source: Any) -> list[Any]:
-    """Return values as a list; those of Arrow as Python's."""
+    """Return values as a list, converting those of Arrow to Python values."""
     return list(source.to_pylist() if hasattr(source, "to_pylist") else source)
 
 
 def _list_columns(source: Any) -> list[Any]:
-    """Return the names of the columns of a table, or of a dictionary of columns."""
+    """Return the column names of a table or a dictionary of columns; an empty list for other values."""
     if isinstance(source, Mapping):
-        long = [
+        columns = [
             value for value in source.values() if not isinstance(value, str | bytes) and isinstance(value, Iterable)
         ]
-        return list(source) if long and len(long) == len(source) else []
+        return list(source) if columns and len(columns) == len(source) else []
     for attribute in ("column_names", "columns"):
-        found = getattr(source, attribute, None)
-        if found is not None and not callable(found):
-            return list(found)
+        names = getattr(source, attribute, None)
+        if names is not None and not callable(names):
+            return list(names)
     return []
 
 
@@ -429,7 +432,7 @@ def _find_text_column(table: Any, columns: list[Any]) -> Any:
 def _measure_length(column: Any) -> float:
     """Return the mean length of the texts among the first values of a column."""
     try:
-        values = _make_list(column[:_LOOKED_AT])
+        values = _make_list(column[:_SAMPLED_VALUES])
     except (TypeError, KeyError, IndexError):
         return 0.0
     return sum(len(value) for value in values if isinstance(value, str)) / max(1, len(values))

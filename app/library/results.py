@@ -1,4 +1,4 @@
-"""Results of a run: inference of documents, classification, and comparison with another run."""
+"""Results of a run: new documents placed in its topics, classification, and comparison with another run."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from app.export.comparison import list_edges, list_pairs, summarize_comparison
 from app.facts.comparisons import ComparisonView, write_comparison, write_summary
 from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
-from app.ingest.options import PLACED, ImportOptions, OptionError
+from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Node
 from store import annotations, corpora
@@ -35,10 +35,10 @@ from .corpora import OpenStore, find_index, list_texts, refuse_missing
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """Documents in the topics of a snapshot; made by :meth:`Run.infer`.
+    """New documents placed in the topics of a snapshot; returned by :meth:`Run.infer`.
 
-    Documents are numbered from 0 in the order in which they were given; those of a column of pandas keep its index.
-    A document without a word that the corpus knows is not placed: its row holds NaN, and it has no paths or neighbours.
+    Documents are numbered from 0 in the order in which they were given; those of a pandas Series keep its index.
+    A document without a word of the vocabulary is not placed: its row holds NaN, and it has no paths or neighbours.
     """
 
     _db: Database
@@ -51,31 +51,31 @@ class Inference:
 
     @cached_property
     def documents(self) -> pd.DataFrame:
-        """A table by document: title, tokens, how many of them the corpus knows, and the unknown words."""
+        """A table by document: title, number of tokens, number of tokens in the vocabulary, and unknown words."""
         rows = [
             {
-                "title": each.title,
-                "tokens": each.counted.tokens,
-                "known": each.counted.known,
-                "unknown": list(each.counted.unknown),
+                "title": document.title,
+                "tokens": document.counted.tokens,
+                "known": document.counted.known,
+                "unknown": list(document.counted.unknown),
             }
-            for each in self._given
+            for document in self._given
         ]
         return self._by_document(pd.DataFrame(rows, columns=["title", "tokens", "known", "unknown"]))
 
     @cached_property
     def theta(self) -> tuple[pd.DataFrame, ...]:
-        """Activations of layer 1, 2 and so on: (documents, topics), columns such as "L1:3"."""
-        return tuple(self._layer(layer) for layer in range(1, self._hierarchy.n_layers + 1))
+        """The activations of each layer from 1 on: (documents, topics), with columns such as "L1:3"."""
+        return tuple(self._build_layer(layer) for layer in range(1, self._hierarchy.n_layers + 1))
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """Activations of all layers side by side, each layer of a document scaled to sum 1."""
+        """The activations of all layers side by side, scaled to sum 1 in each layer of a document."""
         return pd.concat([layer.div(layer.sum(axis=1, skipna=False), axis=0) for layer in self.theta], axis=1)
 
     @cached_property
     def classes(self) -> pd.DataFrame | None:
-        """Probabilities of the classes, (documents, classes); None for a model without labels."""
+        """The probabilities of the classes, (documents, classes); None for a model without labels."""
         if self._document_inference.kernel.predict is None:
             return None
         names = list(self._document_inference.corpus.label_names)
@@ -86,7 +86,7 @@ class Inference:
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, len(names))), columns=names))
 
     def paths(self, n: int = 5) -> pd.DataFrame:
-        """Return the ``n`` heaviest paths of each document from the top layer to the words: share and topics."""
+        """Return the ``n`` heaviest paths of each document from the top layer to layer 1, with shares and topics."""
         rows = [
             {
                 "document": self._key(number),
@@ -100,13 +100,13 @@ class Inference:
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
     def nearest(self, n: int = 5) -> pd.DataFrame:
-        """Return the ``n`` documents of the corpus nearest to each: Hellinger distance, number, title and label.
+        """Return the ``n`` nearest documents of the corpus for each document, with their Hellinger distances.
 
         The first call places the documents of the corpus, at most 3,000 of them.
         """
         while not self._near.ready:
             self._near.advance()
-        rows = [row for number, placed in self._known_documents for row in self._neighbours(number, placed, n)]
+        rows = [row for number, placed in self._known_documents for row in self._list_neighbours(number, placed, n)]
         return pd.DataFrame(rows, columns=["document", "distance", "neighbour", "title", "label"])
 
     def __len__(self) -> int:
@@ -119,10 +119,12 @@ class Inference:
         return f"<p>{escape(self._sentence())}</p>{self.documents.to_html(border=0)}"
 
     def _sentence(self) -> str:
+        """Return a sentence about the documents, run and mini-batch."""
         where = f"run {self._hierarchy.run} at mini-batch {self._hierarchy.minibatch:,}"
         return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
 
-    def _layer(self, layer: int) -> pd.DataFrame:
+    def _build_layer(self, layer: int) -> pd.DataFrame:
+        """Return the activations of a layer, (documents, topics)."""
         width = self._hierarchy.widths[layer - 1]
         names = [identity(self._hierarchy.node(layer, column)) for column in range(width)]
         rows = [
@@ -131,31 +133,32 @@ class Inference:
         ]
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
-    def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
-        found = self._near.find_nearest(placed.theta[0], n)
-        known = corpora.read_documents(
-            self._db, self._document_inference.corpus.number, [each.document for each in found]
+    def _list_neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
+        """Return a row for each of the ``n`` documents of the corpus that are nearest to a document."""
+        neighbours = self._near.find_nearest(placed.theta[0], n)
+        documents = corpora.read_documents(
+            self._db, self._document_inference.corpus.number, [neighbour.document for neighbour in neighbours]
         )
         return [
             {
                 "document": self._key(number),
-                "distance": each.distance,
-                "neighbour": each.document,
+                "distance": neighbour.distance,
+                "neighbour": neighbour.document,
                 "title": document.title,
                 "label": document.label,
             }
-            for each, document in zip(found, known, strict=True)
+            for neighbour, document in zip(neighbours, documents, strict=True)
         ]
 
     def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with the documents as its index."""
+        """Return a table indexed by the documents."""
         if self._index is None:
             return frame.rename_axis("document")
-        found = frame.set_axis(self._index)
-        return found if any(name is not None for name in self._index.names) else found.rename_axis("document")
+        indexed = frame.set_axis(self._index)
+        return indexed if any(name is not None for name in self._index.names) else indexed.rename_axis("document")
 
     def _key(self, number: int) -> Any:
-        """Return the index of a document."""
+        """Return the index label of a document."""
         return number if self._index is None else self._index[number]
 
     @cached_property
@@ -174,11 +177,11 @@ def infer(
     texts: str | os.PathLike[str] | Iterable[str],
     options: dict[str, Any],
 ) -> Inference:
-    """Place documents under a snapshot; see :meth:`Run.infer`."""
+    """Return documents placed in the topics of a snapshot; see :meth:`Run.infer`."""
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
     given = _read_given(texts, inference, options)
-    placed = inference.place_texts([each.counted for each in given])
+    placed = inference.place_texts([document.counted for document in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
 
@@ -186,40 +189,41 @@ def infer(
 def _read_given(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
+    """Return the documents of texts or of a file, after checking the options."""
     is_file = isinstance(texts, os.PathLike)
-    unknown = next((name for name in options if not is_file or name not in PLACED), None)
+    unknown = next((name for name in options if not is_file or name not in NEW_DOCUMENT_OPTIONS), None)
     if unknown is not None:
         raise OptionError(f"{unknown} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
         return read_new_documents(str(Path(texts)), inference.rules, ImportOptions(**options))
-    found = [texts] if isinstance(texts, str) else list_texts(texts)
-    refuse_missing(found)
-    return [read_new_text(text, inference.rules) for text in found]
+    documents = [texts] if isinstance(texts, str) else list_texts(texts)
+    refuse_missing(documents)
+    return [read_new_text(text, inference.rules) for text in documents]
 
 
 class Classification:
-    """Predictions of the classes of test documents, and how good they are; made by :meth:`Run.classify`.
+    """Predicted classes of test documents, and measures of their quality; returned by :meth:`Run.classify`.
 
     Attributes
     ----------
     run, minibatch, documents : int
     error : float
-        Part of the documents predicted wrongly.
+        Share of the documents with a wrong prediction.
     majority_error : float or None
-        Error of always predicting the commonest class of training.
+        Error of always predicting the most frequent class of the training documents.
     macro_f1, log_loss, calibration_error : float
     layers : tuple of float
-        Part of the predictions that each layer carries; empty when topics have no weights of their own.
+        Share of each layer in the predictions; empty if topics have no weights for classes.
     classes : pandas.DataFrame
-        By class: documents for training and for the test, precision, recall and F1.
+        By class: number of training and test documents, precision, recall and F1.
     confusion : pandas.DataFrame
-        How many documents of each class (rows) were taken for which (columns).
+        Number of documents by true class (rows) and predicted class (columns).
     calibration : pandas.DataFrame
-        By bin of confidence: documents, mean confidence and accuracy.
+        By bin of confidence: number of documents, mean confidence and accuracy.
     misled : pandas.DataFrame
-        The surest wrong predictions, and the path of topics that misled.
+        The most confident wrong predictions, with the path of topics behind each.
     predictions : pandas.DataFrame
-        By number of the document: its class, the predicted one, and the probability of every class.
+        By number of the document: its class, the predicted class, and the probability of every class.
     """
 
     def __init__(self, found: Classified, facts: dict[str, Any]) -> None:
@@ -255,38 +259,42 @@ class Classification:
 
 
 def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
-    """Predict under a snapshot, or read the predictions that are stored; see :meth:`Run.classify`."""
-    found = opened.classes.fetch(run.number, snapshot)
-    hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
-    return Classification(found, list_class_facts(found, hierarchy))
+    """Return the predictions of a snapshot, stored or computed now; see :meth:`Run.classify`."""
+    classified = opened.classes.fetch(run.number, snapshot)
+    hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, classified.snapshot))
+    return Classification(classified, list_class_facts(classified, hierarchy))
 
 
-def _build_predictions(found: Classified, names: list[str]) -> pd.DataFrame:
-    chances = pd.DataFrame(found.probabilities, columns=names, index=pd.Index(found.documents, name="document"))
-    chances.insert(0, "class", [names[label] for label in found.labels])
-    chances.insert(1, "predicted", [names[label] for label in found.probabilities.argmax(axis=1)])
+def _build_predictions(classified: Classified, names: list[str]) -> pd.DataFrame:
+    """Return a table of the true and predicted class and the probabilities of each document."""
+    chances = pd.DataFrame(
+        classified.probabilities, columns=names, index=pd.Index(classified.documents, name="document")
+    )
+    chances.insert(0, "class", [names[label] for label in classified.labels])
+    chances.insert(1, "predicted", [names[label] for label in classified.probabilities.argmax(axis=1)])
     return chances
 
 
-CHANGED = 12  # topics that the text lists
+CHANGED = 12  # changed topics listed in the text of a comparison
 
 
 class Comparison:
-    """A matching of the topics of A, the reference, with those of B; made by :meth:`Run.compare`."""
+    """A matching of the topics of run A, the reference, with those of run B; returned by :meth:`Run.compare`."""
 
     def __init__(self, db: Database, found: pairs_of.Comparison, threshold: float) -> None:
         self._db, self._found, self._threshold = db, found, threshold
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The agreement of the two by layer, and how many edges were kept, gained and lost."""
+        """The agreement of the two runs by layer, and the numbers of edges kept, gained and lost."""
         return summarize_comparison(self._found, self._threshold)
 
     @cached_property
     def topics(self) -> pd.DataFrame:
-        """One row a pair: layer, topic and title of a and b (missing without a partner), score, margin and words.
+        """A table with a row for each pair: layer, topic and title of a and b, score, margin and words.
 
-        ``by_hand`` marks decisions of a person; ``entered`` and ``left`` are the words that b has gained and lost.
+        A topic without a partner has missing values in its place.  ``by_hand`` marks decisions of users; ``entered``
+        and ``left`` are the words that b has gained and lost.
         """
         rows = [row | _name_side(row, "a") | _name_side(row, "b") for row in list_pairs(self._found)]
         changes = ["share_change", "score", "margin", "by_hand", "absence", "entered", "left"]
@@ -294,16 +302,16 @@ class Comparison:
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """One row for every edge above the threshold in a or b: its kind, ends, weights and their ratio."""
+        """A table of the edges above the threshold in a or b: kind, ends, weights and their ratio."""
         return pd.DataFrame(list_edges(find_edge_changes(self._found, self._threshold)))
 
     def decide(self, a: str | None, b: str | None) -> "Comparison":
-        """Decide that topic ``a`` (such as "L2:5") is topic ``b``, or has no partner (None); the store keeps it.
+        """Store the decision that topic ``a`` (such as "L2:5") matches topic ``b``, or has no partner (None).
 
         Returns
         -------
         Comparison
-            The two compared again.
+            A new comparison of the two runs.
 
         Raises
         ------
@@ -312,26 +320,26 @@ class Comparison:
         ValueError
             When the two are of different layers, or both None.
         """
-        annotations.save_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        annotations.save_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def undo(self, a: str | None, b: str | None) -> "Comparison":
-        """Undo a decision about these topics, and compare again."""
-        annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        """Remove a decision about these topics; return a new comparison."""
+        annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._make_decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def export(
         self, file: str | os.PathLike[str], *, layer: int | None = None, ranks: Iterable[int] = (), label: str = ""
     ) -> Path:
-        """Write both trees side by side (``.svg``), or everything (``.json``).
+        """Write a picture of both trees (``.svg``), or all facts (``.json``); return the path.
 
         Parameters
         ----------
         file : str or path
         layer, ranks : int and iterable of int, optional
-            Topics of B that a picture begins with.
+            Layer and ranks of the topics of B at the root of a picture.
         label : str
-            Tint topics by how much they speak for this class.
+            Class by whose evidence topics are tinted.
         """
         view = ComparisonView(self._threshold, layer or 0, tuple(ranks), label)
         return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
@@ -342,21 +350,23 @@ class Comparison:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
-    def _decision(self, a: str | None, b: str | None) -> MatchDecision:
-        one, other = _find_topic(self._found.a, a), _find_topic(self._found.b, b)
-        layers = {node.layer for node in (one, other) if node is not None}
+    def _make_decision(self, a: str | None, b: str | None) -> MatchDecision:
+        """Return a decision about two topics, after checking them."""
+        node_a, node_b = _find_topic(self._found.a, a), _find_topic(self._found.b, b)
+        layers = {node.layer for node in (node_a, node_b) if node is not None}
         if len(layers) != 1:
             raise ValueError(f"a decision is about topics of one layer; got {a} and {b}")
-        return MatchDecision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
+        return MatchDecision(layers.pop(), *(0 if node is None else node.column + 1 for node in (node_a, node_b)))
 
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
-    """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
-    found = pairs_of.compare(*hierarchies, list_decisions(db, hierarchies[0].run, hierarchies[1].run))
-    return Comparison(db, found, choose_threshold(threshold, *hierarchies))
+    """Match two hierarchies, respecting users' decisions; see :meth:`Run.compare`."""
+    comparison = pairs_of.compare(*hierarchies, list_decisions(db, hierarchies[0].run, hierarchies[1].run))
+    return Comparison(db, comparison, choose_threshold(threshold, *hierarchies))
 
 
 def _name_side(row: dict[str, Any], side: str) -> dict[str, Any]:
+    """Return the identity and title of the topic of one side of a pair; None without a partner."""
     topic = row[side]
     if topic is None:
         return {side: None, f"title_{side}": None}
@@ -364,6 +374,7 @@ def _name_side(row: dict[str, Any], side: str) -> dict[str, Any]:
 
 
 def _find_topic(hierarchy: Hierarchy, topic: str | None) -> Node | None:
+    """Return the node of a topic such as "L2:5"; None for None."""
     node = None if topic is None else parse_identity(topic)
     if topic is not None and (node is None or not hierarchy.has(node)):
         raise LookupError(f"run {hierarchy.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")

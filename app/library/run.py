@@ -1,4 +1,4 @@
-"""A run of a store: its state, its records, and its control."""
+"""A run in a store: its state and records, and methods that wait for it, fork it and control it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from store.points import Point
 
 from .run_topics import RunTopics, find_nodes
 
-OPTIONS = {  # the options of a run in addition to the model and its settings, by the names of `Store.train`
+OPTION_DEFAULTS = {  # defaults of the arguments of `Store.train` other than the model and its settings
     "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
     "averaged_samples": None, "paper_point": False, "on": "", "name": "",
 }  # fmt: skip
@@ -30,56 +30,56 @@ OPTIONS = {  # the options of a run in addition to the model and its settings, b
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as they would be typed, without those that are None."""
-    return {name: format_default(_convert_numbers(value)) for name, value in settings.items() if value is not None}
+    return {name: format_default(_convert_numpy_values(value)) for name, value in settings.items() if value is not None}
 
 
 def collect_options(**given: Any) -> dict[str, Any]:
-    """Return the options of a new run or a fork besides the model and its settings.
+    """Return the options of a new run or a fork, other than the model and its settings.
 
     Raises
     ------
     NewRunError
-        When a length of the averaged protocol is given without ``averaged``.
+        If ``burn_in`` or ``samples``, lengths of the averaged evaluation, are given without ``averaged``.
     """
-    alone = [name for name in ("burn_in", "samples") if given[name] is not None]
-    if alone and not given["averaged"]:
-        named = " and ".join(f"averaged_{name}" for name in alone)
+    lengths = [name for name in ("burn_in", "samples") if given[name] is not None]
+    if lengths and not given["averaged"]:
+        named = " and ".join(f"averaged_{name}" for name in lengths)
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
-    plain = {name: _convert_numbers(value) for name, value in given.items()}
+    plain = {name: _convert_numpy_values(value) for name, value in given.items()}
     return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
 
 
 def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split arguments of :meth:`Store.train` into settings as texts, and options as of :func:`collect_options`.
+    """Split arguments of :meth:`Store.train` into settings as texts, and the options of :func:`collect_options`.
 
     Raises
     ------
     NewRunError
         As :func:`collect_options`.
     """
-    texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
-    options = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in OPTIONS.items()}
+    texts = write_settings({name: value for name, value in given.items() if name not in OPTION_DEFAULTS})
+    options = {name.removeprefix("averaged_"): given.get(name, default) for name, default in OPTION_DEFAULTS.items()}
     return texts, collect_options(**options)
 
 
-def _convert_numbers(value: Any) -> Any:
-    """Return numbers and arrays of NumPy as those of Python, and lists as tuples."""
-    found = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(_convert_numbers, found)) if isinstance(found, list | tuple) else found
+def _convert_numpy_values(value: Any) -> Any:
+    """Convert numbers of NumPy to those of Python, and arrays and lists to tuples."""
+    converted = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(map(_convert_numpy_values, converted)) if isinstance(converted, list | tuple) else converted
 
 
 Layers: TypeAlias = Sequence[int] | int | str
 Watcher: TypeAlias = Callable[["Run"], None]
 
 
-class RunFailed(Exception):  # noqa: N818 - named after the fact that it reports
-    """A run that was waited for has failed, or its worker is gone; the message is one sentence."""
+class RunFailed(Exception):  # noqa: N818 - named after what has happened
+    """The run that is waited for has failed, or its worker is gone; the message is one sentence."""
 
 
 class Run(RunTopics):
     """A run: one training of one model on one corpus.
 
-    It trains in a process of its own, and every property is read from the store again.  Topics have names that last
+    It trains in a process of its own, and properties are read from the store each time.  Topics have names that last
     for its whole life, such as ``"L2:17"``: topic 17 of layer 2.  Where a method takes ``minibatch``, it looks at the
     snapshot at or before that mini-batch, and at the latest one when it is not given.
 
@@ -97,7 +97,7 @@ class Run(RunTopics):
 
     @property
     def name(self) -> str:
-        """The name that a person gave it, or ""."""
+        """The name that a user gave it, or ""."""
         return self._row.name
 
     @property
@@ -141,32 +141,32 @@ class Run(RunTopics):
 
     def __repr__(self) -> str:
         try:
-            return f"<Run {self.number}: {self._sentence()}>"
+            return f"<Run {self.number}: {self._describe()}>"
         except NotFound:
             return f"<Run {self.number}: deleted>"
 
     def _repr_html_(self) -> str:
         try:
-            return f"<p><b>Run {self.number}</b><br>{escape(self._sentence())}</p>"
+            return f"<p><b>Run {self.number}</b><br>{escape(self._describe())}</p>"
         except NotFound:
             return f"<p><b>Run {self.number}</b><br>deleted</p>"
 
-    def _sentence(self) -> str:
+    def _describe(self) -> str:
         row = self._row
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
         best = choose_headline(row, read_latest(self._opened.db, self.number))
-        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
-        how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
-        return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
+        result = "" if best is None else f", {best.name} {format_estimate(best)}"
+        progress = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{result}"
+        return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {progress}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:
-        """Wait until it has ended, is paused or is stopped; Ctrl-C leaves it training.
+        """Wait until the run has ended, is paused or is stopped; Ctrl-C ends the waiting, not the run.
 
         Parameters
         ----------
         progress : bool or callable, default=False
-            True writes a line to standard error; a function is called with this run every now and then.
+            True shows a progress line on standard error; a function is called with this run at intervals.
         timeout : float, optional
             Seconds.
 
@@ -175,7 +175,7 @@ class Run(RunTopics):
         RunFailed
             When it fails, or its worker is gone.
         TimeoutError
-            When it takes longer than ``timeout``; it goes on.
+            If it takes longer than ``timeout``; the run goes on.
         """
         shown, began = Progress(), time.monotonic()
         try:
@@ -211,23 +211,23 @@ class Run(RunTopics):
         progress: bool | Watcher = False,
         **settings: Any,
     ) -> "Run":
-        """Go on from a snapshot of this run as a run of its own, with another model, seed or settings.
+        """Start a new run from a snapshot of this one, with another model, seed or settings.
 
         Parameters
         ----------
         model : str, optional
-            That of this run when not given; "sdatm" learns from labels.
+            By default that of this run; "sdatm" also learns from labels.
         minibatch : int, optional
-            The snapshot at or before it.
+            The new run starts from the snapshot at or before it; by default from the latest one.
         minibatches, seed : int, optional
-            Those of this run when not given.
+            By default those of this run.
         preset, threads, averaged, averaged_burn_in, averaged_samples, paper_point, name, wait, progress, **settings
             As in :meth:`Store.train`; settings that are not given are those of this run.
 
         Raises
         ------
         NewRunError
-            When the model cannot begin with that snapshot, or a setting or number cannot be.
+            If the model cannot start from that snapshot, or an argument has an invalid value.
         """
         from app.jobs.forks import find_origin
         from app.jobs.new_run import fork_run
@@ -255,32 +255,32 @@ class Run(RunTopics):
         return made.wait(progress=progress) if wait else made
 
     def pause(self) -> None:
-        """Pause it after its mini-batch."""
+        """Pause the run after the current mini-batch."""
         launcher.pause_run(self._opened.db, self.number)
         self._record("paused")
 
     def stop(self) -> None:
-        """Stop it after its mini-batch."""
+        """Stop the run after the current mini-batch."""
         launcher.stop_run(self._opened.db, self.number)
         self._record("stopped")
 
     def resume(self) -> None:
-        """Go on from the checkpoint after it was paused, stopped or killed, or failed."""
+        """Resume a run that was paused, stopped or killed, or that failed, from its checkpoint."""
         launcher.resume_run(self._opened.db, self.number)
         self._record("resumed")
 
     def delete(self) -> None:
-        """Delete it with all that belongs to it."""
+        """Delete the run and everything that belongs to it."""
         launcher.delete_run(self._opened.db, self.number)
         self._record("deleted")
 
     def rename(self, name: str) -> None:
-        """Give it a name, or none for ""."""
+        """Give the run a name; "" removes it."""
         runs.rename_run(self._opened.db, self.number, name)
         self._record("renamed", f" to {name}")
 
     def rename_topic(self, topic: str, name: str) -> None:
-        """Give a topic such as "L3:17" a name, which stands for its title everywhere; "" takes it away.
+        """Give a topic such as "L3:17" a name, shown everywhere instead of its title; "" removes it.
 
         Raises
         ------
@@ -291,6 +291,6 @@ class Run(RunTopics):
         annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
 
-    def _record(self, done: str, more: str = "") -> None:
-        """Write an action on the run into the audit log."""
-        logs.record_action(self._opened.db.place, f"{done} run {self.number}{more}")
+    def _record(self, action: str, detail: str = "") -> None:
+        """Record an action on the run in the audit log."""
+        logs.record_action(self._opened.db.place, f"{action} run {self.number}{detail}")

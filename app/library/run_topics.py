@@ -1,4 +1,4 @@
-"""Topics of a run: lists, trees, inference, comparison and export."""
+"""The methods of a run that concern its topics: lists, trees, inference, comparison and export."""
 
 import math
 import os
@@ -28,16 +28,17 @@ Roots: TypeAlias = int | str | Iterable[int | str]
 
 
 def find_nodes(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
-    """Return topics by rank or name."""
-    where = hierarchy.n_layers if layer is None else layer
+    """Return the nodes of topics given by rank or name; all topics of the layer (default: the top) if None."""
+    root_layer = hierarchy.n_layers if layer is None else layer
     if roots is None:
-        hierarchy.at_rank(where, 1)
-        return tuple(hierarchy.nodes(where))
-    named = [roots] if isinstance(roots, int | str) else list(roots)
-    return tuple(_find_node(hierarchy, where, root) for root in named)
+        hierarchy.at_rank(root_layer, 1)
+        return tuple(hierarchy.nodes(root_layer))
+    root_list = [roots] if isinstance(roots, int | str) else list(roots)
+    return tuple(_find_node(hierarchy, root_layer, root) for root in root_list)
 
 
 def _find_node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
+    """Return the node of a topic, given by its rank in a layer or its name."""
     if not isinstance(root, str):
         return hierarchy.at_rank(layer, int(root))
     node = parse_identity(root)
@@ -61,23 +62,23 @@ class RunTopics:
         quality: bool = False,
         minibatch: int | None = None,
     ) -> pd.DataFrame:
-        """List topics, most popular first.
+        """Return a table of topics, the most popular first.
 
         Parameters
         ----------
         layer : int, optional
-            From 1, next to the words; all layers when not given.
+            Number of the layer, from 1 next to the words; all layers by default.
         words : int, default=12
-            How many of each, at most 30.
+            Number of words of each topic, at most 30.
         quality : bool, default=False
-            Read the corpus for the NPMI of topics where the snapshot does not know it.
+            Compute the NPMI of topics from the corpus if the snapshot lacks it.
 
         Returns
         -------
         pandas.DataFrame
             By topic ("L2:17"): layer, rank, weight (popularity as in the papers), share of its layer, npmi (of its
-            first ten words in the training documents, NaN where it is not known), light (whether it holds under 0.1 %
-            of the tokens), title, name given by a person, and words.
+            first ten words in the training documents, NaN if unknown), light (whether it has less than 0.1 % of the
+            tokens), title, name given by a user, and words.
 
         Raises
         ------
@@ -96,20 +97,20 @@ class RunTopics:
         return pd.DataFrame(rows, columns=columns).set_index("topic")
 
     def column_topics(self, layer: int | None = None, *, words: int = 12, minibatch: int | None = None) -> pd.DataFrame:
-        """List the topics of the columns of a table, most popular first: groups of columns, of the double DEF.
+        """Return the topics of columns of the double DEF, groups of columns of a table, the most popular first.
 
         Parameters
         ----------
         layer : int, optional
-            From 2, as layer 1 is shared with the rows; all when not given.
+            Number of the layer, from 2, as layer 1 is shared with the rows; all by default.
         words : int, default=12
-            How many columns of each, at most 30.
+            Number of columns of each topic, at most 30.
 
         Returns
         -------
         pandas.DataFrame
-            layer, rank, topic (its number, which lasts), share of its layer, title, and words: the columns that it is
-            most about.  No rows for models without topics of columns.
+            Layer, rank, topic (its permanent number), share of its layer, title, and words, its most important
+            columns.  There are no rows for models without topics of columns.
 
         Raises
         ------
@@ -120,24 +121,24 @@ class RunTopics:
         return pd.DataFrame(rows, columns=["layer", "rank", "topic", "share", "title", "words"])
 
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
-        """Measure how good the topics are, layer by layer.
+        """Return measures of the quality of the topics, by layer.
 
-        NPMI is document NPMI of the ten words shown first in the training documents, a pair that never meets counting
-        -1: not comparable with the c_npmi of papers.  Of more than 50,000 documents every second, third ... is read.
+        NPMI is the document NPMI of the first ten words in the training documents, -1 for a pair that never co-occurs;
+        it is not comparable with the c_npmi of papers.  Of more than 50,000 documents every second, third ... is read.
 
         Parameters
         ----------
         labels : bool, default=True
-            Also measure how well topics separate the labels of the corpus, for which up to 1,000 documents are placed.
+            Also measure how well topics separate the labels of the corpus, by placing up to 1,000 documents.
 
         Returns
         -------
         pandas.DataFrame
-            By layer: topics, live (of at least 0.1 % of the tokens; the figures that follow are of these), npmi,
+            By layer: topics, live (topics with at least 0.1 % of the tokens, to which the next figures refer), npmi,
             npmi_all (of all topics), worst_tenth, diversity, umass, npmi_test (in test documents), specialization,
             affinity_child, affinity_other, affinity_weighted and cross_npmi with the layer below, label_nmi and
-            label_purity, then how many documents were read: training_documents, test_documents and
-            labelled_documents (test documents where these have labels).  NaN where a figure is not known.
+            label_purity, then the numbers of documents read: training_documents, test_documents and
+            labelled_documents (test documents if these have labels).  NaN if a figure is unknown.
 
         Raises
         ------
@@ -146,54 +147,54 @@ class RunTopics:
         """
         from app.analysis.quality import list_figures, read_quality
 
-        found = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
+        layers = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
         rows = [
-            {"layer": each.layer}
-            | list_figures(each)
-            | {"training_documents": each.train.documents, "test_documents": each.test.documents}
-            | {"labelled_documents": each.clusters.documents if each.clusters else 0}
-            for each in found
+            {"layer": layer_quality.layer}
+            | list_figures(layer_quality)
+            | {"training_documents": layer_quality.train.documents, "test_documents": layer_quality.test.documents}
+            | {"labelled_documents": layer_quality.clusters.documents if layer_quality.clusters else 0}
+            for layer_quality in layers
         ]
         return pd.DataFrame(rows).set_index("layer")
 
     def certainty(
         self, layer: int | None = None, *, threshold: float | None = None, minibatch: int | None = None
     ) -> pd.DataFrame:
-        """Return how sure the edges above the threshold are, one row for each, those of the top layer first.
+        """Return the certainty of each edge above the threshold, those of the top layer first.
 
         Parameters
         ----------
         layer : int, optional
-            Of the parents, from 2; None returns the edges of all layers.
+            Layer of the parents, from 2; all layers by default.
         threshold : float, optional
-            The paper's tau: edges are heavier than ``threshold / K`` with K topics in the lower layer; None is the one
-            with which the tree opens.
+            The paper's tau: edges are heavier than ``threshold / K``, with K topics in the lower layer; the default of
+            pages if None.
         minibatch : int, optional
-            A snapshot's; None is the newest.
+            Mini-batch of the snapshot; the newest by default.
 
         Returns
         -------
         pandas.DataFrame
             ``parent`` and ``child`` as in ``L3:17``; ``weight``; ``inclusion``, the probability that it is above the
             threshold; ``low`` and ``high``, its 90 % interval; ``parent_wanders`` and ``child_wanders``, whether the
-            draws of that topic differ so much that their mean is not one topic.  Empty where the model or snapshot
-            does not know it: certainty begins after a hundred steps of a model that draws its topics.
+            draws of this topic differ so much that their mean is not one topic.  The table is empty if the certainty is
+            unknown, which is the case before a hundred steps, and for models that do not draw their topics.
         """
         hierarchy = self.hierarchy(minibatch)
         tau = choose_threshold(threshold, hierarchy)
         rows = []
         for edge in hierarchy.edges(tau):
-            found = hierarchy.find_certainty(edge.above, edge.below, tau)
-            if found is None or layer not in (None, edge.layer):
+            certainty = hierarchy.find_certainty(edge.above, edge.below, tau)
+            if certainty is None or layer not in (None, edge.layer):
                 continue
             ends = {"parent": identity(edge.above), "child": identity(edge.below), "weight": edge.weight}
             wander = {"parent_wanders": hierarchy.wanders(edge.above), "child_wanders": hierarchy.wanders(edge.below)}
-            rows.append(ends | found._asdict() | wander)
+            rows.append(ends | certainty._asdict() | wander)
         columns = ["parent", "child", "weight", "inclusion", "low", "high", "parent_wanders", "child_wanders"]
         return pd.DataFrame(rows, columns=columns)
 
     def weights(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
-        """Return the weights of all words in the topics of a layer, (words, topics); every column sums to 1.
+        """Return the weights of all words in the topics of a layer, (words, topics); each column sums to 1.
 
         Raises
         ------
@@ -215,18 +216,18 @@ class RunTopics:
         direction: Direction = "down",
         minibatch: int | None = None,
     ) -> "nx.DiGraph[str]":
-        """Make the tree under (or over) some topics a graph.
+        """Return the tree below (or above) some topics as a graph.
 
         Parameters
         ----------
         roots : int, str or iterable of these, optional
-            Ranks in ``layer``, or topics such as "L3:17"; every topic of ``layer`` when not given.
+            Ranks in ``layer``, or topics such as "L3:17"; all topics of ``layer`` by default.
         layer : int, optional
-            Of ranks; the top when not given.
+            Layer of the ranks; the top by default.
         threshold : float, optional
-            Edges are above ``threshold / K`` of the layer below; by default as every tree opens.
+            Edges are heavier than ``threshold / K``, with K topics in the lower layer; the default of pages if None.
         direction : {"down", "up"}
-            Follow children or parents.
+            Whether to follow children or parents.
 
         Returns
         -------
@@ -247,15 +248,15 @@ class RunTopics:
     def infer(
         self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
     ) -> "Inference":
-        """Place new documents in the topics of this run.
+        """Return new documents placed in the topics of this run.
 
         Parameters
         ----------
         texts : str, sequence of str, or path
-            One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.  Of a column of pandas
-            the documents keep the index.
+            One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.  The documents of a
+            pandas Series keep its index.
         **options
-            Of a file: ``format``, ``text_column``, ``title_column``, ``header``, ``separator``, ``quote``,
+            How a file is read: ``format``, ``text_column``, ``title_column``, ``header``, ``separator``, ``quote``,
             ``encoding``.
 
         Returns
@@ -268,7 +269,7 @@ class RunTopics:
         IngestError, OptionError
             When a file cannot be read.
         TypeError
-            When it is a whole table or a dictionary, or holds values that are no texts.
+            When ``texts`` is a table or a dictionary, or holds values that are not texts.
         """
         from .results import infer
 
@@ -284,49 +285,49 @@ class RunTopics:
         words: int = 10,
         minibatch: int | None = None,
     ) -> pd.DataFrame:
-        """Show what lies between two documents of the corpus.
+        """Return the words of points on the line between two documents of the corpus.
 
         Parameters
         ----------
         one, other : int
-            Their numbers, from 0.
+            Numbers of the documents, from 0.
         steps : int, default=9
-            Points of the line, both ends included.
+            Number of points on the line, including both ends.
         layer : int, optional
-            Whose activations are mixed; the highest that tells the two apart when not given.
+            Layer whose activations are mixed; the highest one in which the documents differ by default.
         words : int, default=10
-            Of every step.
+            Number of words of each point.
 
         Returns
         -------
         pandas.DataFrame
-            One row a step: layer, weight (0 at ``one``, 1 at ``other``), words, and those that are new.
+            A row for each point: layer, weight (0 at ``one``, 1 at ``other``), words, and the new ones among them.
         """
         from app.facts.documents import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
-        mixed, found = interpolate_documents(
+        mixed_layer, points = interpolate_documents(
             self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words
         )
         vocabulary = inference.rules.vocabulary
         rows = [
             {
-                "layer": mixed,
-                "weight": step.weight,
-                "words": [vocabulary[word] for word in step.words],
-                "new": [vocabulary[word] for word, new in zip(step.words, step.new, strict=True) if new],
+                "layer": mixed_layer,
+                "weight": point.weight,
+                "words": [vocabulary[word] for word in point.words],
+                "new": [vocabulary[word] for word, new in zip(point.words, point.new, strict=True) if new],
             }
-            for step in found
+            for point in points
         ]
         return pd.DataFrame(rows)
 
     def classify(self, *, minibatch: int | None = None) -> "Classification":
-        """Predict the classes of the test documents of the corpus, and say how well.
+        """Return predicted classes of the test documents of the corpus, with measures of their quality.
 
         Raises
         ------
         ClassError
-            When the model predicts no classes, or there is nothing to compare with.
+            When the model predicts no classes, the corpus has fewer than two, or no test document has a label.
         """
         from .results import classify
 
@@ -340,16 +341,16 @@ class RunTopics:
         minibatch: int | None = None,
         other_minibatch: int | None = None,
     ) -> "Comparison":
-        """Match the topics of this run with those of another one.
+        """Return a matching of the topics of this run with those of another one.
 
         Parameters
         ----------
         other : Run or int
-            The run (A) that this run (B) is compared with; may be this run, at another mini-batch.
+            The run (A) with which this run (B) is compared; may be this run, at another mini-batch.
         threshold : float, optional
-            Of the edges that are compared, as in :meth:`tree`.
+            Threshold of the compared edges, as in :meth:`tree`.
         minibatch, other_minibatch : int, optional
-            The snapshots of this run and of the other.
+            Mini-batches of the snapshots of this run and of the other.
 
         Raises
         ------
@@ -358,8 +359,8 @@ class RunTopics:
         """
         from .results import compare
 
-        theirs = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
-        hierarchies = theirs.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
+        other_run = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
+        hierarchies = other_run.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
         return compare(self._opened.db, hierarchies, threshold)
 
     def export(
@@ -380,18 +381,18 @@ class RunTopics:
         ----------
         file : str or path
         roots : int, str or iterable of these, optional
-            As in :meth:`tree`; the most popular topic of ``layer`` when not given.
+            As in :meth:`tree`; the most popular topic of ``layer`` by default.
         layer, threshold, direction
-            As in :meth:`tree`; for topics ``layer`` is the one that is listed.
+            As in :meth:`tree`; for topics, ``layer`` is the layer to list.
         label : str
-            Tint the topics of a picture by how much they speak for this class.
+            Class by whose evidence the topics of a picture are tinted.
         what : {"tree", "topics"}, optional
-            Topics for ``.csv``, the tree for all others when not given.
+            By default topics for ``.csv`` and the tree for all other suffixes.
 
         Raises
         ------
         ValueError
-            When the suffix is another one.
+            When the suffix is not one of these.
         LookupError
             When there is no such topic, layer or class.
         OSError
@@ -413,14 +414,14 @@ class RunTopics:
         )
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:
-        """Return a snapshot as the pages read it: topics, weights, shares, edges.
+        """Return the hierarchy of a snapshot, as pages use it: topics, weights, shares and edges.
 
         Parameters
         ----------
         minibatch : int, optional
-            The snapshot at or before it; the latest one when not given.
+            The last snapshot at or before this mini-batch is read; the latest one by default.
         npmi : bool, default=False
-            Read the corpus for the NPMI of topics where the snapshot does not know it.
+            Compute the NPMI of topics from the corpus if the snapshot lacks it.
 
         Raises
         ------
@@ -428,12 +429,12 @@ class RunTopics:
             When there is no such snapshot.
         """
         row = self._row
-        found = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
+        hierarchy = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
         if not npmi:
-            return found
+            return hierarchy
         from app.analysis.quality import add_npmi
 
-        return add_npmi(self._opened.db, row, found)
+        return add_npmi(self._opened.db, row, hierarchy)
 
     @property
     def _row(self) -> RunRow:

@@ -1,4 +1,4 @@
-"""An open store: its corpora and runs, import and training."""
+"""The store as the Python library shows it: open it, list its corpora and runs, import and train."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,17 @@ from .corpora import (
 )
 from .run import Layers, Run, Watcher, collect_options, split_arguments, write_settings
 
-_RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
-_RUN = (*_RUN_IS, "minibatch", "minibatches", "headline", "headline_value", "point_perplexity", "seconds", "message")
+_RUN_IDENTITY = ("run", "name", "corpus", "state", "model", "inference", "layers")
+_RUN_COLUMNS = (
+    *_RUN_IDENTITY,
+    "minibatch",
+    "minibatches",
+    "headline",
+    "headline_value",
+    "point_perplexity",
+    "seconds",
+    "message",
+)
 
 
 class Runs(Listing[int | Literal["last"], Run]):
@@ -44,7 +53,7 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
-        super().__init__(_RUN, lambda: _list_runs(opened.db))
+        super().__init__(_RUN_COLUMNS, lambda: _list_runs(opened.db))
 
     def __getitem__(self, key: int | Literal["last"]) -> Run:
         if key == "last":
@@ -68,21 +77,21 @@ def _list_runs(db: Database) -> list[dict[str, Any]]:
 
 
 class Store:
-    """A store: corpora, runs and everything they wrote.  As a context manager it is closed at the end.
+    """A store: corpora, runs and all their results.  Used as a context manager, it is closed at the end.
 
-    Runs train in processes of their own and go on when the store is closed or Python ends.
+    Runs train in processes of their own, which continue after the store is closed or Python exits.
 
     Parameters
     ----------
     url : str or path, optional
-        File or database URL; by default that of TOPIARY_STORE, or a file in your data folder.
+        File or database URL; by default the value of TOPIARY_STORE, or a file in your data folder.
 
     Attributes
     ----------
     corpora : Corpora
-        By name or number.
+        The corpora, by name or number.
     runs : Runs
-        By number, or "last".
+        The runs, by number; "last" is the newest.
     """
 
     def __init__(self, url: str | os.PathLike[str] | None = None) -> None:
@@ -101,52 +110,52 @@ class Store:
         progress: bool | ImportWatcher = False,
         **options: Any,
     ) -> Corpus:
-        """Make a corpus of a file or folder, of several files, or of texts.
+        """Make a corpus from a file or folder, from several files, or from texts.
 
         Parameters
         ----------
         source : str, path, or sequence of str
-            A string is a path, its format is recognised, and so are several ``Path``; anything else holds the texts,
-            one for each document: a list, an array or a column such as ``df["text"]``.
+            A string, a ``Path`` or a list of ``Path`` names files, whose format is recognised; anything else holds the
+            texts, one per document: a list, an array or a column such as ``df["text"]``.
         name : str, optional
-            Of the corpus; that of the file, or "texts".
+            Name of the corpus; by default the name of the file, or "texts".
         labels, titles : iterable, optional
-            Of texts, one for each; a label is None or NaN where there is none.
+            Labels and titles of texts, one per text; a missing label is None or NaN.
         on : str
-            Cut texts into words in other processes: ``"local:2"``, or the address of a Dask scheduler.  The corpus is
-            the same.  A script that uses ``local:`` needs ``if __name__ == "__main__":``, because every process
-            imports it.
+            Where to split texts into words: ``"local:2"`` for two processes here, or the address of a Dask scheduler.
+            The corpus is the same.  A script that uses ``local:`` needs ``if __name__ == "__main__":``, because every
+            process imports it.
         progress : bool or callable, default=False
-            True writes to standard error; a function is called with what is being done and how much of it.
+            True writes to standard error; a function is called with the current step and its progress.
         **options
-            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``validation_share``, ``text_column``
-            and so on.
+            The options of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``validation_share``,
+            ``text_column`` and so on.
 
         Raises
         ------
         IngestError, OptionError
-            When it cannot become a corpus, or an option is not valid.
+            When the source cannot become a corpus, or an option is not valid.
         PlaceError
             When no scheduler answers at ``on``.
         TypeError
-            When it is a whole table or a dictionary; the sentence names the column to give.
+            When the source is a whole table or a dictionary; the message names the column to pass instead.
         Conflict
             When the name is taken.
         """
-        how = ImportOptions(name=name, **_check_options(options))
+        import_options = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
         with _watch_import(progress) as notify, open_map(on) as mapped:
             paths = _list_paths(source)
             if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, paths, how, notify, mapped=mapped)
+                row = import_path(db, paths, import_options, notify, mapped=mapped)
             else:
                 texts = list_texts(source)
-                for what, values in (("labels", labels), ("titles", titles)):
-                    refuse_other_order(source, values, what)
-                classes, named = list_column("labels", labels), list_column("titles", titles)
-                row = import_texts(db, texts, classes, named, how, notify, mapped=mapped)
+                for column_name, values in (("labels", labels), ("titles", titles)):
+                    refuse_other_order(source, values, column_name)
+                classes, document_titles = list_column("labels", labels), list_column("titles", titles)
+                row = import_texts(db, texts, classes, document_titles, import_options, notify, mapped=mapped)
         return Corpus(self._opened, row)
 
     def train(
@@ -175,32 +184,33 @@ class Store:
         Parameters
         ----------
         corpus : Corpus, str or int
-            Or its name or number.
+            The corpus, its name or its number.
         model : str, default="dlda"
-            "dlda", "datm" or "sdatm".
+            Name of the model, for example "dlda", "datm" or "sdatm".
         layers : sequence of int, or str, optional
-            Topics of every layer, from the words upwards: ``(128, 64, 32)`` or ``"128-64-32"``; proposed from the size
-            of the corpus when not given.
+            Number of topics in each layer, from the words upwards: ``(128, 64, 32)`` or ``"128-64-32"``; by default
+            chosen by the size of the corpus.
         inference : str, optional
-            For example "tlasgr" or "gibbs".
+            Inference method, for example "tlasgr" or "gibbs".
         minibatches : int, optional
-            Steps; sweeps over all documents for "gibbs".
+            Number of steps; for "gibbs", sweeps over all documents.
         preset : {"", "paper"}
-            Settings and length as in the paper of the model; settings given as well win.
+            "paper" takes settings and length from the paper of the model; settings passed as well take precedence.
         seed : int, default=1
-            The same number gives the same topics, whatever ``threads``.
+            Random seed; the same seed gives the same topics with any number of ``threads``.
         threads : int, optional
-            Of the kernels; up to 2 by default.
+            Number of threads of the kernels; up to 2 by default.
         averaged, averaged_burn_in, averaged_samples
-            The averaged protocol of the paper's Table 1, and its length.
+            Whether to follow the averaged protocol of the paper's Table 1, and its length.
         paper_point : bool, default=False
-            At the end also judge all test documents with 600 sweeps.
+            Whether to evaluate all test documents with 600 sweeps at the end.
         on : str
-            Sweep documents in other processes: ``"local:2"``, or the address of a Dask scheduler.  Topics are the same.
+            Where to sweep documents: ``"local:2"`` for two processes here, or the address of a Dask scheduler.  The
+            topics are the same.
         name : str
-            For people.
+            Name of the run, for display.
         wait, progress
-            Whether to wait until it ends, and as in :meth:`Run.wait`.
+            Whether to wait until the run ends, and whether to show progress meanwhile; see :meth:`Run.wait`.
         **settings
             Any other setting of the model, for example ``eta=0.05``.
 
@@ -211,7 +221,7 @@ class Store:
         NotFound
             When there is no such corpus.
         RunFailed
-            When it was waited for and failed.
+            When ``wait`` is true and the run failed.
         """
         row = create_run(
             self._opened.db,
@@ -247,32 +257,32 @@ class Store:
         progress: bool | Watcher = False,
         **more: Any,
     ) -> list[Run]:
-        """Train a model for every seed and every combination of settings, in the background: a group of runs.
+        """Train a group of runs in the background, one for every combination of settings and seed.
 
         Parameters
         ----------
         corpus, model, wait, progress
             As in :meth:`train`.
         seeds : iterable of int
-            Each once; empty where all have ``seed``.
+            Each used once per combination; if empty, every run uses ``seed``.
         grid : mapping of str to iterable, optional
-            Settings by name with the values that they take in turn, as in ``{"eta": [0.01, 0.05]}``.
+            Settings by name, each with the values to try, as in ``{"eta": [0.01, 0.05]}``.
         **more
-            As in :meth:`train`.  With ``on`` every run is trained whole, by one process of the place.
+            As in :meth:`train`.  With ``on``, each run is trained by a single process there.
 
         Returns
         -------
         list of Run
-            In the order of the settings, and for each of these of the seeds.
+            Ordered by combination of settings, then by seed.
 
         Raises
         ------
         NewRunError
-            When one of the runs is not possible; then none is created.
+            When one of the runs is not valid; then none is created.
         NotFound
             When there is no such corpus.
         RunFailed
-            When one was waited for and failed.
+            When ``wait`` is true and one of the runs failed.
         """
         texts, options = split_arguments(more)
         rows = create_group(
@@ -281,26 +291,28 @@ class Store:
             tuple(seeds),
             model=model,
             texts=texts,
-            grid={name: [write_settings({name: value})[name] for value in each] for name, each in (grid or {}).items()},
+            grid={
+                name: [write_settings({name: value})[name] for value in values] for name, values in (grid or {}).items()
+            },
             **options,
         )
         self._record(rows)
         launcher.start_queued_runs(self._opened.db)
-        found = [Run(self._opened, row.number) for row in rows]
-        return [run.wait(progress=progress) for run in found] if wait else found
+        group = [Run(self._opened, row.number) for row in rows]
+        return [run.wait(progress=progress) for run in group] if wait else group
 
     def _record(self, rows: Iterable[RunRow]) -> None:
-        """Write into the audit log which runs were started."""
+        """Record in the audit log that runs were started."""
         for row in rows:
             logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
 
     @property
     def url(self) -> str:
-        """The address; may hold a password."""
+        """The URL of the store, which may contain a password."""
         return self._opened.db.url
 
     def close(self) -> None:
-        """Close the connections to the database; runs go on."""
+        """Close the connections to the database; runs continue."""
         self._opened.db.close()
 
     def __enter__(self) -> Self:
@@ -315,51 +327,55 @@ class Store:
         return f"<Store {self._opened.db.place}: {len(self.corpora)} corpora, {len(self.runs)} runs>"
 
     def _repr_html_(self) -> str:
-        listed = f"{self.corpora._repr_html_()}{self.runs._repr_html_()}"
-        return f"<p><b>Store {escape(self._opened.db.place)}</b></p>{listed}"
+        tables = f"{self.corpora._repr_html_()}{self.runs._repr_html_()}"
+        return f"<p><b>Store {escape(self._opened.db.place)}</b></p>{tables}"
 
 
 def open(url: str | os.PathLike[str] | None = None) -> Store:
-    """Open a store, making it when it is not there yet.
+    """Open a store, and create it if it does not exist.
 
     Parameters
     ----------
     url : str or path, optional
-        File or database URL (``postgresql://user@host/name``); by default that of the environment variable
-        TOPIARY_STORE, or a file in your data folder: the store that the ``topiary`` command uses.
+        File or database URL (``postgresql://user@host/name``); by default the value of the environment variable
+        TOPIARY_STORE, or a file in your data folder, as for the ``topiary`` command.
 
     Raises
     ------
     StoreError
-        When it cannot be opened.
+        When the store cannot be opened.
     """
     return Store(url)
 
 
 def _list_paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
-    """Return the paths that a source names, none where it holds texts."""
+    """Return the paths that a source names; empty if it holds texts."""
     if isinstance(source, str | os.PathLike):
         if isinstance(source, str):
             refuse_one_text(source)
         return [Path(source)]
-    listed = isinstance(source, list | tuple) and source and all(isinstance(each, os.PathLike) for each in source)
-    return [Path(cast("os.PathLike[str]", each)) for each in source] if listed else []
+    is_list_of_paths = (
+        isinstance(source, list | tuple) and source and all(isinstance(item, os.PathLike) for item in source)
+    )
+    return [Path(cast("os.PathLike[str]", item)) for item in source] if is_list_of_paths else []
 
 
 def _check_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of an import, and refuse unknown ones."""
-    known = [field.name for field in fields(ImportOptions)]
-    unknown = next((name for name in options if name not in known), None)
-    if unknown is not None:
-        raise OptionError(f"there is no option {unknown!r} of an import; the options are {', '.join(known)}")
-    plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
+    """Return the options of an import with paths as strings; refuse unknown and mistyped ones."""
+    option_names = [field.name for field in fields(ImportOptions)]
+    unknown_name = next((name for name in options if name not in option_names), None)
+    if unknown_name is not None:
+        raise OptionError(
+            f"there is no option {unknown_name!r} of an import; the options are {', '.join(option_names)}"
+        )
+    checked = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
     for name in ("stop_words", "vocabulary"):
-        if not isinstance(plain.get(name), str | None):
-            kind = type(plain[name]).__name__
+        if not isinstance(checked.get(name), str | None):
+            kind = type(checked[name]).__name__
             raise OptionError(
                 f"{name} takes the name of a file with a word a line, and no {kind}; write the words to one"
             )
-    return plain
+    return checked
 
 
 @contextmanager

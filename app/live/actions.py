@@ -1,7 +1,7 @@
-"""The changes that a visitor may make to the store, each a short writing transaction.
+"""The changes that a visitor may make to the store, each in a short write transaction.
 
-The pages read through a read-only connection; this is the one place of the web application that
-writes.  Every method may wait for the database, so pages call them through ``context.later``.
+Pages read through a read-only connection; only this module of the web application writes.
+Every method may wait for the database, so pages call them through ``context.later``.
 """
 
 import logging
@@ -31,7 +31,7 @@ from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.run_rows import RunRow
 
-INDEX_PAUSE = 30.0  # seconds between two searches for corpora without an index
+INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
 
 index_log = logging.getLogger("topiary.indexing")
 
@@ -42,9 +42,9 @@ class Indexing:
     Parameters
     ----------
     url : str
-        The store.
+        URL of the store.
     look : () -> None
-        Notifies the sessions that something has changed.
+        Called after each index; has the store queried, so that sessions see the change.
     """
 
     def __init__(self, url: str, look: Callable[[], None]) -> None:
@@ -52,38 +52,38 @@ class Indexing:
         self._look = look
         self._closing = Event()
         self._thread: Thread | None = None
-        self._looked = -INDEX_PAUSE
+        self._last_check = -INDEX_PAUSE
 
     def keep(self) -> None:
-        """Start making missing indexes, at once and again every half minute."""
-        busy = self._thread is not None and self._thread.is_alive()
-        if busy or self._closing.is_set() or monotonic() - self._looked < INDEX_PAUSE:
+        """Build missing indexes in a thread, unless one is running or began within the last half minute."""
+        is_running = self._thread is not None and self._thread.is_alive()
+        if is_running or self._closing.is_set() or monotonic() - self._last_check < INDEX_PAUSE:
             return
-        self._looked = monotonic()
+        self._last_check = monotonic()
         self._thread = Thread(target=self.work, name="topiary-indexing", daemon=True)
         self._thread.start()
 
     def work(self) -> None:
-        """Make all missing indexes, one after the other."""
+        """Build all missing indexes, one after the other."""
         try:
             db = open_database(self._url)
             try:
                 for corpus in full_text.list_unindexed(db):
-                    self._make(db, corpus)
+                    self._build_index(db, corpus)
             finally:
                 db.close()
         except (StoreError, SQLAlchemyError) as error:
             index_log.warning("an index for searching could not be made: %s", error)
 
     def close(self) -> None:
-        """Stop after the current documents, waiting for a moment only; the rest of an index is built another time."""
+        """Stop after the current documents, waiting a moment at most; an unfinished index is built another time."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join(timeout=LEAVING)
 
-    def _make(self, db: Database, corpus: int) -> None:
+    def _build_index(self, db: Database, corpus: int) -> None:
         name = corpora.get_corpus(db, corpus).name
-        number = -corpus  # no import has it
+        number = -corpus  # differs from the number of every import
 
         def report(done: int, total: int) -> bool:
             sentence = f"preparing the search, {done:,} of {total:,} documents"
@@ -98,14 +98,14 @@ class Indexing:
 
 
 log = logging.getLogger("topiary.actions")
-FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
+FILL_PAUSE = 6.0  # seconds between two starts of queued runs; a worker needs a moment to claim its run
 ONLY_LOOKS = "The viewers' password lets you look and change nothing; log out and in again with that of the analysts"
 NO_LOGIN = "Your login has ended, so nothing was changed; log in again"
 
 
 @dataclass
 class _SharedActions:
-    """The state that the actions of all visitors share."""
+    """The state that the actions of all visitors share; ``filled`` is the time of the last start of queued runs."""
 
     db: Database | None = None
     demo: "Popen[str] | None" = None
@@ -117,16 +117,16 @@ class _SharedActions:
 
 @dataclass
 class Actions:
-    """The changes of one visitor: start, stop, pause, resume, delete, rename; all are refused to a viewer.
+    """The changes that one visitor can make: start, stop, pause, delete, rename and so on; viewers are refused.
 
     Attributes
     ----------
     url : str
-        The store; opened for writing on the first action.
+        URL of the store, which is opened for writing on the first action.
     feed : Feed
-        Looks at the store after each action.
+        Queried after each action, so that sessions see the change.
     uploads : Uploads
-        Files that browsers send, from which corpora are made.
+        Uploaded files, from which corpora are made.
     visitor : Visitor
         The visitor who acts; the server itself is an analyst.
     """
@@ -138,15 +138,15 @@ class Actions:
     _shared: _SharedActions = field(default_factory=_SharedActions)
 
     def on_behalf_of(self, visitor: Visitor) -> "Actions":
-        """Return the same actions for one visitor."""
+        """Return these actions on behalf of a visitor."""
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
-        if self.feed.on_damage is None:  # the first actions are those of the server itself, which may write
+        if self.feed.on_damage is None:  # the first instance belongs to the server itself, which may write
             self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
-        """Record that a snapshot of a run turned out damaged; called by the feed, in a thread."""
+        """Record that a snapshot of a run is damaged; the feed calls this in a thread."""
         try:
             events.append_note(self._writing(), run, minibatch, "damaged", sentence)
         except (StoreError, SQLAlchemyError, OSError) as error:
@@ -182,12 +182,12 @@ class Actions:
         return rows
 
     def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> RunningImport:
-        """Begin to make a corpus of the files sent with a token, or to append them to corpus number ``into``.
+        """Start importing the files uploaded with a token, as a new corpus or (``into`` > 0) into an existing one.
 
         Raises
         ------
         OptionError
-            When no file was sent.
+            When no file was uploaded.
         """
         url = self._writing().url
         folder = self.uploads.hand_over(token)
@@ -199,7 +199,7 @@ class Actions:
         return RunningImport(url, folder, options, self.feed.look, into)
 
     def demo(self) -> None:
-        """Begin to prepare the demo, once; the feed's notice shows the progress."""
+        """Start preparing the demo unless that is under way; the feed's notice shows the progress."""
         from app.jobs.demo import begin_demo
 
         url = self._writing().url
@@ -218,13 +218,13 @@ class Actions:
         self._record(f"deleted {logs.name_subject('corpus', number, name)}")
 
     def stop(self, run: int) -> None:
-        """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
+        """Stop a run after its current mini-batch; it keeps its results and can be resumed."""
         launcher.stop_run(self._writing(), run)
         self._record(f"stopped run {run}")
         self.feed.look()
 
     def pause(self, run: int) -> None:
-        """Ask a run to pause after its mini-batch."""
+        """Pause a run after its current mini-batch."""
         launcher.pause_run(self._writing(), run)
         self._record(f"paused run {run}")
         self.feed.look()
@@ -236,12 +236,12 @@ class Actions:
         self.feed.look()
 
     def move(self, run: int) -> None:
-        """Let a queued run start first."""
+        """Move a queued run to the front of the queue."""
         queue.move_run(self._writing(), run)
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
-        """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`retry_run`."""
+        """Start a run again as a new run, with batches of ``batch_size`` or half the size; see :func:`retry_run`."""
         row = retry_run(self._writing(), run, batch_size)
         self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
@@ -249,12 +249,12 @@ class Actions:
         return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
-        """Return the path of a run's log on this machine, and its last lines."""
+        """Return the path of a run's log on this machine and the last lines of the log."""
         path = logs.find_log(self._writing().url, run)
         return str(path), read_tail(path, lines)
 
     def delete(self, run: int) -> None:
-        """Delete a run with its points, snapshots and names; refused while its worker lives."""
+        """Delete a run with its points, snapshots and names; refused while its worker is alive."""
         db = self._writing()
         name = runs.get_run(db, run).name
         launcher.delete_run(db, run)
@@ -262,33 +262,33 @@ class Actions:
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
-        """Give a run another name."""
+        """Rename a run."""
         runs.rename_run(self._writing(), run, name)
         self._record(f"renamed run {run} to {name}")
         self.feed.look()
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
-        """Give a topic (identity number from 1) a name; an empty text removes the name."""
+        """Name a topic (numbered from 1 by identity); an empty text removes the name."""
         annotations.set_label(self._writing(), run, layer, topic, text)
         self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
 
     def match_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Save which topic of one run corresponds to which of the other."""
+        """Save a decision about which topics of two runs match."""
         annotations.save_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def unmatch_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Undo a decision about the topics of a pair."""
+        """Undo a decision about which topics of two runs match."""
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def keep_predictions(self, predictions: Classified) -> None:
-        """Save predictions in the store; called in the thread that computed them."""
+        """Save predictions in the store, in the thread that computed them."""
         store_predictions(self._writing(), predictions)
 
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
-        """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
+        """Reap ended workers, start queued runs and build search indexes; the feed calls this after every query."""
         launcher.reap_children()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
@@ -297,9 +297,9 @@ class Actions:
         self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
-        """Start queued runs up to the limit, at most every few seconds, and one thread at a time."""
+        """Start queued runs up to the limit: every few seconds at most unless ``now``, and in one thread at a time."""
         shared = self._shared
-        if not shared.filling.acquire(blocking=now):  # another thread is waiting for the store already
+        if not shared.filling.acquire(blocking=now):  # another thread is starting runs already
             return
         try:
             if now or monotonic() - shared.filled >= FILL_PAUSE:
@@ -309,9 +309,9 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection, remove unused uploads, and stop the preparation of a demo.
+        """Close the write connection, remove unused uploads, and stop preparing the demo.
 
-        A thread that is waiting for the store is not waited for.
+        This does not wait long for a thread that is opening the store.
         """
         self.uploads.close()
         shared = self._shared
@@ -326,16 +326,22 @@ class Actions:
                 shared.db = None
             shared.lock.release()
 
-    def _record(self, what: str) -> None:
-        """Write into the audit log what the visitor did."""
+    def _record(self, action: str) -> None:
+        """Record an action of the visitor in the audit log."""
         db = self._shared.db  # opened by the action itself
-        logs.record_action(db.place if db is not None else "", what, str(self.visitor))
+        logs.record_action(db.place if db is not None else "", action, str(self.visitor))
 
     def _writing(self) -> Database:
-        """Return the store, open for writing; every action calls this, and the role is checked each time."""
+        """Return the store, open for writing; check first that the visitor may change it.
+
+        Raises
+        ------
+        NotAllowed
+            When the visitor is a viewer, or the login has ended.
+        """
         if self.visitor.only_looks:
             raise NotAllowed(NO_LOGIN if self.visitor.role_now is None else ONLY_LOOKS)
         with self._shared.lock:
             if self._shared.db is None:
-                self._shared.db = open_existing(self.url)  # never a new one in place of one that was deleted
+                self._shared.db = open_existing(self.url)  # never creates a store in place of a deleted one
             return self._shared.db

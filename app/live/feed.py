@@ -1,8 +1,8 @@
-"""Changes of the store: one poller and one cache for all sessions of a server.
+"""Changes in the store: one poller and one cache for all sessions of a server.
 
-A single thread asks the store every 0.4 s for changes, keeps the answer, and notifies the sessions through their
-documents.  A session's callback only reads what is already in memory; a slow session is not called again before it
-has answered, and then gets all changes since in one call.
+A single thread queries the store every 0.4 s, caches the answer, and notifies the sessions through their documents.
+A session's callback only reads from memory; a slow session is not called again before it has answered, and then gets
+all changes since in one call.
 """
 
 import logging
@@ -33,15 +33,15 @@ from store.run_rows import RunRow, RunWatch
 from store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two queries of the store
-LEAVING = 1.0  # seconds that work in progress is waited for when the server ends
+LEAVING = 1.0  # seconds to wait for work in progress when the server stops
 CHUNK = 20_000  # points read at a time
 PULSE = 1.0  # seconds between two ticks while a run trains, so that ages on screen stay correct
-SPARK_POINTS = 48
+SPARK_POINTS = 48  # points of a sparkline
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
-MOST_POINTS = 4_000_000  # of all histories in memory; a point takes 32 bytes
-LEAST_HISTORIES = 24  # cached whatever their size
-MOST_BYTES = 400_000_000  # of all hierarchies in memory
-LEAST_HIERARCHIES = 3  # cached whatever their size
+MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 bytes
+LEAST_HISTORIES = 24  # cached regardless of their size
+MOST_BYTES = 400_000_000  # of all cached hierarchies together
+LEAST_HIERARCHIES = 3  # cached regardless of their size
 VOCABULARIES = 8  # corpora whose words are cached
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
@@ -50,7 +50,7 @@ log = logging.getLogger("topiary.feed")
 
 
 class Feed:
-    """The store as sessions read it.  Thread-safe; start it once, stop it at the end.
+    """The store as sessions read it.  Thread-safe; start it once, and stop it at the end.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ class Feed:
     Attributes
     ----------
     after_look : callable or None
-        Called in the poller's thread with every run after each query.
+        Called in the poller's thread with all runs after each query.
     on_damage : callable or None
-        Called in a thread with a run, a mini-batch and a sentence when the snapshot there turned out damaged.
+        Called in a thread with a run, a mini-batch and a sentence when the snapshot of that mini-batch is damaged.
     trouble : str
-        A sentence while the store cannot be read.
+        Why the store cannot be read at the moment; otherwise empty.
     notice : Notice
-        What this program is preparing before there is a run, for pages with nothing else to show.
+        The work in progress before there is a run (such as the demo), for pages with nothing else to show.
     imports : tuple of ImportNotice
         The imports that are running or have failed.
     places : InferenceCache
-        Snapshots ready to place documents in.
+        Snapshots that are ready for placing documents.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     ready : Event
@@ -103,10 +103,11 @@ class Feed:
         self._states: dict[int, str] = {}
         self._histories: Cache[int, History] = Cache(MOST_POINTS, attrgetter("points"), LEAST_HISTORIES)
         self._latest: dict[int, SnapshotRow] = {}
+        # For each run: time of reading, (mini-batch, state) at that time, and the points of the sparkline.
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
-        self._judged: dict[int, dict[str, float]] = {}
-        self._live: set[int] = set()
-        self._pulse = 0.0
+        self._latest_values: dict[int, dict[str, float]] = {}
+        self._live: set[int] = set()  # runs whose newest snapshot pages show
+        self._pulse = 0.0  # time of the last tick
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
         self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
         self.comparisons = ComparisonCache()
@@ -119,7 +120,7 @@ class Feed:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop polling; work in progress is waited for a moment, and does not keep the program from ending."""
+        """Stop polling; wait a moment for work in progress, which cannot keep the program from exiting."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LEAVING)
@@ -129,12 +130,12 @@ class Feed:
     def subscribe(
         self, ring: Callable[[Callable[[], None]], None], callback: Callable[[Tick], None]
     ) -> Callable[[], None]:
-        """Have ``callback(tick)`` called whenever something is new.
+        """Call ``callback(tick)`` whenever something has changed.
 
         Parameters
         ----------
         ring : (call) -> None
-            Called in the poller's thread; makes ``call()`` happen in the session.
+            Called in the poller's thread; schedules ``call()`` in the session.
         callback : (tick) -> None
 
         Returns
@@ -149,14 +150,14 @@ class Feed:
         return self._pool.submit(work)
 
     def submit_aside(self, work: Callable[[], Any]) -> "Future[Any]":
-        """Run ``work``, which may take a minute, where nothing else waits for it."""
+        """Run ``work``, which may take a minute, in a thread where no quick work waits behind it."""
         return self._aside.submit(work)
 
     def submit_in_turn(self, work: Callable[[], Any]) -> "Future[Any]":
-        """Run ``work``, which takes every processor and minutes, after all work submitted here before."""
+        """Run ``work``, which occupies all processors for minutes, after all work submitted here before."""
         return self._turns.submit(work)
 
-    # ------------------------------------------------- what is in memory now
+    # --------------------------------------------- answered from memory only
 
     def runs(self) -> tuple[RunRow, ...]:
         """Return every run, newest first."""
@@ -164,38 +165,38 @@ class Feed:
             return tuple(sorted(self._rows.values(), key=lambda row: -row.number))
 
     def run(self, number: int) -> RunRow | None:
-        """Return a run, None where there is none of that number."""
+        """Return a run; None if there is none of that number."""
         with self._lock:
             return self._rows.get(number)
 
     def state(self, number: int) -> str:
-        """Return the state to show: that of the row, or "silent" where no worker is behind it."""
+        """Return the state to show: the state in the store, or "silent" if the run's worker is gone."""
         with self._lock:
             row = self._rows.get(number)
             return self._states.get(number, row.state if row else "")
 
     def spark(self, number: int) -> tuple[float, ...]:
-        """Return a few point perplexities of a run for a sparkline."""
+        """Return the point perplexities of a run's sparkline; empty if they have not been read."""
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
     def get_latest_values(self, number: int) -> dict[str, float]:
         """Return the newest values of the curves that `app.jobs.estimates` reads, read together with the sparkline."""
         with self._lock:
-            return self._judged.get(number, {})
+            return self._latest_values.get(number, {})
 
     def list_missing_sparks(self, numbers: Iterable[int]) -> list[int]:
-        """Return the runs among some whose sparkline has not been read; see :meth:`read_sparks`."""
+        """Return those of the given runs whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
 
     def damage(self, number: int) -> str:
-        """Return the sentence about the last snapshot of a run that was found damaged, or an empty text."""
+        """Return the message about the last damaged snapshot of a run, or an empty text."""
         with self._lock:
             return self._damage.get(number, "")
 
     def latest(self, number: int) -> SnapshotRow | None:
-        """Return the newest snapshot of a run that the poller has found."""
+        """Return the newest snapshot of a run that the poller has found; None if there is none."""
         with self._lock:
             return self._latest.get(number)
 
@@ -213,7 +214,7 @@ class Feed:
             snapshot = latest.number
         return self._hierarchies.get((run, snapshot))
 
-    # ----------------------------------- what may have to be fetched: threads
+    # --------------------------- may read the store: call these in a thread
 
     def history(self, number: int) -> History | None:
         """Return the history of a run, read from the store on the first call and kept up to date from then on."""
@@ -227,7 +228,7 @@ class Feed:
         ----------
         run : int
         snapshot : int or None
-            Number of the snapshot; None or 0 is the newest, and the one after it is then prepared before
+            Number of the snapshot; None or 0 is the newest, and the next one will then be prepared before
             sessions are notified of it.
 
         Returns
@@ -236,33 +237,35 @@ class Feed:
             None when the run has no such snapshot.
         """
         if snapshot:
-            request = next((row for row in snapshots.list_snapshots(self.db, run) if row.number == snapshot), None)
+            snapshot_row = next((row for row in snapshots.list_snapshots(self.db, run) if row.number == snapshot), None)
         else:
             self._live.add(run)
-            request = snapshots.find_latest(self.db, run)
-        return self._hierarchy(run, request)
+            snapshot_row = snapshots.find_latest(self.db, run)
+        return self._hierarchy(run, snapshot_row)
 
     def read_sparks(self, numbers: Iterable[int]) -> None:
-        """Read sparklines of runs, kept up to date from then on; the poller does so for the newest runs."""
+        """Read the sparklines of runs and keep them up to date; the poller does so itself for the newest runs."""
         self._refresh_sparks(row for number in numbers if (row := self.run(number)) is not None)
 
     def snapshots(self, run: int) -> list[SnapshotRow]:
-        """Return every snapshot kept of a run, oldest first."""
+        """Return the snapshots of a run, oldest first."""
         return snapshots.list_snapshots(self.db, run)
 
     def update_names(self, hierarchy: Hierarchy) -> Hierarchy:
-        """Return a hierarchy that was read before with the present names of its topics."""
+        """Return a hierarchy that was read earlier with the current names of its topics."""
         return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and notify every session."""
         labels = annotations.list_labels(self.db, run).items()
         names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
-        self._hierarchies.change(lambda key, known: replace(known, labels=names) if key[0] == run else known)
+        self._hierarchies.change(
+            lambda key, hierarchy: replace(hierarchy, labels=names) if key[0] == run else hierarchy
+        )
         self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
-        """Query the store now instead of at the next interval (after an action of a visitor)."""
+        """Query the store now, in another thread, instead of at the next interval (after an action of a visitor)."""
         self._pool.submit(self.look_now)
 
     # -------------------------------------------------------------- the poller
@@ -287,16 +290,17 @@ class Feed:
             self.ready.set()
 
     def _poll(self) -> None:
+        """Query the store once, update the caches, and notify the sessions of what has changed."""
         rows = self._watch.look()
-        changed = self._take_rows(rows)
-        grown = {number for number in self._histories.keys() & rows.keys() if self._grow(rows[number])}
+        changed = self._replace_rows(rows)
+        grown = {number for number in self._histories.keys() & rows.keys() if self._update_history(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
         self._histories.trim()
-        newer = self._newer_snapshots(busy)
+        newer = self._find_newer_snapshots(busy)
         first = set(sorted(rows)[-FIRST_SPARKS:])  # the others are read when a page shows them
         self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
         prepared = newer & self._live
-        self._live -= prepared  # until a page shows the new one
+        self._live -= prepared  # a page that shows the newest snapshot adds its run again
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
         notices = progress.read_notice(), progress.list_imports()
@@ -310,29 +314,31 @@ class Feed:
         if self.after_look is not None:
             self.after_look(tuple(rows.values()))
 
-    def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
-        """Keep the new rows; return the runs that have changed."""
+    def _replace_rows(self, rows: dict[int, RunRow]) -> set[int]:
+        """Replace the cached rows; return the runs that have changed, appeared or disappeared."""
         states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
             for number in old.keys() - rows.keys():
                 self._histories.drop(number)
-                for cache in (self._latest, self._sparks, self._judged):
+                for cache in (self._latest, self._sparks, self._latest_values):
                     cache.pop(number, None)
-        changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
+        changed = {
+            n for n, row in rows.items() if n not in old or _has_changed(old[n], row) or old_states[n] != states[n]
+        }
         return changed | (old.keys() - rows.keys())
 
-    def _grow(self, row: RunRow) -> bool:
-        """Bring the history of a run up to date, if it is in memory."""
-        known = self._histories.peek(row.number)
-        if known is None:
+    def _update_history(self, row: RunRow) -> bool:
+        """Update the history of a run if it is in memory; return whether it has changed."""
+        cached_history = self._histories.peek(row.number)
+        if cached_history is None:
             return False
-        if known.attempt != row.attempt:
+        if cached_history.attempt != row.attempt:
             fresh = self._read_history(row)
             self._histories.change(lambda run, history: fresh if run == row.number else history)
             return True
-        return self._read_points(known) > 0
+        return self._read_points(cached_history) > 0
 
     def _read_history(self, row: RunRow) -> History:
         history = History(row.number, row.attempt)
@@ -340,8 +346,9 @@ class Feed:
         return history
 
     def _read_points(self, history: History) -> int:
+        """Read the points of a run that its history lacks; return how many were added."""
         added = 0
-        if not history.cursor:  # a new one: all at once
+        if not history.cursor:  # a new history: read whole series
             curves, history.cursor = points.read_all_series(self.db, history.run)
             for name, layer, columns in curves:
                 history.put(name, layer, columns)
@@ -353,7 +360,8 @@ class Feed:
             if len(batch) < CHUNK:
                 return added
 
-    def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+    def _find_newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
+        """Return the runs that have a newer snapshot than the one known before."""
         newest = snapshots.find_newest(self.db, numbers)
         with self._lock:
             newer = {n for n, row in newest.items() if n not in self._latest or self._latest[n].number != row.number}
@@ -361,6 +369,7 @@ class Feed:
         return newer
 
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
+        """Read the sparklines of runs that have progressed, though not too often while they train."""
         now = monotonic()
         for row in rows:
             last_read, last_position, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
@@ -368,9 +377,9 @@ class Feed:
             if last_position == position or (row.state == "running" and now - last_read < SPARK_PAUSE):
                 continue
             value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
-            judged = read_latest(self.db, row.number)
+            latest_values = read_latest(self.db, row.number)
             with self._lock:
-                self._judged[row.number] = judged
+                self._latest_values[row.number] = latest_values
                 self._sparks[row.number] = (now, position, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
@@ -381,30 +390,30 @@ class Feed:
             log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
-    def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
-        """Return the hierarchy of a snapshot, or of the one before it where its arrays are damaged."""
-        while request is not None:
+    def _hierarchy(self, run: int, snapshot: SnapshotRow | None) -> Hierarchy | None:
+        """Return the hierarchy of a snapshot, or of the newest one before it whose arrays are intact."""
+        while snapshot is not None:
             try:
-                return self._hierarchies.fetch((run, request.number), partial(self._build, run, request))
+                return self._hierarchies.fetch((run, snapshot.number), partial(self._build, run, snapshot))
             except DamagedSnapshot as error:
-                request = self._before_damage(run, request, str(error))
+                snapshot = self._skip_damaged(run, snapshot, str(error))
         return None
 
-    def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
-        """Return the snapshot before a damaged one; sessions and the store are notified."""
+    def _skip_damaged(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
+        """Return the snapshot before a damaged one; record the damage and notify the sessions."""
         log.warning("%s", sentence)
-        before = snapshots.find_snapshot(self.db, run, damaged.minibatch)
+        previous = snapshots.find_snapshot(self.db, run, damaged.minibatch)
         with self._lock:
             self._damage[run] = sentence[0].upper() + sentence[1:]
             latest = self._latest.get(run)
             if latest is not None and latest.number == damaged.number:
                 del self._latest[run]
-                if before is not None:
-                    self._latest[run] = before
+                if previous is not None:
+                    self._latest[run] = previous
         if self.on_damage is not None:
             self._aside.submit(partial(self.on_damage, run, damaged.minibatch, sentence))
         self._listeners.wake(Tick())
-        return before
+        return previous
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
         row = self.run(number) or runs.get_run(self.db, number)
@@ -412,6 +421,6 @@ class Feed:
         return read_hierarchy(self.db, row, snapshot, words)
 
 
-def _differ(old: RunRow, new: RunRow) -> bool:
+def _has_changed(old: RunRow, new: RunRow) -> bool:
     """Return whether two rows differ by more than the age of the heartbeat."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

@@ -1,8 +1,8 @@
-"""The points of one run, in memory once for all sessions, and only ever appended to.
+"""The points of one run, held in memory once for all sessions and only ever appended to.
 
-A session keeps the number of points of a series that it has shown and requests the rest.  When a resume deletes the
-points after the checkpoint, a new history with another ``epoch`` takes the place of the old one, and sessions draw
-everything again.
+A session remembers how many points of a series it has drawn, and requests the rest.  When resuming a run deletes the
+points after its checkpoint, a new history with another ``epoch`` replaces the old one, and sessions draw everything
+again.
 """
 
 from array import array
@@ -20,7 +20,7 @@ _EPOCHS = count(1)
 
 
 class PointColumns(NamedTuple):
-    """Part of a series: one entry per point."""
+    """Consecutive points of a series, as columns with one entry per point."""
 
     minibatches: NDArray[np.float64]
     documents: NDArray[np.float64]
@@ -28,7 +28,7 @@ class PointColumns(NamedTuple):
     value: NDArray[np.float64]
 
     def take(self, places: NDArray[np.intp]) -> "PointColumns":
-        """Return the points at ``places``."""
+        """Return the points at the indices ``places``."""
         return PointColumns(*(column[places] for column in self))
 
     def curve(self) -> NDArray[np.float64]:
@@ -37,15 +37,15 @@ class PointColumns(NamedTuple):
 
 
 class History:
-    """Every point of one run since its beginning, by (name, layer).
+    """All points of one run since its beginning, by (name of the series, layer).
 
     Attributes
     ----------
     run, attempt : int
     epoch : int
-        A number that no other history of this process has; when it changes, draw everything again.
+        A number unique to this history within the process; when it changes, sessions draw everything again.
     cursor : int
-        The newest row of the store that has been read.
+        Number of the newest row of the store that has been read.
     points : int
         The number of points.
     """
@@ -60,7 +60,7 @@ class History:
         self._series: dict[tuple[str, int], tuple[array[float], ...]] = {}
 
     def add(self, points: Iterable[Point]) -> int:
-        """Append points, in the order of the store; return their number."""
+        """Append points in the order of the store; return how many were added."""
         added = 0
         with self._lock:
             for point in points:
@@ -76,7 +76,7 @@ class History:
         return added
 
     def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
-        """Add a whole series that is not there yet."""
+        """Add a whole series that the history does not have yet."""
         values = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
         with self._lock:
             self.points += len(values[0])
@@ -89,19 +89,19 @@ class History:
             return 0 if columns is None else len(columns[0])
 
     def after(self, name: str, layer: int = 0, shown: int = 0) -> PointColumns:
-        """Return the points of a series after the first ``shown``; empty where there is no such series."""
+        """Return the points of a series after the first ``shown``; empty if there is no such series."""
         with self._lock:
             columns = self._series.get((name, layer))
             parts = [array("d")] * 4 if columns is None else [column[shown:] for column in columns]
         return PointColumns(*(np.array(part, dtype=np.float64) for part in parts))
 
     def layers(self, name: str) -> list[int]:
-        """Return the layers a series exists for, ascending."""
+        """Return the layers that have a series of this name, ascending."""
         with self._lock:
-            return sorted(layer for other, layer in self._series if other == name)
+            return sorted(layer for series_name, layer in self._series if series_name == name)
 
     def last(self, name: str, layer: int = 0) -> float | None:
-        """Return the newest value of a series, None where there is none."""
+        """Return the newest value of a series; None if there is none."""
         with self._lock:
             columns = self._series.get((name, layer))
             return columns[3][-1] if columns else None

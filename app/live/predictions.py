@@ -1,4 +1,4 @@
-"""Predictions of classes in memory; light to import, the engine is loaded with the first computation."""
+"""A cache of predicted classes; quick to import, because the engine is loaded with the first computation."""
 
 import logging
 from collections import OrderedDict
@@ -24,24 +24,24 @@ PredictionWork = Callable[[Database, RunRow, int, Report], Classified]
 
 
 class PredictionCache:
-    """Predictions by (run, snapshot), computed once: in memory for all sessions, in the store for all programs.
+    """Predictions by (run, snapshot), computed once: sessions share them in memory, processes through the store.
 
     Parameters
     ----------
     db : Database
-        Only read.
+        Read-only.
     work : (db, run row, snapshot, report) -> Classified, optional
         Computes predictions and reports its progress; by default
         :func:`app.analysis.predict.classify_run`, which loads the engine.
     keep : (Classified) -> None, optional
-        Stores predictions that were computed.
+        Stores newly computed predictions.
     report : () -> None, optional
-        Called in the computing thread whenever :attr:`doing` has changed.
+        Called in the computing thread after every change of :attr:`doing`.
 
     Attributes
     ----------
     doing : Doing or None
-        The prediction that is being computed.
+        Progress of the computation that is running, if any.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class PredictionCache:
         self._report = report
         self._lock = Lock()
         self._turn = Lock()  # one at a time: a prediction takes every processor
-        self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
+        self._predictions: OrderedDict[tuple[int, int], Classified] = OrderedDict()
         self._predicts: dict[int, bool] = {}
 
     def find_in_memory(self, run: int, snapshot: int) -> Classified | None:
-        """Return the predictions of a snapshot (its number, not 0) that are in memory."""
+        """Return the predictions of a snapshot (its number, not 0) if they are in memory, else None."""
         with self._lock:
-            predictions = self._known.get((run, snapshot))
+            predictions = self._predictions.get((run, snapshot))
             if predictions is not None:
-                self._known.move_to_end((run, snapshot))
+                self._predictions.move_to_end((run, snapshot))
             return predictions
 
     def is_known_to_predict(self, run: int) -> bool | None:
@@ -85,26 +85,26 @@ class PredictionCache:
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
-        """Return the predictions under a snapshot (0 = the newest) where they have been computed already."""
-        return self._find_predictions(runs.get_run(self._db, run), snapshot or self._newest(run))
+        """Return the predictions under a snapshot (0 = the newest) if they have been computed already, else None."""
+        return self._find_predictions(runs.get_run(self._db, run), snapshot or self._find_newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
-        """Return the predictions under a snapshot (0 = the newest), computed if they are not stored."""
-        number = snapshot or self._newest(run)
+        """Return the predictions under a snapshot (0 = the newest); compute them if they are not stored."""
+        number = snapshot or self._find_newest(run)
         row = runs.get_run(self._db, run)
-        found = self._find_predictions(row, number)
-        if found is not None:
-            return found
+        stored = self._find_predictions(row, number)
+        if stored is not None:
+            return stored
         with self._turn:
-            found = self._find_predictions(row, number)  # while this one waited for its turn
-            if found is not None:
-                return found
+            stored = self._find_predictions(row, number)  # another thread may have computed them meanwhile
+            if stored is not None:
+                return stored
             predictions = self._add(self._compute(row, number))
         self._remember(predictions)
         return predictions
 
     def _find_predictions(self, run: RunRow, snapshot: int) -> Classified | None:
-        """Return predictions from memory, else from the store."""
+        """Return predictions from memory or from the store; None if there are none."""
         predictions = self.find_in_memory(run.number, snapshot)
         if predictions is not None:
             return predictions
@@ -136,13 +136,13 @@ class PredictionCache:
 
     def _add(self, predictions: Classified) -> Classified:
         with self._lock:
-            self._known[predictions.run, predictions.snapshot] = predictions
-            while len(self._known) > MOST_PREDICTIONS:
-                self._known.popitem(last=False)
+            self._predictions[predictions.run, predictions.snapshot] = predictions
+            while len(self._predictions) > MOST_PREDICTIONS:
+                self._predictions.popitem(last=False)
         return predictions
 
     def _remember(self, predictions: Classified) -> None:
-        """Save predictions in the store; predictions that cannot be written are computed again another time."""
+        """Save predictions in the store; if that fails, they are computed again another time."""
         if self.keep is None:
             return
         try:
@@ -150,7 +150,7 @@ class PredictionCache:
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("the predictions of run %d could not be stored: %s", predictions.run, error)
 
-    def _newest(self, run: int) -> int:
+    def _find_newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)
         if latest is None:
             raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
@@ -158,7 +158,7 @@ class PredictionCache:
 
 
 def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
-    """Return predictions, from the store where they were computed before; progress goes to standard error."""
+    """Return predictions, from the store if they have been computed before; write progress to standard error."""
     progress = Progress()
 
     def report() -> None:

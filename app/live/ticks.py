@@ -1,4 +1,4 @@
-"""Notifications of sessions about changes: at most one call per session is under way, later ones are joined."""
+"""Notifications of sessions about changes: at most one pending call per session; later changes are merged."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TypeAlias
 
 RING_AGAIN = 10.0  # seconds after which a session that has not answered is called again
-Ring: TypeAlias = Callable[[Callable[[], None]], None]
+Ring: TypeAlias = Callable[[Callable[[], None]], None]  # schedules a call in a session
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Tick:
 
     Attributes
     ----------
-    rows : runs whose row changed, or that came or went
-    points : runs whose history has more points, or a new epoch
+    rows : runs whose row changed, or that were added or deleted
+    points : runs whose history has more points or a new epoch
     snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session shows the newest one)
-    labels : runs some topic of which was renamed
+    labels : runs with a renamed topic
     """
 
     rows: frozenset[int] = frozenset()
@@ -28,7 +28,7 @@ class Tick:
     labels: frozenset[int] = frozenset()
 
     def __or__(self, other: "Tick") -> "Tick":
-        """Return both ticks as one."""
+        """Return the changes of both ticks."""
         return Tick(
             self.rows | other.rows,
             self.points | other.points,
@@ -38,40 +38,40 @@ class Tick:
 
 
 class _SessionListener:
-    """One session: at most one call is under way, ticks in between are joined."""
+    """A session with at most one pending call; ticks that arrive meanwhile are merged."""
 
     def __init__(self, ring: Ring, callback: Callable[[Tick], None]) -> None:
         self._ring = ring
         self._callback = callback
         self._lock = Lock()
-        self._waiting: Tick | None = None
-        self._rung = 0.0
+        self._pending: Tick | None = None
+        self._called_at = 0.0
 
     def wake(self, tick: Tick) -> None:
         with self._lock:
-            is_called = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
-            self._waiting = tick if self._waiting is None else self._waiting | tick
+            is_called = self._pending is not None and monotonic() - self._called_at < RING_AGAIN
+            self._pending = tick if self._pending is None else self._pending | tick
             if is_called:
                 return
-            self._rung = monotonic()
+            self._called_at = monotonic()
         self._ring(self._run)
 
     def _run(self) -> None:
         with self._lock:
-            tick, self._waiting = self._waiting, None
+            tick, self._pending = self._pending, None
         if tick is not None:
             self._callback(tick)
 
 
 class SessionListeners:
-    """The sessions that are notified.  Thread-safe."""
+    """The sessions to notify.  Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._all: dict[int, _SessionListener] = {}
 
     def add(self, ring: Ring, callback: Callable[[Tick], None]) -> Callable[[], None]:
-        """Call ``ring(call)`` at every tick, where ``call()`` passes it to the callback; return what ends that."""
+        """Add a session: each tick calls ``ring(call)``, and ``call()`` passes it to ``callback``; return a remover."""
         listener = _SessionListener(ring, callback)
         with self._lock:
             self._all[id(listener)] = listener

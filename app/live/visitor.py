@@ -1,31 +1,31 @@
-"""Visitors: analysts, who may change the store, and viewers, who may only look."""
+"""Visitors: analysts, who may change the store, and viewers, who may only read it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["analyst", "viewer"]
-SHOWN = 6  # letters of a login's name that logs show
+SHOWN_LETTERS = 6  # of a login's name in logs
 
 
 class NotAllowed(ValueError):  # noqa: N818 - a sentence for the visitor, no fault of the program
-    """The error that a viewer requested a change; the message is one sentence for the visitor."""
+    """An error: a viewer requested a change; its message is one sentence for the visitor."""
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """The visitor that a session belongs to.
+    """The visitor who opened a session.
 
     Attributes
     ----------
     role : {"analyst", "viewer"}
         The role at the beginning of the session, which the page shows.
     address : str
-        The browser's address, as the server sees it; empty where it is not known.
+        The browser's address as the server sees it; empty if unknown.
     login : str
-        The name of the login; empty where no password was asked for.
+        The name of the login; empty if the server has no password.
     find_role : () -> role or None
-        Looks up the current role; None when the login has ended.  Without it the role does not change.
+        Looks up the current role, None once the login has ended.  If not given, the role never changes.
     """
 
     role: Role = "analyst"
@@ -35,7 +35,7 @@ class Visitor:
 
     @property
     def role_now(self) -> Role | None:
-        """The current role; None when the login has ended."""
+        """The current role; None once the login has ended."""
         return self.role if self.find_role is None else self.find_role()
 
     @property
@@ -44,6 +44,6 @@ class Visitor:
         return self.role_now != "analyst"
 
     def __str__(self) -> str:
-        """Return the visitor's name in the log."""
-        login = f" (login {self.login[:SHOWN]})" if self.login else ""
+        """Return the visitor's name for logs."""
+        login = f" (login {self.login[:SHOWN_LETTERS]})" if self.login else ""
         return f"{self.role} in the browser at {self.address or 'an unknown address'}{login}"

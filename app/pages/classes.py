@@ -1,4 +1,4 @@
-"""The page Classes: the quality of a run's predictions, the topics behind them, and misled documents."""
+"""The page Classes: quality of a run's predictions, the topics behind them, and misclassified documents."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,11 +29,11 @@ from store import corpora
 from store.errors import NotFound
 from store.run_rows import RunRow
 
-_SHOWN = ["page", "run", "snapshot", "label", "threshold"]
+_WATCHED = ["page", "run", "snapshot", "label", "threshold"]
 
 
 class _ReadPredictions(NamedTuple):
-    """A request and its answer: predictions with hierarchy and titles, or a sentence."""
+    """A request and its answer: predictions with hierarchy and titles, or a sentence saying why there are none."""
 
     run: int
     snapshot: int
@@ -57,7 +57,7 @@ class ClassesPage:
         self._answer: _ReadPredictions | None = None
         self._pending: tuple[int, int] | None = None
         self.board = Board(on_message=self._on_message, sheets=["explore", "classes"])
-        context.view.param.watch(self._on_view, _SHOWN)
+        context.view.param.watch(self._on_view, _WATCHED)
         context.on_tick(self._on_tick)
         self._fetch()
 
@@ -73,7 +73,7 @@ class ClassesPage:
     def _on_tick(self, tick: Tick) -> None:
         view = self._context.view
         if view.page == "classes" and self._pending is not None:
-            self._wait()
+            self._draw_progress()
             return
         if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
             return
@@ -83,6 +83,7 @@ class ClassesPage:
             self._draw()
 
     def _fetch(self, *, again: bool = False) -> None:
+        """Request the predictions of the chosen run and snapshot, unless they are on screen or on their way."""
         view = self._context.view
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
@@ -91,80 +92,86 @@ class ClassesPage:
             self._draw()
         elif self._pending != key:
             self._pending = key
-            self._wait()
+            self._draw_progress()
             work = partial(self._read, self._context.feed.classes.recall, *key)
             self._context.later(work, partial(self._receive_stored, key), partial(self._fail, key))
 
-    def _wait(self) -> None:
+    def _draw_progress(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
-        mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
-        self.board.html = draw_prediction_progress(doing, mine=mine)
+        is_of_this_run = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
+        self.board.html = draw_prediction_progress(doing, mine=is_of_this_run)
 
-    def _read(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _ReadPredictions | None:
+    def _read(
+        self, get_predictions: Callable[[int, int], Classified | None], run: int, snapshot: int
+    ) -> _ReadPredictions | None:
+        """Return the predictions that a function gets, with hierarchy and titles, or the reason why there are none."""
         feed = self._context.feed
         row = feed.run(run)
         try:
-            result = get(run, snapshot)
+            result = get_predictions(run, snapshot)
         except (ClassError, NotFound, SettingError) as error:
             lacking = self._find_lack(row, snapshot) if row is not None else None
-            if lacking is not None:  # no other snapshot will change that
+            if lacking is not None:  # the same for every snapshot
                 return lacking
             text = str(error)
             return _ReadPredictions(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
         if result is None:
             return self._find_lack(row, snapshot) if row is not None else None
-        numbers = [each.document for each in result.misled]
+        numbers = [misled.document for misled in result.misled]
         documents = corpora.read_documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
         return _ReadPredictions(run, snapshot, result, feed.hierarchy(run, result.snapshot), titles)
 
     def _find_lack(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
-        """Return what a run lacks to predict classes, before anything is compiled; None where it lacks nothing."""
+        """Return what a run lacks to predict classes, without compiling anything; None if it lacks nothing."""
         if self._context.feed.classes.predicts(run.number):
             return None
         lack: Lack = "model" if len(corpora.get_corpus(self._context.db, run.corpus).label_names) > 1 else "labels"
         sentence = LACKS[lack].format(run=run.number, corpus=run.corpus_name)
         return _ReadPredictions(run.number, snapshot, sentence=sentence, lack=lack)
 
-    def _receive_stored(self, key: tuple[int, int], read: _ReadPredictions | None) -> None:
-        """Show predictions that were computed before, else have them computed when it is their turn."""
-        if read is not None:
-            self._receive(read)
+    def _receive_stored(self, key: tuple[int, int], answer: _ReadPredictions | None) -> None:
+        """Show predictions that were computed before; otherwise queue their computation."""
+        if answer is not None:
+            self._receive(answer)
         elif key == self._pending:
             work = partial(self._read, self._context.feed.classes.fetch, *key)
             self._context.in_turn(work, self._receive, partial(self._fail, key))
 
     def _fail(self, key: tuple[int, int]) -> None:
-        """Request again what could not be read."""
+        """Request predictions again after they could not be read."""
         if self._pending == key:
             self._pending = None
             if self._context.view.page == "classes":
                 self._fetch()
 
-    def _receive(self, read: _ReadPredictions) -> None:
+    def _receive(self, answer: _ReadPredictions) -> None:
         self._pending = None
-        if read[:2] == (self._context.view.run, self._context.view.snapshot):
-            self._answer = read
+        if answer[:2] == (self._context.view.run, self._context.view.snapshot):
+            self._answer = answer
             self._draw()
         else:
             self._fetch()
 
     def _draw(self) -> None:
-        read, view = self._answer, self._context.view
-        if read is None or read.result is None or read.hierarchy is None:
+        """Draw the predictions, or the sentence that says why there are none."""
+        answer, view = self._answer, self._context.view
+        if answer is None or answer.result is None or answer.hierarchy is None:
             has_no_topics = self._context.feed.latest(view.run) is None
             self.board.html = (
-                draw_no_classes(read.sentence, read.lack, bare=has_no_topics) if read else draw_waiting("", over=True)
+                draw_no_classes(answer.sentence, answer.lack, bare=has_no_topics)
+                if answer
+                else draw_waiting("", over=True)
             )
             return
         latest = self._context.feed.latest(view.run)
-        hierarchy = self._context.feed.update_names(read.hierarchy)
-        newer = latest is not None and not view.snapshot and latest.number != read.result.snapshot
-        label = view.label if view.label <= len(read.result.names) else 0
+        hierarchy = self._context.feed.update_names(answer.hierarchy)
+        newer = latest is not None and not view.snapshot and latest.number != answer.result.snapshot
+        label = view.label if view.label <= len(answer.result.names) else 0
         report = ClassReport(
-            read.result,
+            answer.result,
             hierarchy,
-            read.titles,
+            answer.titles,
             label,
             choose_threshold(view.threshold, hierarchy),
             latest.minibatch if latest and newer else 0,

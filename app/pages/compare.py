@@ -1,4 +1,4 @@
-"""The page that compares two runs, or two snapshots: their changes, and how large these are."""
+"""The page that compares two runs or two snapshots: the differences, and how large they are."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
-from app.pages.compare_requests import SIDE_OF, CompareCallbacks, CompareRequests
+from app.pages.compare_requests import SIDE_BY_NAME, CompareCallbacks, CompareRequests
 from app.pages.components import Board, Message, TreeView
 from app.pages.curves import CompareCurves
 from app.pages.requests import LatestRequest, TreePage
@@ -35,11 +35,11 @@ from app.views.tree.opening import choose_threshold, find_lower_threshold
 from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
 
-_SHOWN = (
+_WATCHED = (  # fields of the view; a change of one draws the page again
     "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
     "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label",
 )  # fmt: skip
-_CHOICES = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
+_REFETCHED = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
 
 
 def build_compare_page(context: Context) -> Viewable:
@@ -48,7 +48,7 @@ def build_compare_page(context: Context) -> Viewable:
 
 
 class ComparePage(TreePage):
-    """The compare page of one session: it draws the view and the newest comparison, and turns clicks into the view.
+    """The compare page of one session: it draws the chosen comparison, and turns clicks into changes of the view.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ComparePage(TreePage):
             self._pair, self._edges, self._curve_place, self._settings,
             css_classes=["cm-page"], stylesheets=[read_style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
-        self._view.param.watch(self._on_view, list(_SHOWN))
+        self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._fetch()
         self._draw()
@@ -118,13 +118,14 @@ class ComparePage(TreePage):
         if self._view.page != "compare":
             return
         changed = {event.name for event in events}
-        if changed & _CHOICES:
+        if changed & _REFETCHED:
             self._fetch()
         if changed & {"run", "partner"}:
             self._order = None
         self._draw(trees=bool(changed - {"sort", "listed", "pairs", "identical", "axis"}))
 
     def _on_tick(self, tick: Tick) -> None:
+        """Fetch and draw again the parts that a change of the store affects."""
         if self._view.page != "compare":
             return
         request = compare_requests.read_request(self._context)
@@ -136,7 +137,7 @@ class ComparePage(TreePage):
         if both & tick.points:
             self._draw_curves()
         if self._comparison is None and "cm-empty" not in self.page.css_classes:
-            self._draw()  # one of the two was deleted, so nothing of it may stay on screen
+            self._draw()  # one of the two runs was deleted, so it must disappear from the screen
         elif both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
@@ -145,7 +146,7 @@ class ComparePage(TreePage):
         request = compare_requests.read_request(self._context)
         feed = self._context.feed
         if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
-            return  # nothing can be read yet: the next tick will tell
+            return  # nothing can be read yet; a later tick tries again
         self._latest.send(request, partial(self._read, request), self._receive)
 
     def _repeat(self) -> None:
@@ -159,11 +160,11 @@ class ComparePage(TreePage):
     def _receive(self, fetched: compare_requests.FetchedComparison) -> None:
         if fetched.request != compare_requests.read_request(self._context):
             return
-        before, self._fetched = self._comparison, fetched
-        now = fetched.comparison
-        if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
-            work = partial(compare_requests.find_baseline, self._context, now)
-            self._context.later(work, partial(self._receive_baseline, now))
+        previous, self._fetched = self._comparison, fetched
+        comparison = fetched.comparison
+        if comparison is not None and (previous is None or (previous.a, previous.b) != (comparison.a, comparison.b)):
+            work = partial(compare_requests.find_baseline, self._context, comparison)
+            self._context.later(work, partial(self._receive_baseline, comparison))
         self._draw()
 
     def _receive_baseline(self, compared: Comparison, baseline: compare_requests.SeedBaseline) -> None:
@@ -176,12 +177,12 @@ class ComparePage(TreePage):
 
     @property
     def _comparison(self) -> Comparison | None:
-        """The comparison of the two chosen runs; of older snapshots while the next one is computed."""
+        """The comparison of the two chosen runs, possibly of older snapshots while the newest are being compared."""
         request = compare_requests.read_request(self._context)
-        fetched, both = self._fetched, (request.run_a, request.run_b)
-        if fetched is None or (fetched.request.run_a, fetched.request.run_b) != both:
+        fetched, numbers = self._fetched, (request.run_a, request.run_b)
+        if fetched is None or (fetched.request.run_a, fetched.request.run_b) != numbers:
             return None
-        return None if any(self._context.feed.run(run) is None for run in both) else fetched.comparison
+        return None if any(self._context.feed.run(run) is None for run in numbers) else fetched.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
         changes, threshold = self._changes, self._choose_threshold(comparison)
@@ -196,7 +197,7 @@ class ComparePage(TreePage):
     def _find_selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
-        return comparison.pair(SIDE_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
+        return comparison.pair(SIDE_BY_NAME[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
     def _choose_cut(self, comparison: Comparison) -> CompareCut:
         view, threshold = self._view, self._choose_threshold(comparison)
@@ -207,7 +208,7 @@ class ComparePage(TreePage):
         return CompareCut(roots_a, roots_b, threshold, view.most, view.label)
 
     def _draw_picture(self) -> ComparePicture | None:
-        """Draw both trees as they are on screen, in the colours of paper."""
+        """Draw both trees as they are on screen, in colours for print."""
         comparison = self._comparison
         if comparison is None:
             return None
@@ -218,6 +219,7 @@ class ComparePage(TreePage):
     # ------------------------------------------------------------- drawing
 
     def _draw(self, *, trees: bool = True) -> None:
+        """Draw the whole page, without the trees unless ``trees``."""
         comparison = self._comparison
         self._draw_head()
         self._draw_curves()
@@ -246,17 +248,17 @@ class ComparePage(TreePage):
         feed = self._context.feed
         request = compare_requests.read_request(self._context)
         fetched = self._fetched
-        here = fetched if fetched is not None and self._comparison is not None else None
+        shown = fetched if fetched is not None and self._comparison is not None else None
         latest = [feed.latest(number) for number in (request.run_a, request.run_b)]
-        ends = [
+        compared = [
             ComparedRun(feed.run(run), moments, pinned, newest.minibatch if newest else None)
             for run, pinned, moments, newest in (
-                (request.run_a, request.snapshot_a, here.moments_a if here else (), latest[0]),
-                (request.run_b, request.snapshot_b, here.moments_b if here else (), latest[1]),
+                (request.run_a, request.snapshot_a, shown.snapshots_a if shown else (), latest[0]),
+                (request.run_b, request.snapshot_b, shown.snapshots_b if shown else (), latest[1]),
             )
         ]
         self._head.html = draw_head(
-            ends[0], ends[1], feed.runs(), self._choose_threshold(self._comparison), ready=here is not None
+            compared[0], compared[1], feed.runs(), self._choose_threshold(self._comparison), ready=shown is not None
         ) + self._draw_status(request)
 
     def _draw_status(self, request: compare_requests.ComparisonRequest) -> str:
@@ -268,24 +270,25 @@ class ComparePage(TreePage):
         return draw_status(fetched.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
+        """Draw the verdict and the measures of agreement, judged by other seeds of the model."""
         comparison = self._comparison
         if comparison is None:
             self._numbers.html = ""
             return
         spread, sentence = self._measure_seeds(comparison)
         changes = self._edge_changes(comparison)
-        now = measure_agreement(comparison, changes)
-        first = pick_layer(spread.scores, 0) if spread is not None else None
-        by_chance = first is not None and not is_below(now.scores[0], first)
+        agreement = measure_agreement(comparison, changes)
+        seed_scores = pick_layer(spread.scores, 0) if spread is not None else None
+        by_chance = seed_scores is not None and not is_below(agreement.scores[0], seed_scores)
         self._numbers.html = (
-            draw_verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
+            draw_verdict(agreement, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
             + summarise_changes(comparison, changes, by_chance=by_chance)
-            + summary.draw_agreement(now, spread)
+            + summary.draw_agreement(agreement, spread)
             + draw_coherence(comparison, spread)
         )
 
     def _measure_seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
-        """Return the differences between seeds of one model, if they are known, and the sentence about them."""
+        """Return the differences between seeds of one model, None while unknown, and a sentence about them."""
         baseline, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
         if baseline is None:
             return None, ""
@@ -294,11 +297,11 @@ class ComparePage(TreePage):
         return self._spread[2], baseline.sentence
 
     def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
-        """Return the seeds to compare two runs with, once they have been searched."""
+        """Return the other seeds against which to judge two runs; None until they have been found."""
         if comparison is None or self._baseline is None:
             return None
-        of, baseline = self._baseline
-        return baseline if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
+        compared, baseline = self._baseline
+        return baseline if (compared.a.run, compared.b.run) == (comparison.a.run, comparison.b.run) else None
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
         spread, _ = self._measure_seeds(comparison)
@@ -315,18 +318,18 @@ class ComparePage(TreePage):
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
-        changes, request = self._edge_changes(comparison), self._choose_cut(comparison)
-        drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
-        self._order, self._drawn_pairs = drawn.order, drawn.pairs
-        self._offer.html = draw_more_offer(None if drawn.changes else _find_threshold(comparison, request))
-        svgs: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
+        changes, cut = self._edge_changes(comparison), self._choose_cut(comparison)
+        picture = draw_trees(comparison, changes, cut, aspect=self._aspect, previous=self._order, selected=selected)
+        self._order, self._drawn_pairs = picture.order, picture.pairs
+        self._offer.html = draw_more_offer(None if picture.changes else _find_threshold(comparison, cut))
+        svgs: dict[Side, str] = {"a": picture.a, "b": picture.b}
         for side, svg in svgs.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
         classes = list_shared_classes(comparison)
         chooser = draw_class_choice(classes, self._view.label) if classes else ""
         self._legend.html = table.draw_edge_legend(
-            drawn.changes,
+            picture.changes,
             changes,
             chooser,
             words=not has_pictures(comparison.b),
@@ -336,15 +339,18 @@ class ComparePage(TreePage):
 
     def _draw_settings(self) -> None:
         request = compare_requests.read_request(self._context)
-        one, two = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
-        self._settings.visible = one is not None and two is not None  # an empty card would be a thin line
-        if one is None or two is None:
+        run_a, run_b = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
+        self._settings.visible = run_a is not None and run_b is not None  # an empty card would be a thin line
+        if run_a is None or run_b is None:
             self._settings.html = ""
         else:
             self._settings.html = head.draw_settings(
-                one,
-                two,
-                (self._context.feed.get_latest_values(one.number), self._context.feed.get_latest_values(two.number)),
+                run_a,
+                run_b,
+                (
+                    self._context.feed.get_latest_values(run_a.number),
+                    self._context.feed.get_latest_values(run_b.number),
+                ),
                 identical=self._view.identical == "shown",
             )
 
@@ -358,8 +364,8 @@ class ComparePage(TreePage):
             self._draw_trees(self._comparison, self._find_selected(self._comparison))
 
 
-def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:
-    """Return the highest threshold at which edges of either side are shown."""
-    sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
-    thresholds = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
-    return max((each for each in thresholds if each is not None), default=None)
+def _find_threshold(comparison: Comparison, cut: CompareCut) -> float | None:
+    """Return the highest threshold below the present one that shows edges on either side; None if there is none."""
+    sides = (comparison.a, cut.roots_a), (comparison.b, cut.roots_b)
+    thresholds = [find_lower_threshold(hierarchy, roots, cut.threshold) for hierarchy, roots in sides]
+    return max((threshold for threshold in thresholds if threshold is not None), default=None)

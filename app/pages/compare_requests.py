@@ -1,4 +1,4 @@
-"""The requests of the compare page: reading in other threads, and the effects of messages."""
+"""The requests of the compare page: what it reads in other threads, and what messages of the browser do."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -19,7 +19,7 @@ from app.pages.components import Message, TreeView
 from app.pages.requests import PageRequests, list_moments
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.compare.summary import describe_seeds
-from app.views.compare.table import STEP
+from app.views.compare.table import ROWS_STEP
 from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
 from app.views.explore.controls import SnapshotOption
 from app.views.runs.notices import explain_missing_run, explain_no_topics
@@ -32,7 +32,7 @@ from store.run_rows import RunRow
 
 
 class ComparisonRequest(NamedTuple):
-    """Two snapshots: of the reference run (``a``) and of the run on screen (``b``); snapshot 0 is the newest."""
+    """Which snapshots to compare: of the reference run ``a`` and of the run on screen ``b``; 0 = the newest."""
 
     run_a: int
     snapshot_a: int
@@ -41,13 +41,13 @@ class ComparisonRequest(NamedTuple):
 
 
 class FetchedComparison(NamedTuple):
-    """A comparison, or None with a sentence why, and the snapshots that can be chosen on either side."""
+    """A comparison, or None and a sentence that says why, and the snapshots to choose from on either side."""
 
     request: ComparisonRequest
     comparison: Comparison | None
     sentence: str
-    moments_a: tuple[SnapshotOption, ...]
-    moments_b: tuple[SnapshotOption, ...]
+    snapshots_a: tuple[SnapshotOption, ...]
+    snapshots_b: tuple[SnapshotOption, ...]
 
 
 class SeedBaseline(NamedTuple):
@@ -62,7 +62,7 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """Return the request of the view; run 0 where there is nothing to compare with."""
+    """Return what the view asks to compare; ``run_a`` is 0 if there is no run to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
@@ -73,17 +73,17 @@ def read_request(context: Context) -> ComparisonRequest:
 
 
 def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedComparison:
-    """Fetch both hierarchies and match them; waits for the store, and for the matching."""
+    """Fetch both hierarchies and match them; blocks while the store is read and topics are matched."""
     a = context.feed.hierarchy(request.run_a, request.snapshot_a or None)
     b = context.feed.hierarchy(request.run_b, request.snapshot_b or None)
-    moments = list_moments(context, request.run_a), list_moments(context, request.run_b)
+    options = list_moments(context, request.run_a), list_moments(context, request.run_b)
     if a is None or b is None:
         missing = request.run_a if a is None else request.run_b
-        return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *moments)
+        return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *options)
     try:
-        return FetchedComparison(request, compare_hierarchies(context, a, b), "", *moments)
+        return FetchedComparison(request, compare_hierarchies(context, a, b), "", *options)
     except ValueError as error:
-        return FetchedComparison(request, None, str(error), *moments)
+        return FetchedComparison(request, None, str(error), *options)
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
@@ -92,27 +92,31 @@ def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Compari
 
 
 def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
-    """Compare seeds of either run with each other; waits for the store and for the matching."""
+    """Compare runs that have the settings of either run and differ only in seed; blocks until they are matched."""
     rows = {row.number: row for row in context.feed.runs()}
-    one, two = rows.get(shown.a.run), rows.get(shown.b.run)
-    if one is None or two is None:
+    row_a, row_b = rows.get(shown.a.run), rows.get(shown.b.run)
+    if row_a is None or row_b is None:
         return SeedBaseline((), "")
-    comparisons, named, seeds = [], [], []
-    for own, twin in list_seed_pairs(one, two, rows.values()):
-        here = shown.a if own is one else shown.b if own is two else _find_nearest(context, own, shown.b.minibatch)
-        there = _find_nearest(context, twin, here.minibatch) if here is not None else None
-        if here is not None and there is not None:
-            comparisons.append(compare_hierarchies(context, here, there))
-            named.append(f"{own.number} and {twin.number}")
-            seeds.append((own, twin))
-    alone = differ_only_in_seed(one, two) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
-    sentence = describe_seeds(named, two.number, alone=alone)
-    context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seeds for row in pair}))
-    return SeedBaseline(tuple(comparisons), sentence, judge_pair(one, two, seeds, context.feed.get_latest_values))
+    comparisons, pair_names, seed_pairs = [], [], []
+    for own, twin in list_seed_pairs(row_a, row_b, rows.values()):
+        own_topics = (
+            shown.a if own is row_a else shown.b if own is row_b else _find_nearest(context, own, shown.b.minibatch)
+        )
+        twin_topics = _find_nearest(context, twin, own_topics.minibatch) if own_topics is not None else None
+        if own_topics is not None and twin_topics is not None:
+            comparisons.append(compare_hierarchies(context, own_topics, twin_topics))
+            pair_names.append(f"{own.number} and {twin.number}")
+            seed_pairs.append((own, twin))
+    alone = differ_only_in_seed(row_a, row_b) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
+    sentence = describe_seeds(pair_names, row_b.number, alone=alone)
+    context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seed_pairs for row in pair}))
+    return SeedBaseline(
+        tuple(comparisons), sentence, judge_pair(row_a, row_b, seed_pairs, context.feed.get_latest_values)
+    )
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    """Return the hierarchy of the snapshot nearest to a mini-batch; None if none is near enough."""
     rows = snapshots.list_snapshots(context.db, run.number)
     row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not are_equally_trained(row.minibatch, minibatch):
@@ -140,7 +144,8 @@ def explain_waiting(context: Context, request: ComparisonRequest) -> str:
     return f"Reading two snapshots and matching {sizes} …"
 
 
-SIDE_OF: dict[str, Side] = {"run": "b", "partner": "a"}
+# In the fields of the view, "run" is the run on screen and "partner" the reference run.
+SIDE_BY_NAME: dict[str, Side] = {"run": "b", "partner": "a"}
 SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
@@ -150,19 +155,19 @@ class CompareCallbacks(NamedTuple):
     Attributes
     ----------
     comparison : () -> Comparison or None
-        The one on screen.
+        Return the comparison on screen.
     refetch : () -> None
-        Match again, after a decision.
+        Fetch the comparison again after a decision about a match.
     resize : (message) -> None
-        The window of a tree has another size.
+        Respond to a new size of the window of a tree.
     cut : (comparison) -> CompareCut
-        The part of it that the trees show.
+        Return the part of a comparison that the trees show.
     picture : () -> ComparePicture or None
-        Both trees as they are on screen, in the colours of paper.
+        Return both trees as they are on screen, in the colours for print.
     window : TreeView
-        Hands files to the visitor.
+        The component that offers files for download.
     seeds : () -> SeedBaseline or None
-        The differences between two seeds, if they are known for the comparison on screen.
+        Return the differences between seeds, if they are known for the comparison on screen.
     """
 
     comparison: Callable[[], Comparison | None]
@@ -188,18 +193,18 @@ class CompareRequests(PageRequests[CompareCallbacks]):
     def __init__(self, context: Context, callbacks: CompareCallbacks) -> None:
         super().__init__(context, callbacks)
         self._actions = {
-            "run-a": lambda _, value: self._choose(value, partner=True),
-            "run-b": lambda _, value: self._choose(value, partner=False),
-            "swap": lambda *_: self._swap(),
+            "run-a": lambda _, value: self._choose_run(value, partner=True),
+            "run-b": lambda _, value: self._choose_run(value, partner=False),
+            "swap": lambda *_: self._swap_runs(),
             "identical": lambda *_: self._switch("identical"),
             "popular": lambda *_: self._put(roots=(), partner_roots=()),
-            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + ROWS_STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
             "save": lambda _, value: self._save(value),
         }
 
     def handle(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser; its contents are checked, as they could be anything."""
         action = message["do"]
         if action not in self._topic_actions:
             super().handle(message)
@@ -217,8 +222,8 @@ class CompareRequests(PageRequests[CompareCallbacks]):
     def _topic_actions(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
         return {
             "select": lambda _, side, node, __: self._select(side, node),
-            "root": self._root,
-            "show": self._show,
+            "root": self._set_root,
+            "show": self._reveal,
             "rename": self._rename,
             "match": self._match,
             "unmatch": self._unmatch,
@@ -228,15 +233,18 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        """Name a topic of either run; the comparison is read again with it."""
+        """Name a topic of either run, and fetch the comparison again."""
         self._rename_topic(comparison.hierarchy(side).run, node, value)
 
-    def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+    def _set_root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # at which the roots are visible
+        threshold = choose_threshold(
+            self._view.threshold, comparison.a, comparison.b
+        )  # one at which the roots are visible
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
-    def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+    def _reveal(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        """Add roots on one side so that its tree shows a topic, at the threshold on screen."""
         cut = self._callbacks.cut(comparison)
         before = pair_roots(comparison, cut)[side]
         choice = reveal_topic(
@@ -247,24 +255,24 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
         self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
 
-    def _choose(self, value: str, *, partner: bool) -> None:
+    def _choose_run(self, value: str, *, partner: bool) -> None:
         if not value.isdecimal() or self._context.feed.run(int(value)) is None:
             return
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
-        else:  # the reference run stays, even if it was the default one
+        else:  # keep the reference run, even if it was not chosen by the user
             request = read_request(self._context)
             partner_run = request.run_a if request.run_a != int(value) else 0
             self._put(run=int(value), partner=partner_run, **ANOTHER_RUN)
 
-    def _swap(self) -> None:
+    def _swap_runs(self) -> None:
         view, request = self._view, read_request(self._context)
         if not request.run_a:
             return
         self._put(
             run=request.run_a, snapshot=request.snapshot_a, roots=view.partner_roots,
             partner=request.run_b, partner_snapshot=request.snapshot_b, partner_roots=view.roots,
-            side=SIDE_NAMES[get_other_side(SIDE_OF[view.side])], closed=(), overlay=(),
+            side=SIDE_NAMES[get_other_side(SIDE_BY_NAME[view.side])], closed=(), overlay=(),
         )  # fmt: skip
 
     def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
@@ -272,12 +280,12 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         partner = None if value == "none" else parse_identity(value)
         if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
             return
-        self._decide("match_topics", comparison, side, node, partner)
+        self._submit_decision("match_topics", comparison, side, node, partner)
 
     def _unmatch(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
-        self._decide("unmatch_topics", comparison, side, node, comparison.partner(side, node))
+        self._submit_decision("unmatch_topics", comparison, side, node, comparison.partner(side, node))
 
-    def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
+    def _submit_decision(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
         own, theirs = node.column + 1, partner.column + 1 if partner else 0
         decision = MatchDecision(node.layer, own, theirs) if side == "a" else MatchDecision(node.layer, theirs, own)
         act = getattr(self._context.actions, verb)

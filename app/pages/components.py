@@ -1,7 +1,7 @@
 """The browser components that pages are built from, each with its code in ``assets/js``.
 
-The code is served as a file, so that the browser loads it in parallel to everything else, once for all components of
-a kind, and runs it unchanged; sent inside the document it would be translated for every single component.
+The code is served as a file, so that the browser loads it in parallel, once for all components of a class, and runs
+it unchanged; code sent inside the document would be translated again for every component.
 """
 
 import hashlib
@@ -24,27 +24,27 @@ CHANGES = (
     "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 
-_visitors: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
+_viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
 
 def ask_before_changes(document: Any, only_looks: Callable[[], bool]) -> None:
-    """Have the components of a document call ``only_looks()`` before they pass on a request for a change."""
-    _visitors[document] = only_looks
+    """Make the components of a document ignore requests for changes while ``only_looks()`` returns True."""
+    _viewer_checks[document] = only_looks
 
 
 def list_refused() -> list[str]:
-    """Return the requests that boards of the current document show as disabled."""
+    """Return the names of the requests whose buttons are disabled for the current visitor."""
     return list(CHANGES) if find_visitor()() else []
 
 
 def find_visitor() -> Callable[[], bool]:
-    """Return the function that returns True if the visitor of the current document is a viewer."""
+    """Return a function that returns True while the visitor of the current document may not make changes."""
     document = pn.state.curdoc
-    return _visitors.get(document, _allow_changes) if document is not None else _allow_changes
+    return _viewer_checks.get(document, _allow_changes) if document is not None else _allow_changes
 
 
 def _allow_changes() -> bool:
-    """Return False: in a document without a visitor every change is allowed."""
+    """Return False: without a visitor, every change is allowed."""
     return False
 
 
@@ -52,14 +52,14 @@ Message = dict[str, Any]
 
 
 class Component(JSComponent):
-    """Browser code from ``assets/js``, whose messages are passed on to Python.
+    """A component with browser code from ``assets/js``, whose messages are passed on to Python.
 
-    A subclass names its file in ``_bundle``.
+    A subclass sets ``_bundle`` to its file.
 
     Parameters
     ----------
     on_message : (message) -> None
-        Called with what the browser code sends, once the page is open.
+        Called with each message of the browser code, once the page is open.
     sheets : list of str
         Style sheets of ``assets/css`` in the page's head that the component's shadow root adopts.
     """
@@ -72,13 +72,13 @@ class Component(JSComponent):
         self._only_looks = find_visitor()
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
-        """Call ``on_message`` from now on."""
+        """Set the function that is called with each message."""
         self._handler = on_message
 
     def _handle_msg(self, data: Any) -> None:
-        """Pass a message on, as soon as the page is open: changes on the server before that would get lost.
+        """Pass a message on once the page is open; changes that the server makes before that would get lost.
 
-        The check of the role uses nothing that the browser can set.
+        The check of the visitor's role relies on nothing that the browser can set.
         """
         if self._handler is None or not isinstance(data, dict):
             return
@@ -88,13 +88,13 @@ class Component(JSComponent):
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
-        """Return the address of the code; it changes with the code, so a browser may keep the file for good."""
+        """Return the URL of the code; it changes with the code, so browsers may cache the file forever."""
         return make_asset_url(Path(esm_path))
 
 
 @cache
 def make_asset_url(path: Path) -> str:
-    """Return the address, without a leading slash, under which :mod:`app.server.serve` serves a file of ``assets``."""
+    """Return the URL path, without a leading slash, under which :mod:`app.server.serve` serves a file of ``assets``."""
     version = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return f"topiary/{path.parent.name}/{path.name}?v={version}"
 
@@ -103,14 +103,14 @@ __all__ = ["Board", "Message"]
 
 
 class Board(Component):
-    """HTML made on the server, merged in the browser so that focus and half-typed text survive.
+    """HTML from the server, merged into the page so that focus and half-typed text survive updates.
 
     Parameters
     ----------
     html : str
-        The content.  Texts of users must be escaped by :func:`html.escape`.
+        The content.  Texts from users must be escaped with :func:`html.escape`.
     refused : list of str
-        Requests whose buttons are shown disabled, with the reason ``why``; the server ignores them too.
+        Requests whose buttons are disabled, with the reason ``why``; the server ignores them as well.
     on_message : (message) -> None
         Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
     """
@@ -122,31 +122,31 @@ class Board(Component):
     _bundle = find_asset("js/board.js")
 
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
-        usual = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
-        super().__init__(on_message, html=html, **(usual | params))
+        defaults = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
+        super().__init__(on_message, html=html, **(defaults | params))
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):
             super()._handle_msg(data)
 
 
-_LEAST_PIXELS = 50  # a smaller window is about to appear or disappear
-_ASPECTS = (0.6, 2.6)
-_ALIKE = 0.12  # share by which a window may change before its tree is drawn again
-_TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
+_LEAST_PIXELS = 50  # width and height of a window; a smaller one is about to appear or disappear
+_ASPECTS = (0.6, 2.6)  # smallest and largest width / height of a tree
+_SAME_ASPECT = 0.12  # relative change of width / height below which a tree is not drawn again
+_MEDIA_TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
 class TreeView(Component):
-    """The window of a tree: pan, zoom, hover, fold and walk through it.
+    """The window of a tree, in which a visitor can pan, zoom, hover, fold topics and walk from topic to topic.
 
     Parameters
     ----------
     svg : str
-        The picture in the live theme; empty while there is nothing to show.
+        The picture in the page's theme; empty while there is nothing to show.
     selected : str
         Identity of the chosen topic, or "".
     group : str
-        Trees of one page with the same group move, zoom and light up together; "" for a tree that is alone.
+        Trees of a page with the same group pan, zoom and highlight together; "" for an independent tree.
     note : str
         The sentence shown instead of an empty picture.
     on_message : (message) -> None
@@ -165,12 +165,12 @@ class TreeView(Component):
         super().__init__(on_message, **({"margin": 0} | params))
 
     def hand_over(self, name: str, text: str) -> None:
-        """Hand a text to the visitor as a file."""
-        kind = _TYPES.get(name.rpartition(".")[2], "text/plain")
-        self._send_msg({"name": name, "text": text, "type": f"{kind};charset=utf-8"})
+        """Let the browser download a text as a file."""
+        media_type = _MEDIA_TYPES.get(name.rpartition(".")[2], "text/plain")
+        self._send_msg({"name": name, "text": text, "type": f"{media_type};charset=utf-8"})
 
     def hand_over_picture(self, name: str, svg: str, width: float, height: float) -> None:
-        """Hand an SVG text to the visitor as a PNG, drawn by the browser at up to three times its size."""
+        """Let the browser convert an SVG text into a PNG, at up to three times its size, and download it."""
         self._send_msg({"paint": True, "name": name, "text": svg, "size": [width, height]})
 
     def _handle_msg(self, data: Any) -> None:
@@ -179,12 +179,12 @@ class TreeView(Component):
 
 
 def read_aspect(message: Message, before: float) -> float | None:
-    """Read the ratio of width to height of a tree's window from a message with its size.
+    """Return width / height of a tree's window from a message with its size.
 
-    Return ``before`` while the window has nearly the same shape; None for a message that makes no sense.
+    Return ``before`` if the shape has hardly changed, and None if the message has no valid size.
     """
     width, height = message.get("width"), message.get("height")
     if not isinstance(width, int | float) or not isinstance(height, int | float) or min(width, height) < _LEAST_PIXELS:
         return None
     aspect = min(_ASPECTS[1], max(_ASPECTS[0], width / height))
-    return aspect if abs(aspect / before - 1) > _ALIKE else before
+    return aspect if abs(aspect / before - 1) > _SAME_ASPECT else before

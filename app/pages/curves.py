@@ -1,4 +1,4 @@
-"""The curves of the pages Watch and Compare: figures made once per session, whose sources get new points."""
+"""The curves of the pages Watch and Compare: figures made once per session, to whose sources points are added."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -21,20 +21,20 @@ from store.events import RunEvent
 from store.run_rows import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
-LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no space for words next to it
-LEAST_SHADED = 3  # points of a curve that has a burn-in
-TALL_STYLE = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
+LEFT_OF_WORDS = 0.7  # share of the x-axis; a line further right has no space for words next to it
+LEAST_SHADED = 3  # points of a curve whose burn-in is shaded
+TALL_STYLE = {"height": "auto", "max-height": "none"}  # lets a layout of Bokeh be taller than the window
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 
 class CurveStreams:
-    """The histories of runs, fetched where they are not in memory, and the points that sources of figures hold of them.
+    """The link between histories of runs and figures: fetches missing histories and sends figures their new points.
 
     Parameters
     ----------
     context : Context
     stream, retry : () -> None
-        Called when a history has come, to bring the sources up to date, and when one could not be read.
+        Called after a history has been read, to update the figures, and after reading one has failed.
     """
 
     def __init__(self, context: Context, stream: Callable[[], None], retry: Callable[[], None]) -> None:
@@ -42,10 +42,10 @@ class CurveStreams:
         self._stream = stream
         self._retry = retry
         self._pending: set[int] = set()  # runs whose history is being fetched
-        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._sent: dict[tuple[Any, ...], tuple[int, int]] = {}  # (epoch, number of points) in each source
 
     def fetch(self, runs: Iterable[int]) -> None:
-        """Fetch the histories of runs that are not, or no longer, in memory."""
+        """Fetch the histories of runs that are not in memory."""
         feed = self._context.feed
         for number in runs:
             if feed.get_cached_history(number) is None and feed.run(number) is not None and number not in self._pending:
@@ -62,35 +62,35 @@ class CurveStreams:
         self._retry()
 
     def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
-        """Add the points that a source lacks, or replace its data when it holds another series or too many points."""
-        epoch, shown = self._shown.get(key, (0, 0))
+        """Add the points that a source lacks, or replace its data if they belong to another history or are too many."""
+        epoch, n_sent = self._sent.get(key, (0, 0))
         if history is None:
             if epoch:
                 source.data = {column: [] for column in source.data}
-                self._shown[key] = (0, 0)
+                self._sent[key] = (0, 0)
             return
         length = history.length(name, layer)
-        if epoch == history.epoch and length == shown:
+        if epoch == history.epoch and length == n_sent:
             return
-        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        part = history.after(name, layer, 0 if fresh else shown)
-        extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
-        if fresh:
-            places = curves.thin_points(part.value)
-            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
-        elif len(part.value):
-            source.stream(part._asdict() | extra)
-        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+        replaces = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        columns = history.after(name, layer, 0 if replaces else n_sent)
+        band = _read_band(history, layer, columns, 0 if replaces else n_sent) if name == "step_size_mean" else {}
+        if replaces:
+            indices = curves.thin_points(columns.value)
+            source.data = columns.take(indices)._asdict() | {column: values[indices] for column, values in band.items()}
+        elif len(columns.value):
+            source.stream(columns._asdict() | band)
+        self._sent[key] = (history.epoch, (0 if replaces else n_sent) + len(columns.value))
 
 
 class WatchCurves:
-    """The charts of point perplexity of the chosen runs, and of step sizes, speed and rarer measures of the run itself.
+    """The charts of a run: point perplexity, also of runs chosen to compare; step sizes, speed and rarer measures.
 
     Parameters
     ----------
     context : Context
     arrived : callable
-        Called when the points of a run have come.
+        Called when the points of a run have been read.
     """
 
     def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
@@ -103,7 +103,7 @@ class WatchCurves:
         self._steps = curves.make_step_chart(axis, dark=dark)
         shared = self._steps.figure.x_range
         self._rate = curves.make_rate_chart(axis, shared, dark=dark)
-        self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
+        self._rare: dict[str, _CurveCard] = {}  # added when first needed, because most runs have no such measure
         self._streams = CurveStreams(context, self._receive, self._receive)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
@@ -115,13 +115,13 @@ class WatchCurves:
             _CurveCard(self._step_head, self._steps),
             _CurveCard(_make_title("Tokens per second"), self._rate),
         )
-        self._cards[0].add_figure()  # the browser lays out one sooner than three; the others follow
+        self._cards[0].add_figure()  # the browser lays out one sooner than three; the others are added later
         self.page = pn.Row(
             *(card.page for card in self._cards),
             styles=TALL_STYLE | {"flex-wrap": "wrap", "gap": "18px", "align-items": "stretch"},
             sizing_mode="stretch_width",
             margin=0,
-        )  # no FlexBox: figures that are added to one later stay without the page's theme
+        )  # not a FlexBox: figures added to one later would not get the page's theme
         self.choose()
         context.soon(self._add_others)
 
@@ -130,7 +130,7 @@ class WatchCurves:
             card.add_figure()
 
     def choose(self) -> None:
-        """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
+        """Show the chosen runs over the chosen axis; fetch histories that are not in memory."""
         view, feed = self._context.view, self._context.feed
         for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
             chart.use_axis(view.axis)
@@ -146,16 +146,16 @@ class WatchCurves:
         self._arrived()
 
     def draw_head(self) -> None:
-        """Draw the list of runs that are shown, and of those that can be added."""
+        """Draw the title, the choice of the x-axis, the runs on the chart and those that can be added."""
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
             return
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
-        looks = list(zip(SERIES, DASHES, strict=True))
+        line_styles = list(zip(SERIES, DASHES, strict=True))
         axis = kpis.draw_choices("axis", AXIS_WORDS, view.axis, "x-axis")
-        chooser = kpis.draw_overlay_choice(run, others, overlay, looks) if others else ""
+        chooser = kpis.draw_overlay_choice(run, others, overlay, line_styles) if others else ""
         note = (
             f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}.</p>'
             if run.point_perplexity is not None
@@ -166,7 +166,7 @@ class WatchCurves:
         self._draw_waiting()
 
     def _draw_waiting(self) -> None:
-        """Show a sentence in every chart that has no curve yet."""
+        """Show a sentence in place of every chart that has no curve yet."""
         number = self._runs[0] if self._runs else 0
         if self._context.feed.get_cached_history(number) is None:
             sentence = "Reading the points of this run …"
@@ -175,66 +175,70 @@ class WatchCurves:
         else:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
-            card.wait(_SWEPT if card is self._cards[1] and self._has_only_sweeps() else sentence)
+            card.wait(_ONLY_SWEEPS if card is self._cards[1] and self._has_only_sweeps() else sentence)
 
     def _has_only_sweeps(self) -> bool:
-        """Return whether all steps of the run so far are sweeps over all documents, which have no step sizes."""
+        """Return whether all steps of the run so far were sweeps over all documents, which have no step sizes."""
         history = self._get_history()
-        stepped = history is not None and history.length("active_topics", 1) > 1
-        return stepped and history is not None and not history.layers("step_size_mean")
+        has_steps = history is not None and history.length("active_topics", 1) > 1
+        return has_steps and history is not None and not history.layers("step_size_mean")
 
     def _show_rare(self, name: str, history: History | None) -> None:
-        """Add a card for a measure as soon as there is a run that has it, and hide it for runs without."""
-        has = history is not None and history.length(name, 0) > 0
-        if has and name not in self._rare:
-            own = self._context
-            chart = curves.make_rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
-            part = f" on {find_part(run)} documents" if name == "label_error" and (run := self._get_run()) else ""
-            self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title + part), chart)
+        """Show the card of a measure if the run has it, creating it at first; otherwise hide it."""
+        is_measured = history is not None and history.length(name, 0) > 0
+        if is_measured and name not in self._rare:
+            context = self._context
+            chart = curves.make_rare_chart(name, context.view.axis, self._steps.figure.x_range, dark=context.dark)
+            documents = f" on {find_part(run)} documents" if name == "label_error" and (run := self._get_run()) else ""
+            self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title + documents), chart)
             self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
         if name in self._rare:
             card = self._rare[name]
-            card.page.visible = has
+            card.page.visible = is_measured
             self._streams.update((name,), card.chart.sources[0], history, name)
 
     def report_heldout(self, documents: int) -> None:
-        """Set the number of held-out documents of the corpus, for the label until the run reports its own number."""
+        """Set the corpus's number of held-out documents, the label's number until the run reports its own."""
         self._heldout = documents
         self._set_label(self._get_history())
 
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
-        """Draw the changes of the run's structure as vertical lines on the curves over time."""
+        """Mark changes of the run's structure by vertical lines on the curves."""
         events = list(happened)
         self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
         self._mark_changes()
 
     def _mark_changes(self) -> None:
         history = self._get_history()
-        known = history.after("tokens_per_second") if history else None
-        for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
-            changes = [*self._changes, *((at, words) for at in self._phases)]
-            marks = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark_changes(chart, [self._label_mark(mark, known, words) for mark in marks] if known else [])
+        rates = history.after("tokens_per_second") if history else None
+        for chart, words in ((self._perplexity, _SWEEPS_NOTE), (self._steps, _NO_STEPS_NOTE)):
+            changes = [*self._changes, *((phase, words) for phase in self._phases)]
+            marks = curves.locate_changes(changes, rates.minibatches, rates.documents, rates.seconds) if rates else []
+            curves.mark_changes(chart, [self._label_mark(mark, rates, words) for mark in marks] if rates else [])
 
-    def _label_mark(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
-        """Return the mark with its words next to it, where the curve extends far enough for them."""
+    def _label_mark(self, mark: curves.RunMark, columns: PointColumns, words: str) -> curves.RunMark:
+        """Return the mark with its words next to it if they are ``words`` and the line is not too far right."""
         axis = self._context.view.axis
-        here, end = getattr(mark, axis), getattr(known, axis)[-1]
-        return mark._replace(label=_break_lines(words)) if mark.words == words and here <= LEFT_OF_WORDS * end else mark
+        position, end = getattr(mark, axis), getattr(columns, axis)[-1]
+        return (
+            mark._replace(label=_break_lines(words))
+            if mark.words == words and position <= LEFT_OF_WORDS * end
+            else mark
+        )
 
     def _shade_burn_in(self, history: History | None) -> None:
-        """Shade the curve of the run itself from its start to the first point near the lowest so far."""
+        """Shade the burn-in of the run: from its start to the first point near the lowest so far."""
         points = history.after("point_perplexity") if history else None
-        until = find_burn_in(points.curve()) if points and len(points.value) >= LEAST_SHADED else None
-        if points is None or until is None or until == points.minibatches[0]:
+        end = find_burn_in(points.curve()) if points and len(points.value) >= LEAST_SHADED else None
+        if points is None or end is None or end == points.minibatches[0]:
             curves.shade_burn_in(self._perplexity, None)
             return
-        moments = curves.locate_changes([(until, "")], points.minibatches, points.documents, points.seconds)
-        curves.shade_burn_in(self._perplexity, moments[0])
+        marks = curves.locate_changes([(end, "")], points.minibatches, points.documents, points.seconds)
+        curves.shade_burn_in(self._perplexity, marks[0])
 
     def stream(self) -> None:
-        """Bring every source up to date with the histories in memory."""
+        """Update every figure from the histories in memory."""
         feed = self._context.feed
         self._streams.fetch(self._runs)
         self._perplexity.grow(len(self._runs))
@@ -252,9 +256,11 @@ class WatchCurves:
         self._draw_waiting()
 
     def _stream_steps(self, history: History | None) -> None:
-        known = history.layers("step_size_mean") if history else []
+        layers = history.layers("step_size_mean") if history else []
         run = self._get_run()
-        n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
+        n_layers = (
+            max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0
+        )  # further layers may be added later
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)
@@ -263,7 +269,7 @@ class WatchCurves:
             )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
-            self._streams.update(("step", place), source, history if layer in known else None, "step_size_mean", layer)
+            self._streams.update(("step", place), source, history if layer in layers else None, "step_size_mean", layer)
 
     def _set_label(self, history: History | None) -> None:
         run = self._get_run()
@@ -296,13 +302,13 @@ class WatchCurves:
                 view.overlay = tuple(run for run in view.overlay if run != int(text))
 
 
-_SWEEPS = "from here on sweeps over all documents"
-_NO_STEPS = f"{_SWEEPS}: no step sizes"
-_SWEPT = "This run reads all documents at every step: its topics have no layer-adaptive step sizes."
+_SWEEPS_NOTE = "from here on sweeps over all documents"
+_NO_STEPS_NOTE = f"{_SWEEPS_NOTE}: no step sizes"
+_ONLY_SWEEPS = "This run reads all documents at every step: its topics have no layer-adaptive step sizes."
 
 
 def _break_lines(words: str) -> str:
-    """Return words broken into short lines, which fit next to a vertical line."""
+    """Break words into short lines that fit next to a vertical line."""
     return words.replace("sweeps over", "sweeps\nover").replace(": ", ":\n")
 
 
@@ -312,12 +318,12 @@ _STEP_NOTE = (
 )
 
 
-def _read_band(history: History, layer: int, part: PointColumns, shown: int) -> dict[str, Any]:
-    """Return the spread over topics around the mean; where it is missing, no band."""
+def _read_band(history: History, layer: int, columns: PointColumns, shown: int) -> dict[str, Any]:
+    """Return the spread over topics around the mean step size, with NaN where it is missing."""
     band = {}
-    for column in curves.BAND:
-        value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
-        band[column] = np.pad(value, (0, len(part.value) - len(value)), constant_values=np.nan)
+    for bound in curves.BAND:
+        value = history.after(f"step_size_{bound}", layer, shown).value[: len(columns.value)]
+        band[bound] = np.pad(value, (0, len(columns.value) - len(value)), constant_values=np.nan)
     return band
 
 
@@ -326,7 +332,7 @@ def _make_title(text: str) -> Board:
 
 
 class _CurveCard:
-    """A chart under its head; a sentence takes the place of the chart until there is a curve."""
+    """A card with a head and a chart; a sentence takes the place of the chart until it has a curve."""
 
     def __init__(self, head: Viewable, chart: curves.Chart) -> None:
         self.chart = chart
@@ -340,14 +346,14 @@ class _CurveCard:
         self.page.append(pn.pane.Bokeh(self.chart.figure, sizing_mode="stretch_width", margin=0))
 
     def wait(self, sentence: str) -> None:
-        """Show the chart if it has a curve, or else the sentence."""
+        """Show the chart if it has a curve, otherwise the sentence."""
         has_curve = self.chart.figure.visible = self.chart.has_curve
-        look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
-        self._notice.html = "" if has_curve else f"<p {look}>{sentence}</p>"
+        attributes = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
+        self._notice.html = "" if has_curve else f"<p {attributes}>{sentence}</p>"
 
 
 class CompareCurves:
-    """A figure made once, whose two sources get the new points of two runs.
+    """The chart of the page Compare: the point perplexity of two runs in one figure.
 
     Parameters
     ----------
@@ -370,7 +376,7 @@ class CompareCurves:
         )
 
     def choose(self, run_a: int, run_b: int) -> None:
-        """Show two runs, up to date; histories not in memory are fetched."""
+        """Show two runs; fetch histories that are not in memory."""
         feed = self._context.feed
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
         self._chart.use_axis(self._context.view.axis)
@@ -379,7 +385,7 @@ class CompareCurves:
         self._streams.fetch(self._runs)
 
     def _stream(self) -> None:
-        """Bring both curves up to date with the histories in memory."""
+        """Update both curves from the histories in memory."""
         for place, source in enumerate(self._chart.sources):
             history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
             self._streams.update((place,), source, history, "point_perplexity")
@@ -388,10 +394,10 @@ class CompareCurves:
 
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
-        looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
+        line_styles = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
             (f"{tag}{row.number} · {name_run(row)}{self._note_missing(row.number)}", colour, dash)
-            for tag, row, colour, dash in looks
+            for tag, row, colour, dash in line_styles
         ]
         axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
         protocols = dict.fromkeys(describe_protocol(row) for row in rows)
@@ -405,7 +411,7 @@ class CompareCurves:
         self._head.html = kpis.draw_card_head(title.capitalize(), axis, tip) + kpis.draw_legend(entries)
 
     def _note_missing(self, number: int) -> str:
-        """Return a note for a run without a curve."""
+        """Return a note for a run without points, else an empty text."""
         history = self._context.feed.get_cached_history(number)
         return ", no point yet" if history is not None and not history.length("point_perplexity") else ""
 

@@ -1,4 +1,4 @@
-"""The page that places documents in the topics of a run: a text of the visitor, or one of the corpus."""
+"""The page that places documents in the topics of a run: a visitor's text or a document of the corpus."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ from engine.hierarchy.tree import Node
 
 SHEETS = ["explore", "documents"]
 BETWEEN = "between"
-_SHOWN = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
+_WATCHED = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
 LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
 
@@ -51,7 +51,7 @@ def build_documents_page(context: Context) -> Viewable:
 
 
 class DocumentsPage:
-    """The documents page of one session; a pasted text is kept here and nowhere else.
+    """The documents page of one session; a pasted text is stored in it and nowhere else.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class DocumentsPage:
         self._context = context
         self._view = context.view
         self._text = self._draft = self._title = ""
-        self._refusal = ""  # why the file that was chosen last is not shown
+        self._refusal = ""  # why the file that was chosen last could not be used
         self._kind = DocumentKind()
-        self._kind_run = 0  # the run whose kind that is
+        self._kind_run = 0  # the run that ``_kind`` is about
         self._placement: Placement | None = None
         self._request: PlacementRequest | None = None
         self._surroundings: Surroundings | None = None
-        self._neighbours_of: Placement | None = None  # whose neighbours are being fetched
+        self._neighbours_of: Placement | None = None  # the placement whose neighbours are being fetched
         self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._search = DocumentSearch(context, self._draw_form)
@@ -76,7 +76,7 @@ class DocumentsPage:
             self._head,
             css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
-        self._view.param.watch(self._on_view, list(_SHOWN))
+        self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._choose()
 
@@ -99,7 +99,7 @@ class DocumentsPage:
             self._choose()
 
     def _choose(self) -> None:
-        """Show the chosen half of the page and request what it lacks."""
+        """Show the chosen half of the page, and request what is missing."""
         between = self._view.tab == BETWEEN
         parts = [self._head, *(self._between.boards if between else (self._form, self._answer))]
         if list(self.page) != parts:
@@ -122,13 +122,13 @@ class DocumentsPage:
             self._fetch_neighbours()
 
     def _fetch_kind(self) -> None:
-        """Fetch the kind of the run's documents."""
+        """Fetch the kind of the run's documents, once for each run."""
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_run:
             self._kind_run, self._kind = run, self._kind._replace(some=())
-            self._context.later(partial(find_kind, self._context, run), partial(self._take_kind, run))
+            self._context.later(partial(find_kind, self._context, run), partial(self._receive_kind, run))
 
-    def _take_kind(self, run: int, kind: DocumentKind) -> None:
+    def _receive_kind(self, run: int, kind: DocumentKind) -> None:
         if run == self._kind_run:
             self._kind = kind
             self._draw_form()
@@ -155,46 +155,49 @@ class DocumentsPage:
             partial(try_work, must_compile_kernels, self._context, request.run), partial(self._begin_placing, request)
         )
 
-    def _begin_placing(self, request: PlacementRequest, waits: bool | Failure) -> None:  # noqa: FBT001 - as computed
+    def _begin_placing(self, request: PlacementRequest, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed
+        """Place the document now that it is known whether kernels must be compiled for it."""
         if request != self._request:
             return
-        if waits is True:
+        if must_compile is True:
             self._show_sentence(COMPILING)
         elif not self._context.feed.places.opened:
             self._show_sentence(LOADING)
-        start = self._context.in_turn if waits is True else self._context.later  # waiting must block no other thread
+        start = (
+            self._context.in_turn if must_compile is True else self._context.later
+        )  # other requests must not wait for the compiler
         start(partial(try_work, place_document, self._context, request), partial(self._receive_placement, request))
 
-    def _receive_placement(self, request: PlacementRequest, inferred: Placement | Failure) -> None:
+    def _receive_placement(self, request: PlacementRequest, placement: Placement | Failure) -> None:
         if request != self._request:
             return
-        if isinstance(inferred, Failure):
-            self._show_sentence(escape(inferred.sentence))
+        if isinstance(placement, Failure):
+            self._show_sentence(escape(placement.sentence))
             return
-        self._placement, self._surroundings = inferred, None
+        self._placement, self._surroundings = placement, None
         self._draw_head()
         self._draw_answer()
         self._fetch_neighbours()
 
     def _fetch_neighbours(self) -> None:
-        """Place documents to compare with, a block at a time, while the page is shown."""
-        inferred = self._placement
+        """Place documents of the corpus to compare with, a block at a time, while the page is shown."""
+        placement = self._placement
         is_complete = self._surroundings is not None and self._surroundings.nearest is not None
-        if inferred is None or inferred.answer.blank or is_complete or self._neighbours_of is not None:
+        if placement is None or placement.answer.blank or is_complete or self._neighbours_of is not None:
             return
-        self._neighbours_of = inferred
+        self._neighbours_of = placement
         self._context.later(
-            partial(try_work, find_neighbours, self._context, inferred), partial(self._receive_neighbours, inferred)
+            partial(try_work, find_neighbours, self._context, placement), partial(self._receive_neighbours, placement)
         )
 
-    def _receive_neighbours(self, inferred: Placement, around: Surroundings | Failure) -> None:
+    def _receive_neighbours(self, placement: Placement, surroundings: Surroundings | Failure) -> None:
         self._neighbours_of = None
-        if isinstance(around, Failure):
+        if isinstance(surroundings, Failure):
             return
-        if inferred is not self._placement:
+        if placement is not self._placement:
             self._fetch_neighbours()
             return
-        self._surroundings = around
+        self._surroundings = surroundings
         self._draw_answer()
         if self._view.page == "documents" and self._view.tab != BETWEEN:
             self._fetch_neighbours()
@@ -226,40 +229,49 @@ class DocumentsPage:
         self._head.html = form.draw_head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_form(self) -> None:
-        some = self._kind.some if self._make_request() is None else ()
-        self._form.html = form.draw_placing_form(self._draft, self._search.search, images=self._kind.images, some=some)
-
-    def _draw_answer(self) -> None:
-        inferred = self._placement
-        if inferred is None or inferred.request != self._request:
-            return
-        answer = inferred.answer
-        trail = self._trail(inferred)
-        columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
-        phi = inferred.inference.mixtures
-        part = paths.compute_responsibilities(phi, answer.theta[: len(phi)], answer.words, columns)
-        parts = dict(zip(answer.words.tolist(), np.asarray(part).tolist(), strict=True))
-        self._answer.html = draw_placed_document(
-            self._context.feed.update_names(inferred.hierarchy), answer, trail, parts, self._draw_near(inferred)
+        examples = self._kind.some if self._make_request() is None else ()
+        self._form.html = form.draw_placing_form(
+            self._draft, self._search.search, images=self._kind.images, some=examples
         )
 
-    def _trail(self, inferred: Placement) -> tuple[Node, ...]:
-        """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
-        deepest, nodes = len(inferred.inference.mixtures), parse_identities(self._view.trail)
-        trail = tuple(node for node in nodes if inferred.hierarchy.has(node) and node.layer <= deepest)
-        return trail or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
+    def _draw_answer(self) -> None:
+        """Draw the placed document, with the words of the chosen topic or path marked."""
+        placement = self._placement
+        if placement is None or placement.request != self._request:
+            return
+        answer = placement.answer
+        trail = self._choose_trail(placement)
+        columns = [Node(node.layer, placement.hierarchy.place(node)) for node in trail]
+        phi = placement.inference.mixtures
+        responsibilities = paths.compute_responsibilities(phi, answer.theta[: len(phi)], answer.words, columns)
+        responsibility_by_word = dict(zip(answer.words.tolist(), np.asarray(responsibilities).tolist(), strict=True))
+        self._answer.html = draw_placed_document(
+            self._context.feed.update_names(placement.hierarchy),
+            answer,
+            trail,
+            responsibility_by_word,
+            self._draw_neighbours(placement),
+        )
 
-    def _draw_near(self, inferred: Placement) -> str:
-        around = self._surroundings or Surroundings(0, min(inferred.inference.corpus.documents, MOST), None)
-        acts = [DocumentAction("document", "Place")]
-        if inferred.answer.document >= 0:
-            acts.append(DocumentAction("line", "Go between"))
-        return draw_neighbours(around.nearest, around.done, around.total, acts, inferred.hierarchy)
+    def _choose_trail(self, placement: Placement) -> tuple[Node, ...]:
+        """Return the topic or path whose words are marked: the visitor's choice, or else the strongest path."""
+        deepest, nodes = len(placement.inference.mixtures), parse_identities(self._view.trail)
+        trail = tuple(node for node in nodes if placement.hierarchy.has(node) and node.layer <= deepest)
+        return trail or (placement.answer.paths[0].nodes if placement.answer.paths else ())
+
+    def _draw_neighbours(self, placement: Placement) -> str:
+        surroundings = self._surroundings or Surroundings(0, min(placement.inference.corpus.documents, MOST), None)
+        actions = [DocumentAction("document", "Place")]
+        if placement.answer.document >= 0:
+            actions.append(DocumentAction("line", "Go between"))
+        return draw_neighbours(
+            surroundings.nearest, surroundings.done, surroundings.total, actions, placement.hierarchy
+        )
 
     # -------------------------------------------------------------- requests
 
     def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser, whose contents are not trusted."""
         self._on_input(message)
         self._on_choice(message)
 
@@ -302,11 +314,11 @@ class DocumentsPage:
             self._context.notify("Paste a text first, or choose a file or a document of the corpus.", "info")
             return
         self._draft = text
-        self._put(text, title)
+        self._replace_document(text, title)
 
-    def _put(self, text: str, title: str, refused: str = "") -> None:
-        """Show a text under its title, or why there is none, in place of what was there."""
-        self._text, self._title, self._refusal = text, title, refused
+    def _replace_document(self, text: str, title: str, refusal: str = "") -> None:
+        """Replace the shown document by a text with its title, or by the reason why there is none."""
+        self._text, self._title, self._refusal = text, title, refusal
         if self._view.documents or self._view.trail:
             self._view.param.update(documents=(), trail=())
         else:
@@ -326,8 +338,8 @@ class DocumentsPage:
             self._take_text(text, name)
 
     def _refuse(self, sentence: str) -> None:
-        """Show why a file is not placed, and nothing of another document."""
-        self._put("", "", escape(sentence))
+        """Show why a file is not placed, in place of any other document."""
+        self._replace_document("", "", escape(sentence))
         self._context.notify(sentence, "warning")
 
 

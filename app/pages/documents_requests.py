@@ -1,4 +1,4 @@
-"""The requests of the documents page: placing, searching and comparing in other threads."""
+"""The requests of the documents page: placing, searching and comparing documents, in other threads."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -27,20 +27,20 @@ from engine.hierarchy import paths
 from store import corpora, runs
 from store.corpora import Document
 
-PATHS = 8  # shown of a document
-FOUND = 8  # documents of a search
-NEAREST = 8
-SOME = 3  # documents to begin with
-DRAWN = 24  # documents among which two of different classes are searched
+PATHS = 8  # paths shown of a document
+FOUND = 8  # documents shown of a search
+NEAREST = 8  # neighbours shown of a document
+SOME = 3  # documents offered at first
+DRAWN = 24  # documents drawn at random to find two of different classes
 
 
 def read_text(packed: str, name: str) -> str:
-    """Return the text of a file that was sent in base64.
+    """Return the text of a file sent in base64.
 
     Raises
     ------
     ValueError
-        When it is not a text, is empty, or cannot be read.
+        When the file is no text, is empty, or cannot be read.
     """
     text = _decode_text(base64.b64decode(packed), PurePath(name))
     if not text.strip():
@@ -61,7 +61,7 @@ def _decode_text(raw: bytes, path: PurePath) -> str:
 
 
 class PlacementRequest(NamedTuple):
-    """A document to place: one of the corpus (its number), or else a text."""
+    """A document to place: a document of the corpus by its number, or (if that is -1) a text."""
 
     run: int
     snapshot: int
@@ -71,7 +71,7 @@ class PlacementRequest(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """A placed document, with the hierarchy and the inference that placed it."""
+    """A placed document with the hierarchy and the inference that placed it."""
 
     request: PlacementRequest
     hierarchy: Hierarchy
@@ -86,18 +86,18 @@ class Failure(NamedTuple):
 
 
 class LineEnds(NamedTuple):
-    """Two placed documents of the corpus, for the line between them."""
+    """Two placed documents of the corpus, between which the page interpolates."""
 
-    request: tuple[int, int, int, int]  # run, snapshot, and the two documents
+    request: tuple[int, int, int, int]  # run, snapshot, numbers of the two documents
     hierarchy: Hierarchy
     inference: DocumentInference
     placed: tuple[DocumentTopics, DocumentTopics]
     documents: tuple[Document, Document]
-    telling: int  # the highest layer that distinguishes them
+    telling: int  # the highest layer in which the two differ clearly
 
 
 class DocumentKind(NamedTuple):
-    """The kind of documents of a run: images or texts, and some of them."""
+    """The kind of a run's documents, images or texts, with a few examples."""
 
     images: bool = False
     some: Sequence[ListedDocument] = ()
@@ -112,7 +112,7 @@ class Surroundings(NamedTuple):
 
 
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return ``work(*arguments)``, or the sentence for the visitor when it fails."""
+    """Return ``work(*arguments)``, or a :class:`Failure` with a sentence for the visitor if it fails."""
     try:
         return work(*arguments)
     except (*TROUBLE, IngestError, LookupError, ValueError) as error:
@@ -120,21 +120,21 @@ def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def must_compile_kernels(context: Context, run: int) -> bool:
-    """Return whether kernels must be compiled before anything can be placed."""
+    """Return whether kernels must be compiled before documents of a run can be placed."""
     row = runs.get_run(context.db, run)
     return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
 
 def find_kind(context: Context, run: int) -> DocumentKind:
-    """Return the kind of a run's corpus; the documents shown are evenly spaced in it, so that classes differ."""
+    """Return the kind of a run's documents; the examples are evenly spaced, so that their classes differ."""
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
-    some = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
-    return DocumentKind(corpus.image_shape is not None, some)
+    examples = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
+    return DocumentKind(corpus.image_shape is not None, examples)
 
 
 def place_document(context: Context, request: PlacementRequest) -> Placement:
-    """Place a document; waits for kernels that are not compiled yet."""
+    """Place a document; wait for kernels that are not compiled yet."""
     hierarchy, inference = _open_snapshot(context, request.run, request.snapshot)
     if request.document >= 0:
         answer = _place_stored(context, hierarchy, inference, request.document)
@@ -144,17 +144,19 @@ def place_document(context: Context, request: PlacementRequest) -> Placement:
 
 
 def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds:
-    """Place the two ends of a line."""
+    """Place the two documents between which the page interpolates."""
     run, snapshot, *numbers = request
     hierarchy, inference = _open_snapshot(context, run, snapshot)
-    one, other = inference.place_documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
-    first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
-    telling = find_telling_layer(inference.mixtures, (one.theta, other.theta))
-    return LineEnds(request, hierarchy, inference, (one, other), (first, last), telling)
+    topics_a, topics_b = inference.place_documents(
+        corpora.read_counts(context.db, inference.corpus.number, numbers), numbers
+    )
+    document_a, document_b = corpora.read_documents(context.db, inference.corpus.number, numbers)
+    telling = find_telling_layer(inference.mixtures, (topics_a.theta, topics_b.theta))
+    return LineEnds(request, hierarchy, inference, (topics_a, topics_b), (document_a, document_b), telling)
 
 
 def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
-    """Place the next block of the corpus; after the last one, find the nearest documents."""
+    """Place the next block of the corpus; after the last block, find the nearest documents."""
     near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
@@ -165,7 +167,7 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
 def search_documents(
     context: Context, run: int, text: str, request: Callable[[], bool]
 ) -> tuple[int, list[ListedDocument]]:
-    """Find documents of the corpus of a run by their words; return their number and the first of them.
+    """Search the corpus of a run for words; return the number of matching documents and the first of them.
 
     The search ends when ``request()`` returns False.
     """
@@ -175,24 +177,21 @@ def search_documents(
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
-    """Choose ``n`` documents (or all) of the corpus of a run at random."""
+    """Choose at most ``n`` documents of a run's corpus at random; return their numbers."""
     row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
 
 
 def choose_pair(context: Context, run: int) -> tuple[int, ...]:
-    """Choose two documents of the corpus of a run at random, of different classes if possible."""
+    """Choose two documents of a run's corpus at random, of different classes if possible; return their numbers."""
     numbers = choose_documents(context, run, DRAWN)
     documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, numbers)
-    different = (
-        (one.number, other.number)
-        for one, other in combinations(documents, 2)
-        if one.label and other.label and one.label != other.label
-    )
-    return next(different, numbers[:2])
+    pairs = ((a.number, b.number) for a, b in combinations(documents, 2) if a.label and b.label and a.label != b.label)
+    return next(pairs, numbers[:2])
 
 
 def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
+    """Return the hierarchy of a snapshot, and the inference that places documents in it."""
     row = find_snapshot(context.db, run, snapshot)
     inference = context.feed.places.inference(run, row.number)
     hierarchy = context.feed.hierarchy(run, row.number)
@@ -202,12 +201,13 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
+    """Place a visitor's text, and note how many of its words the vocabulary has."""
     document = read_new_text(request.text, inference.rules, request.title)
     (topics,) = inference.place_texts([document.counted])
-    recount = document.counted
-    reading = TextReading(recount.tokens, recount.known, recount.stopped, recount.unknown, inference.rules.own)
-    spots = [WordSpan(*span) for span in recount.spans]
-    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spots)
+    counted = document.counted
+    reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
+    spans = [WordSpan(*span) for span in counted.spans]
+    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spans)
     return answer._replace(reading=reading)
 
 
@@ -215,9 +215,9 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
-    text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the marks fit
-    spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
-    answer = _make_answer(hierarchy, inference, topics, document.title, text, spots)
+    text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the spans fit
+    spans = [WordSpan(*span) for span in inference.rules.count(text).spans]
+    answer = _make_answer(hierarchy, inference, topics, document.title, text, spans)
     return answer._replace(document=number, label=document.label or "")
 
 
@@ -229,6 +229,7 @@ def _make_answer(
     text: str,
     spots: list[WordSpan],
 ) -> PlacedDocument:
+    """Return a placed document as the page shows it, without its number, label and reading."""
     phi = inference.topics.phi
     classes = None
     if placed.probabilities is not None:
@@ -257,9 +258,9 @@ def _make_answer(
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
     neighbours = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
-    documents = corpora.read_documents(context.db, corpus, [each.document for each in neighbours])
+    documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
     rows = _list_documents(context, corpus, documents)
-    return [row._replace(distance=each.distance) for row, each in zip(rows, neighbours, strict=True)]
+    return [row._replace(distance=neighbour.distance) for row, neighbour in zip(rows, neighbours, strict=True)]
 
 
 def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
@@ -273,20 +274,20 @@ def _list_documents(context: Context, corpus: int, documents: Sequence[Document]
 
 
 def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
-    """Return pictures of documents, or empty texts where the documents are texts."""
+    """Return pictures of documents as data URIs; empty texts if the corpus has no images."""
     row = corpora.get_corpus(context.db, corpus)
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
     counts = corpora.read_counts(context.db, corpus, numbers)
     pictures = []
-    for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
+    for start, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)
-        pixels[counts.words[begin:end]] = counts.values[begin:end]
+        pixels[counts.words[start:end]] = counts.values[start:end]
         pictures.append(draw_picture_uri(row.image_shape, pixels))
     return pictures
 
 
-_LONGEST = 200  # characters that are searched for
+_LONGEST_QUERY = 200  # characters of a query
 
 
 class DocumentSearch:
@@ -301,7 +302,7 @@ class DocumentSearch:
     Attributes
     ----------
     search : SearchState
-        What is searched for, and what was found.
+        The query and its results.
     """
 
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
@@ -311,8 +312,8 @@ class DocumentSearch:
         self._request = (0, "")  # the run whose corpus was searched last, and the text
 
     def find(self, text: str) -> None:
-        """Search for a text while it is typed; an earlier search is given up."""
-        text = text[:_LONGEST]
+        """Search for a text while it is typed, and abandon the search before it."""
+        text = text[:_LONGEST_QUERY]
         request = self._request = (self._context.view.run, text)
         self.search = SearchState(text)
         self._changed()
@@ -321,12 +322,12 @@ class DocumentSearch:
             self._context.aside(work, partial(self._receive_results, request))
 
     def follow(self) -> None:
-        """Search again when another run is on screen, because its corpus may be another one."""
+        """Search again if another run is on screen, because it may have another corpus."""
         run, text = self._context.view.run, self.search.text
         if text.strip() and run != self._request[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _receive_results(self, request: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
+    def _receive_results(self, request: tuple[int, str], results: tuple[int, list[ListedDocument]]) -> None:
         if request == self._request:
-            self.search = SearchState(request[1], *found)
+            self.search = SearchState(request[1], *results)
             self._changed()

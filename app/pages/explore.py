@@ -1,4 +1,4 @@
-"""The page that explores a run's topics: list, tree and details with one selection."""
+"""The page that explores a run's topics: a list, a tree and details, which share one selection."""
 
 from functools import partial
 from typing import Any
@@ -38,14 +38,15 @@ from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
 from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
 
-_SHOWN = (
+_WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "sure", "relevance"),
     *("picture", "relation"),
 )
 
 
-_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light", "sure"}  # choose what is drawn
+# fields of the view that choose the part of the graph to draw
+_CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light", "sure"}
 
 
 def build_explore_page(context: Context) -> Viewable:
@@ -54,7 +55,7 @@ def build_explore_page(context: Context) -> Viewable:
 
 
 class ExplorePage(TreePage):
-    """The explore page of one session: it draws the view and the newest hierarchy, and turns clicks into the view.
+    """The explore page of one session: it draws the chosen hierarchy, and turns clicks into changes of the view.
 
     Parameters
     ----------
@@ -71,9 +72,9 @@ class ExplorePage(TreePage):
         self._foot = board(css_classes=["ex-foot"])
         boards = (self._controls, self._list, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
-        self._hierarchy: Hierarchy | None = None  # with the words that the visitor chose
-        self._original: Hierarchy | None = None  # the same as in the cache of all sessions
-        self._previous: Hierarchy | None = None  # the snapshot that was shown before the newest
+        self._hierarchy: Hierarchy | None = None  # with words by the relevance that the visitor chose
+        self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
+        self._previous: Hierarchy | None = None  # the snapshot shown before the newest one
         self._drawing: TreeDrawing | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
@@ -90,7 +91,7 @@ class ExplorePage(TreePage):
             self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
-        self._view.param.watch(self._on_view, list(_SHOWN))
+        self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._fetch()
         if self._hierarchy is None:
@@ -100,7 +101,7 @@ class ExplorePage(TreePage):
 
     @property
     def choice(self) -> TreeChoice:
-        """The part of the graph that is shown, from the view; a topic that was selected in the picture stays in it."""
+        """The part of the graph to draw; a topic selected in the picture stays in it when a newer snapshot arrives."""
         view = self._view
         choice = TreeChoice(
             self._list_roots(),
@@ -134,14 +135,14 @@ class ExplorePage(TreePage):
         return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
 
     def _find_missing(self, hierarchy: Hierarchy) -> Node | None:
-        """Return the chosen topic, or a root of the link, that this snapshot lacks."""
+        """Return the selected topic, or else a root from the link, if this snapshot lacks it."""
         nodes = (
             (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else parse_identities(self._view.roots)
         )
         return next((node for node in nodes if not hierarchy.has(node)), None)
 
     def _choose_layer(self, hierarchy: Hierarchy) -> int:
-        """Return the layer to list: that of the view, or of the highest root until one is chosen."""
+        """Return the layer to list: the view's layer, or the layer of the highest root until one is chosen."""
         if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
             return max((root.layer for root in self._list_roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
@@ -162,10 +163,10 @@ class ExplorePage(TreePage):
             return
         changed = {event.name for event in events}
         if self._hierarchy is not None and self._hierarchy.run != self._view.run:
-            self._forget()
+            self._clear_run()
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
-        if changed & _CUT:
+        if changed & _CUT_FIELDS:
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.reword(self._view.relevance)
@@ -197,28 +198,29 @@ class ExplorePage(TreePage):
         else:
             self._draw_nothing()
 
-    def _forget(self) -> None:
-        """Forget everything about the run shown before."""
+    def _clear_run(self) -> None:
+        """Clear the state that belongs to the run shown before."""
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
         self._first_roots = ()
         self._moments, self._finding = (), SearchResult("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
+        """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
         if key != (self._view.run, self._view.snapshot) or hierarchy is self._original:
             return
-        live = (
+        is_newer = (
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
-        self._previous = self._hierarchy if live else None
-        if live:
+        self._previous = self._hierarchy if is_newer else None
+        if is_newer:
             self._kept_topic.hold(self._find_selected_in_picture())
         self._original, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
-        fresh = choose_first_roots(hierarchy, self._choose_threshold())
-        # the same few topics stay in the picture while their ranks change a little
-        popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(fresh)]
+        roots = choose_first_roots(hierarchy, self._choose_threshold())
+        # topics stay in the picture while their ranks change only a little
+        popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(roots)]
         if not self._first_roots or not {*self._first_roots} <= {*popular}:
-            self._first_roots = fresh
+            self._first_roots = roots
         self._draw_all()
 
     # ------------------------------------------------------------- drawing
@@ -244,15 +246,15 @@ class ExplorePage(TreePage):
         for board in self._boards:
             board.html = ""
 
-    def _on_map(self, hierarchy: Hierarchy) -> bool:
-        """Return whether the map is on screen: it was chosen, or there is only one layer."""
+    def _is_map_shown(self, hierarchy: Hierarchy) -> bool:
+        """Return whether the map is on screen: it was chosen, or the hierarchy has only one layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
-    def _map_choice(self) -> MapChoice:
+    def _make_map_choice(self) -> MapChoice:
         return MapChoice(self._view.light == "shown", self._find_selected(), self._view.relation)
 
     def _draw_map(self, hierarchy: Hierarchy) -> None:
-        drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
+        drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
         self._offer.html = ""
@@ -260,22 +262,31 @@ class ExplorePage(TreePage):
         self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
-        if self._on_map(hierarchy):
+        if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
         choice = self.choice
-        previous = self._drawing.layout.order() if self._drawing else None
-        selected, before = self._find_selected(), self._previous
-        drawing = draw_tree(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
+        previous_order = self._drawing.layout.order() if self._drawing else None
+        selected, previous_hierarchy = self._find_selected(), self._previous
+        drawing = draw_tree(
+            hierarchy,
+            choice,
+            aspect=self._aspect,
+            previous=previous_order,
+            selected=selected,
+            before=previous_hierarchy,
+        )
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
-        alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        least = (
-            find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
+        has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
+        lower_threshold = (
+            find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)
+            if has_only_roots
+            else None
         )
-        self._offer.html = draw_more_offer(least) if choice.part == "union" else ""
+        self._offer.html = draw_more_offer(lower_threshold) if choice.part == "union" else ""
         hints = [
-            explain_lonely_roots(hierarchy, choice) if alone else "",
+            explain_lonely_roots(hierarchy, choice) if has_only_roots else "",
             explain_threshold(self._view.threshold, choice),
             self._child,
         ]
@@ -289,12 +300,12 @@ class ExplorePage(TreePage):
             pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
-            map=self._on_map(hierarchy),
+            map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
         self._controls.html = draw_controls(hierarchy, self.choice, state)
-        more = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
-        classes = ["ex-page", *(name for name, there in more.items() if there)]
+        optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
+        classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
@@ -330,7 +341,7 @@ class ExplorePage(TreePage):
             self._draw_tree(self._hierarchy)
 
     def _search(self, text: str | None) -> None:
-        """Find topics and documents with the words typed; without any, show where to type them."""
+        """Find topics and documents with the words of a text; None moves the focus to the search field."""
         if text is not None:
             self._finding = SearchResult(text[:200])
         elif ONLY_TREE in split_tab(self._view.tab):
@@ -347,10 +358,10 @@ class ExplorePage(TreePage):
             self._finding = finding
             self._draw_list(self._hierarchy)
 
-    def _save(self, form: str) -> None:
+    def _save(self, file_format: str) -> None:
         if self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
-                self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
-                on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
+                self._tree, self._hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
+                on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip

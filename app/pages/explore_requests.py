@@ -1,4 +1,4 @@
-"""The requests of the explore page: reading in other threads, and the effects of messages."""
+"""The requests of the explore page: reads in other threads, and the handling of messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -21,15 +21,15 @@ from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora
 
-_SHOWN_DOCUMENTS = 8
-_FOUND_DOCUMENTS = 12
-_MOST_DOCUMENTS = 200
+_SHOWN_DOCUMENTS = 8  # of a topic
+_FOUND_DOCUMENTS = 12  # shown of a search
+_MOST_CACHED_TOPICS = 200  # topics whose documents are cached
 
 
 class FetchedHierarchy(NamedTuple):
-    """The requested hierarchy (None when there is none yet) and the snapshots to choose from.
+    """The requested hierarchy (None if there is none yet) and the snapshots to choose from.
 
-    ``child`` is the model's sentence about what a child topic is.
+    ``child`` is the model's sentence that explains its child topics.
     """
 
     run: int
@@ -40,7 +40,7 @@ class FetchedHierarchy(NamedTuple):
 
 
 def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarchy:
-    """Fetch a hierarchy and the list of snapshots; waits for the store."""
+    """Return a hierarchy and the list of snapshots; this waits for the store."""
     moments = list_moments(context, run)
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     row = context.feed.run(run)
@@ -49,7 +49,7 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
-    """Search the documents of a run's corpus as long as ``request()`` returns True; waits for the store."""
+    """Search the documents of a run's corpus while ``request()`` returns True; this waits for the store."""
     row = context.feed.run(run)
     if row is None:
         return SearchResult(text, total=0)
@@ -71,19 +71,19 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
+        self._cached: dict[tuple[int, int, Node], list[TopicDocument]] = {}
         self._pending: set[tuple[int, int, Node]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None, and call ``then`` when they have been read."""
+        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
-        documents = self._known.get(key)
+        documents = self._cached.get(key)
         if documents is None and key not in self._pending:
             self._pending.add(key)
             self._context.later(
-                partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
+                partial(self._read, hierarchy, node), partial(self._receive, key, then), partial(self._fail, key, then)
             )
         return documents
 
@@ -93,22 +93,22 @@ class TopicDocuments:
         if row is None or not uses:
             return []
         rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
-        texts = {document.number: document for document in rows}
+        documents = {document.number: document for document in rows}
         return [
             TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
-            if (document := texts.get(use.document)) is not None
+            if (document := documents.get(use.document)) is not None
         ]
 
-    def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+    def _fail(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
         self._pending.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
+    def _receive(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
         self._pending.discard(key)
-        if len(self._known) >= _MOST_DOCUMENTS:
-            self._known.clear()
-        self._known[key] = documents
+        if len(self._cached) >= _MOST_CACHED_TOPICS:
+            self._cached.clear()
+        self._cached[key] = documents
         then()
 
 
@@ -135,33 +135,33 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 
 def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
-    """Explain why another threshold than usual was chosen."""
+    """Explain why the threshold is not the usual one; empty if it is, or if the visitor chose it."""
     if chosen is not None or choice.threshold == USUAL:
         return ""
     return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
-ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
-_RECUT = ("roots", "direction", "part")  # after a change of these, few topics are drawn at first
+ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: only the tree is shown; the visitor chose the listed layer
+_RECUT = ("roots", "direction", "part")  # a change of one of these resets the number of topics drawn
 
 
 class ExploreCallbacks(NamedTuple):
-    """The functions of the page that requests call.
+    """The functions of the page that handling a request calls.
 
     Attributes
     ----------
     hierarchy : () -> Hierarchy or None
-        The one on screen.
+        Returns the hierarchy on screen.
     choice : () -> TreeChoice
-        The part of it that the tree shows.
+        Returns the part of it that the tree shows.
     refetch : () -> None
-        Read again after a change of names.
+        Reads the hierarchy again after a change of names.
     resize : (message) -> None
-        The window of the tree has another size.
+        Handles a new size of the tree's window.
     search : (text or None) -> None
-        Find topics and documents; None only goes to the field.
+        Finds topics and documents; None moves the focus to the search field.
     save : (format) -> None
-        Hand the tree over as a file.
+        Sends the tree to the browser as a file.
     """
 
     hierarchy: Callable[[], Hierarchy | None]
@@ -197,7 +197,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         }
 
     def handle(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser, whose contents are not trusted."""
         action = message["do"]
         if action not in self._topic_actions:
             super().handle(message)
@@ -205,7 +205,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if node is not None and hierarchy is not None and hierarchy.has(node):
             self._topic_actions[action](node)
-        elif action == "select" and self._view.topic:  # nothing is selected then; the list keeps its layer
+        elif action == "select" and self._view.topic:  # the selection is cleared; the list keeps its layer
             self._put(topic=0, tab=self._on_own_layer())
 
     @cached_property
@@ -221,21 +221,25 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         }
 
     def _put(self, **fields: Any) -> None:
-        if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
+        if any(
+            fields.get(name, previous) != previous
+            for name, previous in self._view.param.values().items()
+            if name in _RECUT
+        ):
             fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots"):  # with roots of the visitor's choice, the threshold is chosen too
+        if fields.get("roots"):  # choosing roots also fixes the threshold
             fields = {"threshold": self._callbacks.choice().threshold} | fields
         super()._put(**fields)
 
-    def _roots(self) -> tuple[str, ...]:
+    def _list_roots(self) -> tuple[str, ...]:
         return tuple(identity(root) for root in self._callbacks.choice().roots)
 
     def _change_tree(self, **fields: Any) -> None:
-        """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
-        self._put(roots=self._roots(), **fields)
+        """Change the tree on screen; its roots are then fixed, and become part of the page's URL."""
+        self._put(roots=self._list_roots(), **fields)
 
     def _pin(self, node: Node) -> None:
-        self._put(roots=_toggle_identity(self._roots(), identity(node)))
+        self._put(roots=_toggle_identity(self._list_roots(), identity(node)))
 
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
@@ -243,11 +247,11 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._rename_topic(self._view.run, node, value)
 
     def _hide(self, node: Node) -> None:
-        roots, one = self._roots(), identity(node)
-        if one not in roots:
-            self._change_tree(hidden=(*self._view.hidden, one))
+        roots, hidden = self._list_roots(), identity(node)
+        if hidden not in roots:
+            self._change_tree(hidden=(*self._view.hidden, hidden))
         elif len(roots) > 1:
-            self._put(roots=_toggle_identity(roots, one))
+            self._put(roots=_toggle_identity(roots, hidden))
         else:
             self._context.notify(f"{ONLY_ROOT}.", "info")
 
@@ -270,7 +274,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:
-        """Return the tab with the word that says that the listed layer was chosen."""
+        """Return the tab with OWN_LAYER, which says that the visitor chose the listed layer."""
         return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
@@ -279,54 +283,54 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
 
 
 def split_tab(tab: str) -> tuple[str, ...]:
-    """Return the words of the page's tab: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    """Split the page's tab at hyphens into its words, ONLY_TREE and OWN_LAYER."""
     return tuple(filter(None, tab.split("-")))
 
 
 def reset_tab(tab: str) -> str:
-    """Return the tab for another run, where no layer has been chosen."""
+    """Return the tab without OWN_LAYER, for a run in which no layer has been chosen."""
     return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
 
 
-def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
-    """Add an identity, or remove it."""
-    return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
+def _toggle_identity(identities: tuple[str, ...], toggled: str) -> tuple[str, ...]:
+    """Return the identities without the given one, or with it if it was missing."""
+    return tuple(other for other in identities if other != toggled) if toggled in identities else (*identities, toggled)
 
 
 def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Return the choice with a topic's nearest ancestors, or the topic itself, as roots, if it would not be drawn.
+    """Return a choice that draws a topic: its nearest ancestors, or the topic itself, become roots if necessary.
 
-    Folded and hidden topics stay so.
+    Folded and hidden topics remain folded and hidden.
     """
-    for each in list_ancestors(hierarchy, choice, node):
+    for ancestor in list_ancestors(hierarchy, choice, node):
         nodes = cut_tree(hierarchy, choice)[0].nodes
         if node in nodes:
             return choice
-        if each not in nodes and each not in choice.without:
-            choice = choice._replace(roots=(*choice.roots, each))
+        if ancestor not in nodes and ancestor not in choice.without:
+            choice = choice._replace(roots=(*choice.roots, ancestor))
     if node not in cut_tree(hierarchy, choice)[0].nodes:
         choice = choice._replace(roots=(*choice.roots, node))
     return choice
 
 
 class KeptTopic:
-    """A topic that was in the picture when a newer snapshot arrived, and is kept in it."""
+    """A topic that stays in the picture when a newer snapshot arrives."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
-        self._known: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
+        self._cached: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
 
     def hold(self, node: Node | None) -> None:
-        """Keep this topic in the picture; None keeps no topic."""
-        self._node, self._known = node, None
+        """Hold a topic in the picture; None releases it."""
+        self._node, self._cached = node, None
 
     def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
-        """Return the choice extended by the topic; the same choice if it has the topic, or the topic is gone."""
+        """Return a choice that draws the topic; the same choice if it does already or the topic no longer exists."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
-        if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:
-            self._known = (hierarchy, choice, keep_topic(hierarchy, choice, self._node))
-        return self._known[2]
+        if self._cached is None or self._cached[0] is not hierarchy or self._cached[1] != choice:
+            self._cached = (hierarchy, choice, keep_topic(hierarchy, choice, self._node))
+        return self._cached[2]
 
 
 def send_tree_file(
@@ -339,12 +343,12 @@ def send_tree_file(
     previous: Mapping[int, Sequence[Node]] | None,
     on_map: MapChoice | None = None,
 ) -> None:
-    """Send the chosen part of a hierarchy to the visitor as a file; nothing happens for an unknown format.
+    """Send the chosen part of a hierarchy to the browser as a file; do nothing for an unknown format.
 
     Parameters
     ----------
     window : TreeView
-        Through which files go to the browser.
+        The component that sends files to the browser.
     hierarchy : Hierarchy
     choice : TreeChoice
     form : str
@@ -352,12 +356,12 @@ def send_tree_file(
     aspect : float
         Width / height of the window.
     previous : mapping, optional
-        ``Layout.order`` of the picture on screen, which the file keeps.
+        ``Layout.order`` of the picture on screen, so that the file has the same order.
     on_map : MapChoice, optional
-        The choice of the map, where it is on screen instead of the tree.
+        The choice of the map, if the map is on screen instead of the tree.
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
-    if form in ("png", "svg"):  # the picture on screen, in the colours of paper
+    if form in ("png", "svg"):  # the picture on screen, in colours for print
         picture: MapDrawing | TreeDrawing
         if on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)

@@ -1,4 +1,4 @@
-"""The fields of the forms: options of an import, and the place where a run trains."""
+"""Fields of forms: the options of an import, and the place where a run trains."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from app.jobs.cluster import place
 from app.views.runs.new_run_form import FormField, name_fields
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
-LABELS = {  # of all options but vocabulary and metadata: here these files are sent with the others
+LABELS = {  # without vocabulary and metadata, whose files are uploaded together with the documents
     "name": "Name",
     "stop_words": "Stop words",
     "max_words": "Size of the vocabulary",
@@ -44,7 +44,7 @@ LABELS = {  # of all options but vocabulary and metadata: here these files are s
     "binary": "Only whether a word occurs",
     "levels": "Grey values of images",
 }
-_HELP = {  # texts that differ from those of the command line
+_OWN_HELP = {  # texts that differ from those of the command line
     "name": "How you want to call it; usually as the file or folder is called",
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
     "separator": "What separates the cells of a table: a name from the list, or any one character",
@@ -53,8 +53,9 @@ _HELP = {  # texts that differ from those of the command line
     "name_fields": "What the names of files say, as {year}_{label}_{author} does of 1990_sea_Miller.txt",
     "split": "Long documents as passages: paragraphs, chapters, or so many words, as in 500 words",
 }
-_NO_FIELD = ", or name one with --vocabulary"  # the end of sentences of the command; here all files are sent together
-_USUAL = {
+# Dropped from sentences: it applies to the command only, because the form uploads all files together.
+_COMMAND_ENDING = ", or name one with --vocabulary"
+_DEFAULT_HINTS = {
     "separator": "usually found by itself", "skip_lines": "usually found by itself",
     "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
     "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
@@ -71,7 +72,7 @@ _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
     "quote": (("", "found by itself"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
 }
-_SUGGESTED = {  # others may be typed
+_SUGGESTED = {  # other values may be typed
     "separator": tuple((name, mark.strip()) for name, mark in SEPARATORS.items()),
     "split": (("paragraphs", ""), ("chapters", ""), ("500 words", "")),
 }
@@ -93,36 +94,36 @@ def make_option_field(
     typed : str or None
         The text in the field; None for the default, while nothing has been typed.
     error : str
-        A sentence, or empty.
+        The sentence shown at the field; empty if the text is valid.
     columns : sequence of str
-        Names of the columns of the files.
+        Names of the columns, if the files are a table.
     formats : sequence of (str, str)
         Every format with its description.
     proposed : str
         A proposed value for the files, or empty.
     """
-    usual = getattr(ImportOptions(), name)
+    default = getattr(ImportOptions(), name)
     choices: Any = _CHOICES.get(name, ())
     if name == "format":
         choices = (("", "found by itself"), *formats)
     if name in ROLES and columns:
         names = dict.fromkeys((*columns, *([typed] if typed else ())))
-        choices = (("", "found by itself"), *((each, each) for each in names))
+        choices = (("", "found by itself"), *((item, item) for item in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
-    sentence = _HELP.get(name, options.HELP[name])
+    sentence = _OWN_HELP.get(name, options.HELP[name])
     suggested = _SUGGESTED.get(name, ())
     if proposed:
-        suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
-    start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
+        suggested = ((proposed, "proposed"), *(item for item in suggested if item[0] != proposed))
+    default_text = "" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
     return FormField(
-        name, LABELS[name], sentence[:1].upper() + sentence[1:] + ".", kind, start if typed is None else typed,
-        choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
+        name, LABELS[name], sentence[:1].upper() + sentence[1:] + ".", kind, default_text if typed is None else typed,
+        choices or suggested, error, f"proposed: {proposed}" if proposed else _DEFAULT_HINTS.get(name, ""),
     )  # fmt: skip
 
 
 def reword_options(error: str) -> str:
-    """Return a sentence about an import with the fields of this form in place of the command's options."""
-    return name_fields(error.removesuffix(_NO_FIELD), LABELS)
+    """Reword a sentence about an import: name the fields of this form instead of the command's options."""
+    return name_fields(error.removesuffix(_COMMAND_ENDING), LABELS)
 
 
 PLACE, PLACE_LABEL = "on", "Run on"
@@ -135,23 +136,23 @@ PLACE_HELP = (
 
 
 def make_place_field(value: str, error: str) -> FormField:
-    """Return the field of the place; without Dask it is locked, and explains why."""
-    there = place.is_dask_installed()
-    missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
-    about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
-    hint = f"Usually {HERE}." if there else ""
+    """Return the field for the place where a run trains; without Dask it is locked and explains why."""
+    has_dask = place.is_dask_installed()
+    dask_missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
+    help_text = PLACE_HELP if has_dask else f"{dask_missing[0].upper()}{dask_missing[1:]}."
+    hint = f"Usually {HERE}." if has_dask else ""
     return FormField(
-        PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP
+        PLACE, PLACE_LABEL, help_text, "text", value, error=error, hint=hint, locked=not has_dask, group=PLACE_GROUP
     )
 
 
 def read_place(text: str) -> str:
-    """Return the place that a text names, in the form of ``--on``; an empty text for this computer."""
+    """Return the place that a text names, as a value of ``--on``; an empty text means this computer."""
     return "" if text.strip().lower() == HERE else text.strip()
 
 
 def check_place(text: str, store: str) -> str:
-    """Return the sentence with which ``--on`` refuses a place for a run of a store, or an empty text."""
+    """Return why runs of a store cannot train at a place; an empty text if they can."""
     try:
         if read_place(text):
             place.check_place(read_place(text), store)

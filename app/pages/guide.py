@@ -1,4 +1,4 @@
-"""The guide inside the app: the same pages as ``assets/guide``, in groups, with a search over all of them."""
+"""The guide inside the app: the pages of ``assets/guide`` in groups, with a search over all of them."""
 
 import base64
 import re
@@ -31,7 +31,7 @@ GROUPS = {
 
 
 def list_chapters() -> dict[str, dict[str, str]]:
-    """Return the titles of the guide's chapters by file name, in their groups and reading order."""
+    """Return the titles of the guide's chapters by group and file name, in reading order."""
     return {
         group: {name: guide.read_title(_read_chapter(name), name.capitalize()) for name in names}
         for group, names in GROUPS.items()
@@ -40,7 +40,7 @@ def list_chapters() -> dict[str, dict[str, str]]:
 
 @cache
 def render_chapter(name: str) -> str:
-    """Return one chapter of the guide as HTML with its pictures in it."""
+    """Return a chapter of the guide as HTML with embedded pictures."""
     html = guide.draw_chapter(name, _read_chapter(name))
     return re.sub(r'<img src="([\w-]+\.svg)"', lambda match: f'<img src="{_encode_picture(match[1])}"', html)
 
@@ -53,7 +53,7 @@ def read_sections() -> tuple[guide.Section, ...]:
 
 
 def build_guide_page(context: Context) -> Viewable:
-    """Return the page that explains the others; ``tab`` is the chapter."""
+    """Build the page with the guide; the view's ``tab`` names the chapter."""
     board = Board()
     groups = list_chapters()
     chapters = {name for titles in groups.values() for name in titles}
@@ -78,7 +78,7 @@ def build_guide_page(context: Context) -> Viewable:
         match message:
             case {"do": "chapter", "name": str(name)} if name in chapters:
                 context.view.tab = name
-                anchors = {each.anchor for each in read_sections() if each.chapter == name}
+                anchors = {section.anchor for section in read_sections() if section.chapter == name}
                 anchor = message.get("heading")
                 query, heading, jumps = "", anchor if anchor in anchors else "", jumps + 1
                 draw()
@@ -102,6 +102,6 @@ def _read_chapter(name: str) -> str:
 
 
 def _encode_picture(name: str) -> str:
-    """Return a picture of the guide as an address that holds it."""
+    """Return a picture of the guide as a data URI."""
     data = base64.b64encode(find_asset(f"guide/{name}").read_bytes()).decode()
     return f"data:image/svg+xml;base64,{data}"

@@ -17,17 +17,17 @@ from app.views.documents.documents_form import draw_line
 from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 
-WORDS = 10  # shown of a step
+WORDS = 10  # words shown of a step
 
 
 class Interpolation:
-    """The two ends, the search for other ends, and the steps between them.
+    """The two documents at the ends, the search for other ends, and the steps between them.
 
     Parameters
     ----------
     context : Context
     changed : callable
-        Called when other topics are shown than before.
+        Called when the ends have been placed, since the topics may have changed.
     """
 
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
@@ -47,15 +47,15 @@ class Interpolation:
 
     @property
     def hierarchy(self) -> Hierarchy | None:
-        """The topics that the line is decoded with."""
+        """The hierarchy in which the ends were placed; None before that."""
         return self._ends.hierarchy if self._ends is not None else None
 
     def forget(self) -> None:
-        """Place the ends again when they are shown next."""
+        """Forget the request, so that the ends are placed again when they are shown next."""
         self._request = None
 
     def choose(self) -> None:
-        """Show the line of the view; its ends are placed first if they have not been."""
+        """Show the interpolation that the view asks for, after placing its ends if necessary."""
         self._search.follow()
         view = self._view
         request = (view.run, view.snapshot, *view.documents)
@@ -81,15 +81,17 @@ class Interpolation:
 
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.request == self._request else None
-        mixed = self._choose_layer(ends) if ends is not None else None
-        self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixed)
-        if ends is not None and mixed is not None:
+        mixing = self._choose_layer(ends) if ends is not None else None
+        self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixing)
+        if ends is not None and mixing is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = decode_line(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
+            steps = decode_line(
+                ends.inference.mixtures, thetas, mixing.chosen or mixing.telling, self._view.steps, WORDS
+            )
             self._steps.html = draw_line(self._context.feed.update_names(ends.hierarchy), steps)
 
     def _choose_layer(self, ends: LineEnds) -> form.MixingChoice:
-        """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
+        """Return the layer to interpolate in: the visitor's choice, or else the highest in which the two differ."""
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
@@ -105,15 +107,15 @@ class Interpolation:
         ]
 
     def _on_message(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser, whose contents are not trusted."""
         match message:
             case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
-                self._put(int(number), 1 if side == "1" else 0)
+                self._replace_end(int(number), 1 if side == "1" else 0)
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
                 work = partial(choose_pair, self._context, self._view.run)
-                self._context.later(work, self._take_any)
+                self._context.later(work, self._choose_ends)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]
             case {"do": "steps", "value": str(text)} if text.isdecimal() and 2 <= int(text) <= 30:
@@ -123,10 +125,10 @@ class Interpolation:
             case {"do": "find", "value": str(text)}:
                 self._search.find(text)
 
-    def _take_any(self, numbers: tuple[int, ...]) -> None:
+    def _choose_ends(self, numbers: tuple[int, ...]) -> None:
         self._view.documents = numbers
 
-    def _put(self, number: int, side: int) -> None:
+    def _replace_end(self, number: int, side: int) -> None:
         documents = list(self._view.documents)
         documents[side : side + 1] = [number]
         self._view.documents = tuple(documents[:2])

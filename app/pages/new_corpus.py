@@ -1,4 +1,4 @@
-"""The form that adds documents: files come from the browser, and another process makes a corpus of them."""
+"""The form that adds documents: the browser uploads files, and another process makes a corpus from them."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,9 +30,10 @@ from app.views.runs.corpus_form import (
 from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
-FIRST = ("name", "stop_words", "max_words")  # options that are always unfolded; so are ROLES for files with columns,
-CELLS = ("separator", "quote")  # these for files with separated cells,
-PROPOSED = ("name_fields", "split")  # and these if they are proposed or used
+# Options that are never folded away; for files with columns, neither are ROLES.
+FIRST = ("name", "stop_words", "max_words")
+CELLS = ("separator", "quote")  # not folded away for files with separated cells
+PROPOSED = ("name_fields", "split")  # not folded away if a value is proposed or set
 PAUSE = 0.4  # seconds without a change before the files are inspected again
 _ENDINGS = frozenset(
     (
@@ -46,7 +47,7 @@ _ENDINGS = frozenset(
 
 
 class NewCorpusForm:
-    """The form of one session.
+    """The form for a new corpus in one session.
 
     Parameters
     ----------
@@ -60,19 +61,19 @@ class NewCorpusForm:
         self._corpora: list[CorpusFacts] = []
         self._token = ""
         self._sending = UploadState()
-        self._n_before = 0  # files that arrived before those that are being sent
+        self._n_before = 0  # number of files received before the current upload
         self._texts: dict[str, str] = {}
-        self._into = ""  # number of the corpus that is appended to, as text
-        self._unreadable: list[str] = []  # single files of unknown kinds
-        self._makeshift_name = ""  # the name of such a file, until the corpus gets a better name
+        self._into = ""  # number of the corpus to append to, as text; empty for a new corpus
+        self._unreadable: list[str] = []  # names of single files of unknown formats
+        self._makeshift_name = ""  # the corpus's name while it is only taken from such a file
         self._import: RunningImport | None = None
         self._status = ImportStatus()
         self._corpus = ""
         self._record: Report | None = None
         self._progress = InspectionStatus(words="")
-        self._report: Report | None = None  # the last one, shown until the next is ready
+        self._report: Report | None = None  # the latest report, shown until the next one is ready
         self._inspection: RunningInspection | None = None
-        self._turn = 0  # number of the latest inspection, by which outdated ones are recognised
+        self._turn = 0  # number of the latest inspection, to recognise outdated ones
         self._inspected_options: dict[str, Any] | None = None  # the options of the last inspection
         context.on_close(self._close)
 
@@ -81,19 +82,19 @@ class NewCorpusForm:
         self._context.actions.uploads.forget(self._token)
 
     def refresh(self) -> None:
-        """Draw the form with an address for uploads, and read the corpora of the store again."""
+        """Draw the form with a URL for uploads, and read the corpora of the store again."""
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
-        self._context.later(self._read, self._take)
+        self._context.later(self._read, self._receive_corpora)
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """Return the formats, each with its description, and the corpora of the store."""
         formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
-    def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
-        self._formats, self._corpora = read
+    def _receive_corpora(self, formats_and_corpora: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
+        self._formats, self._corpora = formats_and_corpora
         self._draw()
 
     def _on_board(self, message: Message) -> None:
@@ -128,25 +129,28 @@ class NewCorpusForm:
                 self._delete(int(text), typed)
             case {"do": "make", "form": dict(texts)}:
                 self._remember(texts)
-                self._make()
+                self._start_import()
 
-    def _name_corpus(self, top: str, sent: int) -> None:
-        """Name the corpus after the files, unless it has a name already, typed or from an earlier readable file."""
-        readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
-        if not readable:
-            self._unreadable.append(top[:100])
-        before = self._texts.get("name", "")
-        if not before or (readable and before == self._makeshift_name):
-            self._texts["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
-            self._makeshift_name = "" if readable else self._texts["name"]
+    def _name_corpus(self, file_name: str, n_files: int) -> None:
+        """Name the corpus after the files, unless it has a name that was typed or taken from a readable file."""
+        is_readable = (
+            not file_name or n_files > 1 or _can_be_read(file_name)
+        )  # an empty name: several files; a name with several files: a folder
+        if not is_readable:
+            self._unreadable.append(file_name[:100])
+        previous_name = self._texts.get("name", "")
+        if not previous_name or (is_readable and previous_name == self._makeshift_name):
+            self._texts["name"] = files.strip_endings(PurePath(file_name or SEVERAL))[:200]
+            self._makeshift_name = "" if is_readable else self._texts["name"]
 
     def _delete(self, number: int, typed: str) -> None:
         if (number, typed) in ((row.number, row.name) for row in self._corpora):
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _start_over(self) -> None:
+        """Clear the form and drop its uploads."""
         if self._import is not None:
-            progress.forget_import(self._import.number)  # the visitor has seen how it ended
+            progress.forget_import(self._import.number)  # the visitor has seen its result
         self._stop_inspection()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
@@ -157,39 +161,42 @@ class NewCorpusForm:
         self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
     def _remember(self, texts: dict[object, object]) -> None:
+        """Store the texts in the form."""
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
-        self._texts = self._texts | typed if self._into else typed  # keep texts of fields that are not shown now
+        self._texts = (
+            self._texts | typed if self._into else typed
+        )  # appending shows fewer fields; keep the texts of the others
 
     def _find_corpus(self, text: str) -> CorpusFacts | None:
-        """Return the corpus with that number, where there is one."""
+        """Return the corpus with a number; None if there is none."""
         return next((row for row in self._corpora if str(row.number) == text), None)
 
     # ---------------------------------------------------------- inspecting
 
     def _inspect(self) -> None:
-        """Inspect the files in another process, if they or the options of reading them have changed."""
-        choices, _ = self._read_options(named=False)  # files can be inspected whatever the name
-        if choices is None or not self._sending.sent or self._sending.busy:
+        """Inspect the files in another process, if the files or the options for reading them have changed."""
+        chosen, _ = self._read_options(named=False)  # an invalid name does not matter yet
+        if chosen is None or not self._sending.sent or self._sending.busy:
             return
-        if (into := self._find_corpus(self._into)) is not None:  # no word is left out, and texts are divided as before
-            split = choices.split if into.record is None else choices.split or into.record.options.get("split")
-            choices = replace(choices, min_df=1, max_df=1.0, split=split)
-        read_as = {name: value for name, value in choices.report().items() if name != "name"}
-        if read_as == self._inspected_options:
+        if (target := self._find_corpus(self._into)) is not None:  # keep all words, and divide texts as before
+            split = chosen.split if target.record is None else chosen.split or target.record.options.get("split")
+            chosen = replace(chosen, min_df=1, max_df=1.0, split=split)
+        reading_options = {name: value for name, value in chosen.report().items() if name != "name"}
+        if reading_options == self._inspected_options:
             return
         self._stop_inspection()
-        self._inspected_options = read_as
+        self._inspected_options = reading_options
         self._progress = InspectionStatus()
         self._draw()
-        self._context.later(partial(self._begin_inspection, self._token, choices, self._turn), self._receive_inspection)
+        self._context.later(partial(self._begin_inspection, self._token, chosen, self._turn), self._receive_inspection)
 
-    def _begin_inspection(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
-        """Wait in case more is typed, then begin an inspection."""
+    def _begin_inspection(self, token: str, chosen: ImportOptions, turn: int) -> "RunningInspection | None":
+        """Wait in case the visitor goes on typing, then begin an inspection unless it is outdated."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._turn else None
-        return None if path is None else RunningInspection(path, request)
+        return None if path is None else RunningInspection(path, chosen)
 
     def _receive_inspection(self, inspection: "RunningInspection | None") -> None:
         if inspection is None:
@@ -200,16 +207,16 @@ class NewCorpusForm:
         self._inspection = inspection
         self._follow_inspection(inspection, InspectionStatus())
 
-    def _follow_inspection(self, inspection: RunningInspection, look: InspectionStatus) -> None:
-        """Show how far it is, again and again until it is over."""
+    def _follow_inspection(self, inspection: RunningInspection, status: InspectionStatus) -> None:
+        """Show the progress of an inspection until it is over."""
         if inspection is not self._inspection:
             return
-        self._progress, self._report = look, look.report or self._report
+        self._progress, self._report = status, status.report or self._report
         self._draw()
-        if look.over:
+        if status.over:
             self._inspection = None
         else:
-            self._context.later(partial(inspection.read_status, look), partial(self._follow_inspection, inspection))
+            self._context.later(partial(inspection.read_status, status), partial(self._follow_inspection, inspection))
 
     def _stop_inspection(self) -> None:
         self._turn += 1
@@ -219,34 +226,35 @@ class NewCorpusForm:
 
     # -------------------------------------------------------------- making
 
-    def _make(self) -> None:
+    def _start_import(self) -> None:
+        """Start the import if all options are valid and the files are ready."""
         if self._progress.error:
-            self._inspect()  # corrected options are inspected before anything is made
-        choices, _ = self._read_options()
-        if choices is None or not self._is_ready():
+            self._inspect()  # corrected options need another inspection before the import
+        chosen, _ = self._read_options()
+        if chosen is None or not self._is_ready():
             self._draw()
             return
-        token, self._token = self._token, ""  # a second click finds none
+        token, self._token = self._token, ""  # so that a second click does nothing
         self._stop_inspection()
         self._draw()
         self._context.later(
-            partial(self._context.actions.add_corpus, token, choices, int(self._into or 0)), self._receive_import
+            partial(self._context.actions.add_corpus, token, chosen, int(self._into or 0)), self._receive_import
         )
 
-    def _receive_import(self, begun: RunningImport) -> None:
-        self._import = begun
-        self._follow(begun, ImportStatus())
+    def _receive_import(self, running: RunningImport) -> None:
+        self._import = running
+        self._follow_import(running, ImportStatus())
 
-    def _follow(self, begun: RunningImport, standing: ImportStatus) -> None:
-        """Show how far it is, again and again until it is over."""
-        if begun is not self._import:
+    def _follow_import(self, running: RunningImport, status: ImportStatus) -> None:
+        """Show the progress of an import until it is over."""
+        if running is not self._import:
             return
-        self._status = standing
+        self._status = status
         self._draw()
-        if standing.corpus:
-            self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._show_corpus)
-        elif not standing.error:
-            self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
+        if status.corpus:
+            self._context.later(partial(corpora.get_corpus, self._context.db, status.corpus), self._show_corpus)
+        elif not status.error:
+            self._context.later(partial(running.read_status, status), partial(self._follow_import, running))
 
     def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
         parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
@@ -255,16 +263,16 @@ class NewCorpusForm:
         self._draw()
 
     def _is_ready(self) -> bool:
-        """Return whether a corpus can be made: the files are here, inspected with these options, and readable."""
+        """Return whether a corpus can be made: the files have arrived, and were inspected with these options."""
         is_sent = self._token and self._sending.sent and not self._sending.busy
         is_inspected = self._inspected_options is not None and self._progress.over and not self._progress.error
         return bool(is_sent and is_inspected and not self._read_options()[1])
 
     def _read_options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
-        """Return the current options, or errors by field; errors of the name only if ``named``."""
+        """Return the current options, or None and errors by field; the name is checked only if ``named``."""
         errors = {}
-        read = {name: text for name, text in self._texts.items() if not self._into or name in options.APPENDED}
-        for name, text in read.items():
+        texts = {name: text for name, text in self._texts.items() if not self._into or name in options.APPENDED}
+        for name, text in texts.items():
             try:
                 options.parse_options({name: text})
             except OptionError as error:
@@ -274,12 +282,12 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse_options(read), {}
+            return options.parse_options(texts), {}
         except OptionError as error:
             return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _check_name(self) -> str:
-        """Return why no corpus can have the name in the form; an empty name is fine."""
+        """Return why a corpus cannot have the name in the form; an empty text if it can, or the name is empty."""
         name = make_storable(self._texts.get("name", "").strip())
         if not name or self._into:
             return ""
@@ -292,25 +300,26 @@ class NewCorpusForm:
     # ------------------------------------------------------------- drawing
 
     def _draw(self) -> None:
+        """Draw the progress of the import if there is one, otherwise the form."""
         if self._import is not None:
-            now = self._status
+            status = self._status
             self.board.html = wrap_page(
                 draw_import(
                     ImportState(
-                        now.words,
-                        now.share,
-                        tuple(map(reword_options, now.notes)),
-                        reword_options(now.error),
+                        status.words,
+                        status.share,
+                        tuple(map(reword_options, status.notes)),
+                        reword_options(status.error),
                         self._corpus,
                         self._record,
-                        now.appended,
+                        status.appended,
                     )
                 )
             )
             return
         _, errors = self._read_options()
-        into = self._find_corpus(self._into)
-        names = [name for name in LABELS if into is None or name in options.APPENDED]
+        target = self._find_corpus(self._into)
+        names = [name for name in LABELS if target is None or name in options.APPENDED]
         fields = [*self._list_targets(), *(self._make_field(name, errors.get(name, "")) for name in names)]
         first = ("into", *FIRST, *self._list_roles(), *(CELLS if self._has_cells() else ()), *self._list_proposed())
         form = draw_corpus_form(
@@ -322,31 +331,31 @@ class NewCorpusForm:
             errors.get("", ""),
             ready=self._is_ready(),
             labels=LABELS,
-            into="" if into is None else into.name,
+            into="" if target is None else target.name,
         )
         self.board.html = wrap_page(form, draw_corpora(self._corpora))
 
     def _describe_inspection(self) -> InspectionState:
-        look = self._progress
-        words = "" if look.over else look.words
-        return InspectionState(words, look.share, self._report, reword_options(look.error))
+        status = self._progress
+        words = "" if status.over else status.words
+        return InspectionState(words, status.share, self._report, reword_options(status.error))
 
     def _list_targets(self) -> list[FormField]:
-        """Return the field that says where the documents go, where there is a corpus that they could be appended to."""
+        """Return the field that chooses between a new corpus and appending to one; empty if there is no corpus."""
         if not self._corpora:
             return []
-        about = (
+        help_text = (
             "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
         )
         choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._corpora))
-        return [FormField("into", "Add to", about, "choice", self._into, choices)]
+        return [FormField("into", "Add to", help_text, "choice", self._into, choices)]
 
     def _list_columns(self) -> list[str]:
-        """Return the names of the columns of a table."""
+        """Return the names of the columns if the files are a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
     def _list_roles(self) -> tuple[str, ...]:
-        """Return the options that choose a column, where the files are a table, or are described by one."""
+        """Return the options that choose a column, if the files are a table or are described by one."""
         if self._report is None or not self._report.columns:
             return ()
         if any(column.role == "text" for column in self._report.columns):
@@ -355,12 +364,12 @@ class NewCorpusForm:
         return tuple(role for role in ROLES if role != "text_column") if described else ()
 
     def _list_proposed(self) -> tuple[str, ...]:
-        """Return the proposed options, and those of the same kind that are used."""
+        """Return the options of PROPOSED that are proposed or set."""
         proposed = {} if self._report is None else self._report.proposed
         return tuple(name for name in PROPOSED if name in proposed or self._texts.get(name))
 
     def _has_cells(self) -> bool:
-        """Return whether the files are a table of separated cells, or are refused for their separator."""
+        """Return whether the files are a table of separated cells, or were refused because of their separator."""
         understood = {} if self._report is None else self._report.understood
         return "separator" in understood or "--separator" in self._progress.error
 
@@ -370,23 +379,23 @@ class NewCorpusForm:
 
 
 def _can_be_read(name: str) -> bool:
-    """Return whether a name has the ending of a format, or none: that is a folder, or images."""
-    kind = files.find_suffix(Path(name))
-    return not kind or kind in _ENDINGS or kind.startswith(".idx")
+    """Return whether a name has the suffix of a known format, or no suffix, like folders and some image files."""
+    suffix = files.find_suffix(Path(name))
+    return not suffix or suffix in _ENDINGS or suffix.startswith(".idx")
 
 
 def _explain_left_out(names: list[str]) -> str:
-    """Return a sentence about files that cannot be used, or an empty text."""
+    """Return a sentence about files that cannot be used; empty if there are none."""
     if not names:
         return ""
-    which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
-    return f"{which} of none of the kinds listed here, and will be left out; add the documents, or start over"
+    subject = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
+    return f"{subject} of none of the kinds listed here, and will be left out; add the documents, or start over"
 
 
 def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
-    added = [describe_addition(each) for each in row.meta.get("additions", ())]
+    added = [describe_addition(addition) for addition in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
     return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

@@ -1,4 +1,4 @@
-"""The form of a new run: drawn from the model's settings and checked while it is filled in."""
+"""The form for a new run, drawn from the settings of the chosen model and checked while it is filled in."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,12 +48,12 @@ from store.errors import DamagedRow, NotFound
 from store.run_rows import RunRow
 
 OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
-MOST_STEPS = 10**9
-MOST_TYPED = 300  # characters of the seeds that are read
+MOST_STEPS = 10**9  # mini-batches of a run
+MOST_TYPED = 300  # characters read of the field for seeds
 
 
 class ForkRequest(NamedTuple):
-    """A run to continue, its snapshot (0 = the latest), and whether the new run learns labels."""
+    """A request to continue a run from a snapshot (0 = the latest), and whether the new run learns labels."""
 
     run: int
     snapshot: int
@@ -61,7 +61,7 @@ class ForkRequest(NamedTuple):
 
 
 class _FormOffer(NamedTuple):
-    """The choices of the form, read once per session."""
+    """The choices that the form offers."""
 
     corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
@@ -70,7 +70,7 @@ class _FormOffer(NamedTuple):
 
 
 class NewRunForm:
-    """The form of one session.
+    """The form for a new run in one session.
 
     Parameters
     ----------
@@ -79,22 +79,22 @@ class NewRunForm:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.board = Board(_WAIT, self._on_board)
+        self.board = Board(_WAITING_HTML, self._on_board)
         self._offer: _FormOffer | None = None
         self._texts: dict[str, str] = {}
         self._sending = False
         self._request: ForkRequest | None = None
 
     def refresh(self, request: ForkRequest | None = None) -> None:
-        """Read the corpora again and draw the form of a new run, or of one that continues another."""
+        """Read the corpora again and draw the form for a new run, or for a run that continues another."""
         self._sending = False
         if request != self._request:
             self._request, self._offer, self._texts = request, None, {}
-            self.board.html = _WAIT
-        self._context.later(partial(self._try_read, request), partial(self._take, request))
+            self.board.html = _WAITING_HTML
+        self._context.later(partial(self._try_read, request), partial(self._receive_offer, request))
 
     def _try_read(self, request: ForkRequest | None) -> _FormOffer | str:
-        """Return the choices of the form, or the sentence to show in its place."""
+        """Return the choices of the form, or a sentence to show in its place."""
         try:
             return self._read(request)
         except TROUBLE as error:
@@ -109,15 +109,15 @@ class NewRunForm:
         origin = None
         if request is not None:
             origin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
-        loaded = {name: models.load(name) for name in models.list_names()}
+        modules = {name: models.load(name) for name in models.list_names()}
         return _FormOffer(
             [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
-            {name: module.TITLE for name, module in loaded.items()},
-            {name: settings.describe(module.Config) for name, module in loaded.items()},
+            {name: module.TITLE for name, module in modules.items()},
+            {name: settings.describe(module.Config) for name, module in modules.items()},
             origin,
         )
 
-    def _take(self, request: ForkRequest | None, offer: _FormOffer | str) -> None:
+    def _receive_offer(self, request: ForkRequest | None, offer: _FormOffer | str) -> None:
         if request != self._request:
             return
         if isinstance(offer, str):
@@ -126,7 +126,7 @@ class NewRunForm:
             return
         self._offer = offer
         if self._texts.get("corpus") not in {str(row.number) for row in offer.corpora}:
-            self._texts.pop("corpus", None)  # deleted since it was chosen
+            self._texts.pop("corpus", None)  # it was deleted after it was chosen
         self._draw()
 
     def _on_board(self, message: Message) -> None:
@@ -141,15 +141,15 @@ class NewRunForm:
                 self._start()
 
     def _remember(self, texts: dict[object, object]) -> None:
-        """Keep the changed texts; the others follow the chosen model, corpus and preset."""
-        untouched = self._list_untouched()
+        """Store the texts that were changed; the others follow the chosen model, corpus and preset."""
+        initial = self._list_initial_texts()
         typed = {str(name): str(text) for name, text in texts.items()}
-        self._texts = {name: text for name, text in typed.items() if text != untouched.get(name)}
+        self._texts = {name: text for name, text in typed.items() if text != initial.get(name)}
 
     # ------------------------------------------------------------ checking
 
     def _start(self) -> None:
-        """Start the run, once for each opening of the form, however often the button is pressed."""
+        """Create the run, once for each opening of the form, however often the button is pressed."""
         if self._sending:
             return
         _, request = self._check()
@@ -164,34 +164,36 @@ class NewRunForm:
         except (NewRunError, *TROUBLE) as error:
             return str(error)
 
-    def _receive_runs(self, made: list[RunRow] | str) -> None:
-        if isinstance(made, str):
+    def _receive_runs(self, result: list[RunRow] | str) -> None:
+        if isinstance(result, str):
             self._sending = False
             self._draw()
-            self._context.notify(name_labels(made, self._list_labels()), "error")
+            self._context.notify(name_labels(result, self._list_labels()), "error")
             return
         self._texts = {}
-        first, last = made[0].number, made[-1].number
-        alone = len(made) == 1
-        news = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
+        first, last = result[0].number, result[-1].number
+        is_single = len(result) == 1
+        news = (
+            f"Run {first} is on its way." if is_single else f"Group {first}: runs {first} to {last} are on their way."
+        )
         self._context.notify(news, "success")
-        self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
+        self._context.view.param.update(page="watch" if is_single else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], RunRequest | None]:
-        """Return errors by field ("" = about several), and the request when there are no errors."""
+        """Return errors by field ("" = about several fields), and the request if there are none."""
         offer = self._offer
         if offer is None or not offer.corpora:
             return {"": "There is no corpus yet: go back and add documents first"}, None
         model = self._choose_model(offer)
         config = models.load(model).Config
-        texts = self._list_filled(model)
+        texts = self._list_filled_values(model)
         checks = {name: _check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
         errors = {name: sentence for name, sentence in checks.items() if sentence}
-        errors |= self._check_emptied(model)
+        errors |= self._check_empty_fields(model)
         if not errors and (sentence := _check_settings(config, texts, alone=False)):
             name = sentence.partition(" ")[0]
             errors[name if name in texts else ""] = sentence
-        errors |= self._check_own()
+        errors |= self._check_common_fields()
         if not errors and offer.origin and (sentence := find_wrong_layers(offer.origin, settings.parse(config, texts))):
             errors["layers"] = sentence
         request = None if errors else self._make_request(offer, model, texts)
@@ -201,7 +203,7 @@ class NewRunForm:
         return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
 
     def _make_request(self, offer: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
-        """Return the request of a form whose fields can all be read."""
+        """Return the request that the form describes; all its fields must be valid."""
         seeds = read_seeds(self._get_text("seed"))
         return RunRequest(
             corpus=int(self._choose_corpus(offer)),
@@ -216,14 +218,15 @@ class NewRunForm:
             on=form_fields.read_place(self._get_text(form_fields.PLACE)),
         )
 
-    def _check_emptied(self, model: str) -> dict[str, str]:
-        """Return errors about empty fields that need a value."""
-        usual = self._list_settings(model) | self._list_defaults()
-        stands = self._list_values(model) | {name: text for name, text in self._texts.items() if name in OWN}
-        blank = (name for name, text in stands.items() if not text.strip())
-        return {name: f"{name} must not be empty; usually {usual[name]}" for name in blank if usual[name]}
+    def _check_empty_fields(self, model: str) -> dict[str, str]:
+        """Return errors by field for empty fields that need a value."""
+        defaults = self._list_settings(model) | self._list_defaults()
+        values = self._list_values(model) | {name: text for name, text in self._texts.items() if name in OWN}
+        blank = (name for name, text in values.items() if not text.strip())
+        return {name: f"{name} must not be empty; usually {defaults[name]}" for name in blank if defaults[name]}
 
-    def _check_own(self) -> dict[str, str]:
+    def _check_common_fields(self) -> dict[str, str]:
+        """Return errors by field for the fields that every model has."""
         errors = {}
         text = self._get_text("minibatches")[:30]
         if not (text.isascii() and text.isdecimal() and int(text) >= 1):
@@ -247,8 +250,8 @@ class NewRunForm:
 
     def _list_labels(self) -> dict[str, str]:
         """Return the labels of the form's fields."""
-        about = self._offer.settings[self._choose_model(self._offer)] if self._offer else ()
-        return OWN | {each.name: each.label for each in about}
+        model_settings = self._offer.settings[self._choose_model(self._offer)] if self._offer else ()
+        return OWN | {setting.name: setting.label for setting in model_settings}
 
     def _get_text(self, name: str) -> str:
         typed = self._texts.get(name, "").strip()
@@ -266,57 +269,57 @@ class NewRunForm:
         }
 
     def _list_settings(self, model: str) -> dict[str, str]:
-        """Return the initial settings of a model: its defaults, or what a fork takes over."""
-        about = self._offer.settings[model] if self._offer else ()
-        texts = {each.name: format_default(each.default) for each in about}
+        """Return the initial settings of a model as texts: defaults, proposals, preset and what a fork inherits."""
+        model_settings = self._offer.settings[model] if self._offer else ()
+        texts = {setting.name: format_default(setting.default) for setting in model_settings}
         if (corpus := self._find_sized_corpus()) is not None:
             texts["layers"] = format_default(propose_layers(corpus, model))
         link = {"link": self._choose_link()} if "link" in texts else {}
         return texts | link | find_preset(model, self._choose_preset(model)).texts | self._inherit(model)
 
     def _choose_preset(self, model: str) -> str:
-        """Return the chosen preset, or the recommended one where the model lacks it."""
+        """Return the chosen preset, or the recommended one if the model lacks it."""
         preset = self._texts.get("preset", RECOMMENDED)
         return preset if preset in list_presets(model) else RECOMMENDED
 
     def _find_sized_corpus(self) -> corpus_rows.CorpusRow | None:
-        """Return the corpus whose size determines the proposed widths; None if nothing is proposed."""
+        """Return the corpus whose size determines the proposed widths of layers; None if no widths are proposed."""
         offer = self._offer
         if offer is None or not offer.corpora or offer.origin or learns_widths(self._texts):
             return None
         return self._get_corpus(offer)
 
     def _get_corpus(self, offer: _FormOffer) -> corpus_rows.CorpusRow:
-        """Return the chosen corpus."""
+        """Return the chosen corpus, or the newest one."""
         number = self._choose_corpus(offer)
-        return next((each for each in offer.corpora if str(each.number) == number), offer.corpora[-1])
+        return next((row for row in offer.corpora if str(row.number) == number), offer.corpora[-1])
 
     def _list_values(self, model: str) -> dict[str, str]:
-        """Return the current settings of a model, without choices that only another model offers."""
-        about = {each.name: each for each in self._offer.settings[model]} if self._offer else {}
-        typed = {name: text for name, text in self._texts.items() if name in about}
-        offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
-        usual = self._list_settings(model)
-        values = {name: text for name, text in (usual | offered).items() if name in about}
-        return values | ({"layers": usual["layers"]} if self._has_layers(values) else {})
+        """Return the current settings of a model as texts, without typed choices that only another model offers."""
+        setting_by_name = {setting.name: setting for setting in self._offer.settings[model]} if self._offer else {}
+        typed = {name: text for name, text in self._texts.items() if name in setting_by_name}
+        valid = {name: text for name, text in typed.items() if text in (setting_by_name[name].choices or (text,))}
+        initial = self._list_settings(model)
+        values = {name: text for name, text in (initial | valid).items() if name in setting_by_name}
+        return values | ({"layers": initial["layers"]} if self._has_fixed_layers(values) else {})
 
-    def _list_filled(self, model: str) -> dict[str, str]:
+    def _list_filled_values(self, model: str) -> dict[str, str]:
         """Return the current settings of a model that are not empty."""
         return {name: text for name, text in self._list_values(model).items() if text.strip()}
 
-    def _has_layers(self, values: dict[str, str]) -> bool:
-        """Return whether the widths are those of a snapshot."""
+    def _has_fixed_layers(self, values: dict[str, str]) -> bool:
+        """Return whether the widths of layers are fixed by the snapshot that a fork continues."""
         return self._origin is not None and not learns_widths(values)
 
-    def _list_untouched(self) -> dict[str, str]:
-        """Return the texts of the form where nothing was typed."""
+    def _list_initial_texts(self) -> dict[str, str]:
+        """Return the texts that the form has before anything is typed."""
         return self._list_defaults() | self._list_settings(self._choose_model(self._offer)) if self._offer else {}
 
     def _choose_seed(self) -> str:
         return str(self._origin.run.seed) if self._origin else "1"
 
     def _inherit(self, model: str) -> dict[str, str]:
-        """Return the settings that a fork inherits from its parent, as texts."""
+        """Return the settings that a fork inherits from its parent as texts; empty for a new run."""
         return inherit_settings(self._origin, model, self._texts) if self._origin else {}
 
     def _choose_corpus(self, offer: _FormOffer) -> str:
@@ -325,6 +328,7 @@ class NewRunForm:
         return self._get_text("corpus") or str(offer.corpora[-1].number)
 
     def _choose_length(self) -> str:
+        """Return the proposed number of mini-batches as text."""
         if self._origin:
             return str(self._origin.run.planned)
         offer = self._offer
@@ -337,16 +341,16 @@ class NewRunForm:
         return str(length)
 
     def _read_config(self, model: str) -> Any:
-        """Return the current settings where they can be read, else the defaults."""
+        """Return the current settings of a model if they are valid, else its defaults."""
         config = models.load(model).Config
         try:
-            return settings.parse(config, self._list_filled(model))
+            return settings.parse(config, self._list_filled_values(model))
         except ValueError:
             return config()
 
     def _choose_model(self, offer: _FormOffer) -> str:
-        usual = offer.origin.run.model if offer.origin else "dlda"
-        model = self._texts.get("model", LABEL_MODEL if self._request and self._request.labels else usual)
+        default = offer.origin.run.model if offer.origin else "dlda"
+        model = self._texts.get("model", LABEL_MODEL if self._request and self._request.labels else default)
         return model if model in offer.titles else next(iter(offer.titles))
 
     # ------------------------------------------------------------- drawing
@@ -363,9 +367,11 @@ class NewRunForm:
             for about in offer.settings[model]
         ]
         if (about := self._find_sized_corpus()) is not None:
-            fields = [(more, _add_proposal(field, about, model)) for more, field in fields]
-        if self._has_layers(values):
-            fields = [(more, _lock_layers(field) if field.name == "layers" else field) for more, field in fields]
+            fields = [(is_advanced, _add_proposal(field, about, model)) for is_advanced, field in fields]
+        if self._has_fixed_layers(values):
+            fields = [
+                (is_advanced, _lock_layers(field) if field.name == "layers" else field) for is_advanced, field in fields
+            ]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
         advanced.append(
@@ -382,26 +388,27 @@ class NewRunForm:
         )
 
     def _make_preset_fields(self, offer: _FormOffer, model: str) -> list[FormField]:
-        """Return the field of the preset; none for a fork or a model without presets."""
+        """Return the field of the preset; empty for a fork or a model without presets."""
         if offer.origin is not None or not list_presets(model):
             return []
         choices = [
             (RECOMMENDED, "recommended"),
             *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
         ]
-        about = "What you change below wins over it."
-        return [FormField("preset", "Settings", about, "choice", self._choose_preset(model), choices)]
+        help_text = "What you change below wins over it."
+        return [FormField("preset", "Settings", help_text, "choice", self._choose_preset(model), choices)]
 
     def _make_first_fields(self, offer: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
+        """Return the fields at the top of the form, which every model has."""
         corpus_choices = [
             (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
             for row in offer.corpora
             if offer.origin is None or row.number == offer.origin.run.corpus
         ]
         corpus = self._choose_corpus(offer) if corpus_choices else ""
-        about = "Its topics go on, so it stays." if offer.origin else "What the topics are about."
+        help_text = "Its topics go on, so it stays." if offer.origin else "What the topics are about."
         fields = [
-            FormField("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=offer.origin is not None),
+            FormField("corpus", "Corpus", help_text, "choice", corpus, corpus_choices, locked=offer.origin is not None),
             FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(offer.titles.items())),
             *self._make_preset_fields(offer, model),
             FormField(
@@ -423,48 +430,50 @@ class NewRunForm:
         return [field._replace(error=errors.get(field.name, "")) for field in fields]
 
     def _choose_link(self) -> str:
-        """Return the link that fits the kind of the chosen corpus."""
+        """Return the link function that fits the kind of the chosen corpus."""
         rows = self._offer.corpora if self._offer else []
         corpus = self._texts.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
 
 
-def _make_field(about: Setting, value: str, error: str) -> FormField:
+def _make_field(setting: Setting, value: str, error: str) -> FormField:
     """Return the form field of a setting."""
-    kind = about.kind if about.kind in ("choice", "flag") else "text"
-    choices = [(choice, choice) for choice in about.choices]
-    hint = describe_bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
-    return FormField(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
+    kind = setting.kind if setting.kind in ("choice", "flag") else "text"
+    choices = [(choice, choice) for choice in setting.choices]
+    hint = describe_bounds(setting.low, setting.high, format_default(setting.default)) if kind == "text" else ""
+    return FormField(setting.name, setting.label, setting.help, kind, value, choices, error, hint, group=setting.group)
 
 
-def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) -> FormField:
-    """Explain in the field of the widths where its numbers come from."""
+def _add_proposal(field: FormField, corpus: corpus_rows.CorpusRow, model: str) -> FormField:
+    """Explain in the field of the layers' widths how its numbers were proposed; return other fields unchanged."""
     if field.name != "layers":
         return field
-    return field._replace(hint=describe_widths(propose_layers(about, model), about))
+    return field._replace(hint=describe_widths(propose_layers(corpus, model), corpus))
 
 
 def _lock_layers(layers: FormField) -> FormField:
-    """Lock the field of the widths, which are those of a snapshot."""
+    """Lock the field of the layers' widths, which the snapshot fixes."""
     return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
 
 
 def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
-    """Return the sentence about what is wrong with some settings, or an empty text.
+    """Return a sentence about the first invalid setting, or an empty text.
 
-    A setting that is checked ``alone`` lacks the others that it depends on: only a sentence about itself counts.
+    A setting checked ``alone`` lacks the settings that it depends on, so only a sentence about itself counts.
     """
     try:
         settings.parse(config, texts)
     except SettingError as error:
         sentence = str(error)
-        about_one = sentence.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
-        return sentence if about_one or not alone else ""
+        is_about_given = sentence.startswith(
+            (*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts))
+        )
+        return sentence if is_about_given or not alone else ""
     return ""
 
 
 def _explain_no_origin(db: Database, request: ForkRequest) -> str:
-    """Return why a link does not lead to topics that a run could begin with."""
+    """Return why the run or snapshot of a request cannot be continued."""
     try:
         runs.get_run(db, request.run)
     except NotFound:
@@ -475,13 +484,13 @@ def _explain_no_origin(db: Database, request: ForkRequest) -> str:
 
 
 def _draw_no_form(heading: str, sentence: str) -> str:
-    """Draw the page without a form: the reason, and the way back."""
-    why = f"<fieldset>{draw_error(sentence)}</fieldset>"
-    return draw_sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
+    """Draw the page without a form: the reason and a button back."""
+    reason = f"<fieldset>{draw_error(sentence)}</fieldset>"
+    return draw_sheet((heading, ""), f'<div class="tp-form">{reason}<div class="tp-form-acts">{BACK}</div></div>')
 
 
 def _make_title(origin: ForkOrigin | None) -> tuple[str, str]:
-    """Return the heading of the form, and the line under it."""
+    """Return the heading of the form and the line below it."""
     if origin is None:
         return "New run", "It trains in a process of its own: close this page whenever you like."
     return (
@@ -492,4 +501,6 @@ def _make_title(origin: ForkOrigin | None) -> tuple[str, str]:
     )
 
 
-_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading the settings of the models …</p></div>'
+_WAITING_HTML = (
+    '<div class="tp-page-in"><p class="tp-wait" role="status">Reading the settings of the models …</p></div>'
+)

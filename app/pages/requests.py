@@ -1,4 +1,4 @@
-"""Common parts of the requests of several pages."""
+"""Parts that several pages share for handling the requests of visitors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,21 +17,21 @@ Key = TypeVar("Key")
 
 
 class LatestRequest(Generic[Key]):
-    """The latest request of one kind that is under way; a later one takes its place.
+    """The latest pending request of one kind; a newer request replaces it.
 
-    The same request is not sent twice while it is under way.  Its answer may have been read before the change that the
-    second request is about, so it is sent once more after the answer.
+    A request that is already pending is not sent again at once.  Its answer may predate the change that led to the
+    second request, so the request is repeated after the answer.
 
     Parameters
     ----------
     context : Context
     repeat : () -> None
-        Sends the request of what is on screen.
+        Sends the request for what is on screen.
 
     Attributes
     ----------
     pending : key or None
-        The last request that is not answered yet.
+        The last request, until it has been answered.
     """
 
     def __init__(self, context: Context, repeat: Callable[[], None]) -> None:
@@ -41,7 +41,7 @@ class LatestRequest(Generic[Key]):
         self._repeated = False
 
     def send(self, key: Key, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``work()`` in another thread, then ``then(its result)`` here; after an error the request is repeated."""
+        """Run ``work()`` in another thread, then ``then(result)`` in the session; repeat the request after an error."""
         self._repeated = key == self.pending
         if not self._repeated:
             self.pending = key
@@ -57,7 +57,7 @@ class LatestRequest(Generic[Key]):
             self._repeat()
 
     def _end(self, key: Key) -> bool:
-        """Record that a request is over; return False where something else has been requested since."""
+        """Record that a request is over; return False if another request has replaced it."""
         if key != self.pending:
             return False
         self.pending = None
@@ -69,29 +69,29 @@ class PageCallbacks(Protocol):
 
     @property
     def refetch(self) -> Callable[[], None]:
-        """Read again what is on screen, after a change of the store."""
+        """Read what is on screen again, after a change of the store."""
 
     @property
     def resize(self) -> Callable[[Message], None]:
-        """Draw the trees again for a window of the size in a message."""
+        """Draw the trees again for the window size in a message."""
 
 
 LentCallbacks = TypeVar("LentCallbacks", bound=PageCallbacks)
-MessageHandler: TypeAlias = Callable[[Message, str], None]  # of a message and the text of its value
+MessageHandler: TypeAlias = Callable[[Message, str], None]  # called with a message and its value as text
 
 
 class PageRequests(Generic[LentCallbacks]):
-    """The messages of the browser to a page with trees, turned into changes of the view and of the store.
+    """The handler of a page with trees: it turns messages of the browser into changes of the view and the store.
 
     Parameters
     ----------
     context : Context
     callbacks : NamedTuple
-        The functions of the page that requests call.
+        The functions of the page that the handler calls.
     """
 
-    text_fields: ClassVar[Mapping[str, str]]  # actions that set a field of the view to the text of their value
-    _actions: Mapping[str, MessageHandler]  # the other actions of the page
+    text_fields: ClassVar[Mapping[str, str]]  # fields of the view, by the action that sets them to its value
+    _actions: Mapping[str, MessageHandler]  # handlers of the other actions
 
     def __init__(self, context: Context, callbacks: LentCallbacks) -> None:
         self._context = context
@@ -99,7 +99,7 @@ class PageRequests(Generic[LentCallbacks]):
         self._callbacks = callbacks
 
     def handle(self, message: Message) -> None:
-        """Handle a message of the browser; nothing in it is trusted."""
+        """Handle a message of the browser, whose contents are not trusted."""
         action, value = message["do"], str(message.get("value", ""))
         if action in self.text_fields:
             self._put_text(self.text_fields[action], value)
@@ -119,7 +119,7 @@ class PageRequests(Generic[LentCallbacks]):
         self._view.param.update(**fields)
 
     def _put_text(self, field: str, text: str) -> None:
-        """Set a field to the value of a text; a text that the field cannot have changes nothing."""
+        """Set a field to the value that a text stands for; ignore an invalid text."""
         with suppress(ValueError):
             self._put(**{field: read_field(field, text)})
 
@@ -127,20 +127,20 @@ class PageRequests(Generic[LentCallbacks]):
         self._put(**{field: "hidden" if getattr(self._view, field) == "shown" else "shown"})
 
     def _rename_topic(self, run: int, node: Node, name: str) -> None:
-        act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, name[:120])
-        self._context.later(act, lambda _: self._callbacks.refetch())
+        rename = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, name[:120])
+        self._context.later(rename, lambda _: self._callbacks.refetch())
 
 
 class TreePage:
-    """A page with trees that are drawn for the shape of their windows.
+    """A page with trees that are drawn to fit the shape of their windows.
 
-    A subclass adds its requests.
+    A subclass sets ``_requests``.
 
     Parameters
     ----------
     context : Context
     trees : mapping of str to TreeView
-        By the side that their messages name; "" for a tree that is alone.
+        The trees by the side that their messages name; "" for a single tree.
     boards : sequence of Board
     redraw : () -> None
         Draws the trees again.
@@ -170,13 +170,13 @@ class TreePage:
         self._requests.handle(message)
 
     def _resize(self, message: Message) -> None:
-        """Fit the trees to the window of a message; send everything again where the browser has another picture."""
+        """Fit the trees to the window size in a message; send everything again if the browser's picture is outdated."""
         aspect, tree = read_aspect(message, self._aspect), self._trees.get(str(message.get("side", "")))
         if aspect is None:
             return
         if tree is not None and message.get("here") != len(tree.svg):
-            for each in self._trees.values():
-                each.svg += " "  # changed by a blank, it counts as new
+            for view in self._trees.values():
+                view.svg += " "  # the added blank makes it count as changed
             for board in self._boards:
                 board.html += " "
         if aspect != self._aspect:
@@ -185,7 +185,7 @@ class TreePage:
 
 
 def read_threshold(text: str) -> float | None:
-    """Read a threshold; return None when it is not one."""
+    """Return the threshold that a text stands for; None if it is not valid."""
     try:
         value = float(text)
     except ValueError:
@@ -194,13 +194,13 @@ def read_threshold(text: str) -> float | None:
 
 
 def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
-    """List the snapshots of a run in the order of training; waits for the store."""
+    """Return the snapshots of a run in the order of training; this waits for the store."""
     rows = snapshots.list_snapshots(context.db, run)
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:
-    """Delete a run if its name was typed."""
+    """Delete a run if the visitor has typed its name."""
     if typed != name_run(run):
         context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
         return

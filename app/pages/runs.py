@@ -1,4 +1,4 @@
-"""The page Runs: the list of runs, and the forms that start another one."""
+"""The page Runs: the list of runs, and the forms for new runs and corpora."""
 
 import re
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ from app.views.runs.run_list import (
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
-ADD = "add"  # the tab of the form that adds documents
-MANY = 12  # more runs than this get a search field
+ADD = "add"  # the tab with the form that adds documents
+MANY = 12  # runs; a longer list gets a search field
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
-    """Return the tab that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, or ``fork-3-labels``."""
+    """Return the tab with the form that continues a run: ``fork-3``, ``fork-3-17`` (snapshot 17), ``fork-3-labels``."""
     return f"fork-{run}{f'-{snapshot}' if snapshot else ''}{'-labels' if labels else ''}"
 
 
@@ -54,7 +54,7 @@ def _is_form(tab: str) -> bool:
 
 
 class RunsPage:
-    """The list of runs, or a form: of a new run when ``tab`` is "new", of a fork when "fork-3", of a corpus when "add".
+    """The page Runs of one session: the list of runs, or a form that ``tab`` names ("new", "fork-3" or "add").
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class RunsPage:
         self._run_form = NewRunForm(context)
         self._corpus_form = NewCorpusForm(context)
         self._corpora: list[corpus_rows.CorpusRow] = []
-        self._prepared = False
-        self._n_imports = 0  # imports at the last tick
-        self._text = ""  # of the field that finds runs
+        self._prepared = False  # whether the demo is being prepared in an empty store
+        self._n_imports = 0  # number of imports running at the last tick
+        self._text = ""  # the text in the search field
         self._n_shown = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
@@ -97,14 +97,15 @@ class RunsPage:
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
-        n_running = sum(not each.notice.failed for each in progress.list_imports())
-        if n_running != self._n_imports:  # one that has ended may have left a corpus
+        n_running = sum(not notice.notice.failed for notice in progress.list_imports())
+        if n_running != self._n_imports:  # an import that has ended may have made a corpus
             self._n_imports = n_running
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
 
     def _draw(self) -> None:
+        """Draw the list of runs, or what to do in an empty store; open the demo once it has its run."""
         feed = self._context.feed
         rows = feed.runs()
         imports = draw_imports(_list_imports())
@@ -122,9 +123,9 @@ class RunsPage:
         visible = select_runs(matching, feed.state, self._context.view.run, self._n_shown)
         numbers = {row.number for row in rows}
         labelled = self._find_labelled(visible)
-        bare = {row.number for row in visible if feed.latest(row.number) is None}
+        without_snapshot = {row.number for row in visible if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
-        listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, bare, latest)
+        listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, without_snapshot, latest)
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -138,16 +139,16 @@ class RunsPage:
         if unread := feed.list_missing_sparks(row.number for row in visible):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
-    def _draw_empty(self, note: Notice) -> str:
-        """Draw the ways to begin in a store without a run, or the progress of the demo."""
+    def _draw_empty(self, notice: Notice) -> str:
+        """Draw what a visitor can do in a store without runs, or the progress of the demo."""
         if self._prepared:
-            return draw_preparation(note.sentence, note.share)
-        return draw_empty_store([row.name for row in self._corpora], note.sentence)
+            return draw_preparation(notice.sentence, notice.share)
+        return draw_empty_store([row.name for row in self._corpora], notice.sentence)
 
     def _find_labelled(self, rows: Sequence[RunRow]) -> set[int]:
-        """Return the runs that can be continued with labels: their corpus has some, and they have not learnt them."""
-        labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
-        return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
+        """Return the runs that can be continued with labels: their corpus has labels, and their model ignores them."""
+        corpus_numbers = {row.number for row in self._corpora if len(row.label_names) > 1}
+        return {row.number for row in rows if row.corpus in corpus_numbers and row.model != LABEL_MODEL}
 
     def _on_message(self, message: Message) -> None:
         match message:
@@ -182,7 +183,7 @@ class RunsPage:
                 self._delete(int(text), typed)
 
     def _find(self, message: Message) -> None:
-        """Show the runs that match the search, or more of them."""
+        """Show the runs that match the search, or more of the list."""
         if message["do"] == "more":
             self._n_shown += AT_ONCE
         else:
@@ -215,7 +216,7 @@ def build_runs_page(context: Context) -> Viewable:
 
 
 def build_no_run_page(context: Context) -> Viewable:
-    """Build the page with one sentence and a button that leads to where runs are started."""
+    """Build the page that says that there is no run, with a button that leads to the page Runs."""
 
     def on_message(message: Message) -> None:
         if message["do"] == "runs":

@@ -1,8 +1,8 @@
 """The choices of one browser session, mirrored in the URL, and the context of its pages.
 
-A link is the whole view: :func:`to_query` writes page and run and every other field that differs from its default.
-:func:`from_query` reads each value as :class:`View` declares it and ignores values that it cannot read, so a damaged
-link opens the nearest view instead of an error.
+A link holds the whole view: :func:`to_query` writes the page, the run and every other field that differs from its
+default.  :func:`from_query` reads each value as :class:`View` declares it and ignores values that are not valid, so
+that a damaged link opens a similar view instead of showing an error.
 """
 
 import re
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_UNSET = "auto"  # the value in links of a field that has not been chosen
+_UNSET = "auto"  # stands in links for None, a field that has not been chosen
 _TOGGLE = ("hidden", "shown")
 
 
 class TopicParameter(param.String):  # type: ignore[type-arg]
-    """The address of a topic, such as ``L3:17``."""
+    """The identity of a topic, such as ``L3:17``."""
 
 
 class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
-    """A tuple of values, each as another parameter declares it; with commas between them in a link.
+    """A tuple of values that another parameter declares, separated by commas in a link.
 
     Parameters
     ----------
     item : param.Parameter
         The parameter that declares each value.
     most : int
-        The number of values that are read from a link.
+        The largest number of values read from a link.
     different : bool
-        Whether a value that a link names twice counts once.
+        Whether to drop repeated values.
     """
 
     __slots__ = ["different", "item", "most"]
@@ -55,23 +55,23 @@ class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
 
 
 class View(param.Parameterized):
-    """All choices of a visitor.  Change several fields by one ``view.param.update(...)``.
+    """All choices of a visitor.  To change several fields, use a single ``view.param.update(...)``.
 
-    ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
-    identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
-    ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
-    ``light`` says whether list and tree show topics of few tokens, ``sure`` whether the tree shows only sure edges.
-    ``picture`` is the tree or the map of layer 1, on which topics of a correlation of at least ``relation`` are joined.
-    ``relevance`` is the lambda by which the words of topics are chosen; with 1 they go by their probability.
+    ``run`` is 0 for no run, ``snapshot`` 0 for the newest one, ``topic`` 0 for none; otherwise ``topic`` is the
+    identity number (column + 1) in layer ``layer``.  The tree draws at most ``most`` topics of a layer.
+    ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown.
+    ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
+    ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
+    ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
-    On the compare page ``partner`` is the run that ``run`` is compared with (0 = the usual one), with a
-    snapshot and roots of its own; ``side`` says whose ``topic`` is selected.  ``pairs`` of the layer ``listed``
-    (0 = all) are listed in the order ``sort``; ``identical`` says whether equal settings are shown.
+    On the compare page, ``partner`` is the run that ``run`` is compared with (0 = the default choice), which has its
+    own snapshot and roots; ``side`` says which of the two ``topic`` belongs to.  The table lists at most ``pairs``
+    pairs of the layer ``listed`` (0 = all) in the order ``sort``; ``identical`` says whether equal settings are shown.
 
-    On the documents page ``documents`` are the documents of the corpus chosen (one, or the two ends of a line),
-    ``trail`` is the topic or path whose words are marked, ``steps`` the points of the line and ``mixed`` its layer
-    (0 = the highest that distinguishes the two).
-    ``label`` is the chosen class, from 1, 0 = none.
+    On the documents page, ``documents`` are the chosen documents of the corpus (one, or two to interpolate between),
+    ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
+    layer to interpolate in (0 = the highest layer in which the two differ).
+    ``label`` is the number of the chosen class, from 1; 0 = none.
     """
 
     page: Any = param.Selector(default="watch", objects=list(NAMES))
@@ -110,17 +110,17 @@ class View(param.Parameterized):
 
 
 class BackgroundCall(Protocol):
-    """A way to run work in another thread."""
+    """A function that runs work in another thread."""
 
     def __call__(
         self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
     ) -> None:
-        """Run ``work()`` elsewhere, then ``then(its result)`` here, or ``failed()`` a few seconds after an error."""
+        """Run ``work()`` in another thread, then ``then(result)`` in the session; after an error run ``failed()``."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The context that a page is built with.
+    """The services of a session from which its pages are built.
 
     Attributes
     ----------
@@ -131,27 +131,27 @@ class Context:
     db : Database
         Read-only.
     actions : Actions
-        The ways a page may change the store.
+        The changes to the store that the visitor can make.
     on_tick : (callback) -> None
-        ``callback(tick)`` runs on this session's document whenever the store has changed.
+        Has ``callback(tick)`` run on this session's document whenever the store has changed.
     on_close : (callback) -> None
-        ``callback()`` runs when the browser is gone.
+        Has ``callback()`` run when the session ends.
     later : (work, then, failed) -> None
-        ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
-        shown as a message, and ``failed()`` runs a few seconds after it, so that it can try again.
+        Runs ``work()`` in a thread, then ``then(its result)`` on this session's document; an error is shown as a
+        message, and ``failed()``, which may try again, runs a few seconds later.
     in_turn : (work, then, failed) -> None
-        As ``later``, but one at a time for all visitors: for work that takes every processor, so that waiting for
+        Like ``later``, but one at a time for all visitors: for work that occupies all processors, so that waiting for
         it does not delay anything else.
     aside : (work, then, failed) -> None
-        As ``later``, for work that may take a minute, such as a search of a million documents: nothing else waits
-        for it.
+        Like ``later``, for work that may take a minute, such as a search of a million documents, so that quick work
+        does not wait for it.
     soon : (work) -> None
-        ``work()`` runs on this session's document while the browser still loads its scripts: for parts that are
-        too slow to make before the answer, and needed as soon as the page is there.
+        Runs ``work()`` on this session's document after the page is sent, while the browser loads scripts: for parts
+        that would delay the page, but are needed as soon as it is open.
     notify : (message, kind) -> None
         Shows a message; kind is "success", "info", "warning" or "error".
     dark : bool
-        Whether the visitor begins with the dark theme; it can be changed in the browser afterwards.
+        Whether the session begins with the dark theme; the visitor can change that in the browser.
     """
 
     view: View
@@ -198,14 +198,14 @@ ANOTHER_RUN = {
 
 
 def to_query(view: View) -> str:
-    """Return the query of a link to a view: page and run, and what else differs from the defaults, in a fixed order."""
+    """Return the query of a link to a view: page, run and all fields without their default value, in a fixed order."""
     values = {name: getattr(view, name) for name in FIELDS}
     chosen = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
     return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in chosen.items())
 
 
 def from_query(text: str) -> dict[str, Any]:
-    """Return the fields of a link that can be read; damaged, unknown and out-of-bounds ones are left out."""
+    """Return the valid fields of a link; damaged, unknown and out-of-bounds ones are left out."""
     fields: dict[str, Any] = {}
     for name, value in parse_qsl(text.removeprefix("?")[:20000], keep_blank_values=True, errors="replace"):
         if name in FIELDS:
@@ -215,12 +215,12 @@ def from_query(text: str) -> dict[str, Any]:
 
 
 def read_field(name: str, text: str) -> Any:
-    """Read the value of a field from text as its parameter declares it.
+    """Return the value of a field that a text stands for, as its parameter declares it.
 
     Raises
     ------
     ValueError
-        When the field cannot have it; of several values the others are kept instead.
+        When the field cannot have the value; a field of several values drops invalid ones instead.
     """
     return _read(View.param[name], text)
 
@@ -235,23 +235,23 @@ def _write(value: Any) -> str:
     return str(value)
 
 
-def _read(declared: Any, text: str) -> Any:
-    if text == _UNSET and declared.allow_None:
+def _read(parameter: Any, text: str) -> Any:
+    if text == _UNSET and parameter.allow_None:
         return None
-    value = _parse(declared, text)
-    declared._validate(value)  # noqa: SLF001 - param's own check of type, bounds, choices and form has no other name
+    value = _parse(parameter, text)
+    parameter._validate(value)  # noqa: SLF001 - param's own check of type, bounds, choices and form has no other name
     return value
 
 
-def _parse(declared: Any, text: str) -> Any:
-    """Parse a text for a parameter, None where it has no meaning; the parameter checks the value afterwards."""
-    match declared:
+def _parse(parameter: Any, text: str) -> Any:
+    """Parse a text for a parameter; return None if it has no meaning.  The parameter checks the value afterwards."""
+    match parameter:
         case TupleParameter():
             values: list[Any] = []
-            for part in text.split(",")[: declared.most]:
+            for part in text.split(",")[: parameter.most]:
                 with suppress(ValueError):
-                    values.append(_read(declared.item, part))
-            return tuple(dict.fromkeys(values) if declared.different else values)
+                    values.append(_read(parameter.item, part))
+            return tuple(dict.fromkeys(values) if parameter.different else values)
         case TopicParameter():
             node = parse_identity(text)
             return None if node is None else identity(node)

@@ -32,7 +32,7 @@ from store import corpora, events
 from store.run_rows import RunRow
 
 FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
-COMING = ("queued", "running")  # states in which the first topics will come
+COMING = ("queued", "running")  # states of a run that will have topics later
 
 
 class TopicPreview:
@@ -45,7 +45,9 @@ class TopicPreview:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
+        self.board = Board(
+            on_message=self._on_board, sheets=["explore"]
+        )  # the sheet "explore" has the colours of layers
         self._hierarchy: Hierarchy | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._on_view)  # (run, snapshot)
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
@@ -69,7 +71,7 @@ class TopicPreview:
                 self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
 
     def _draw(self) -> None:
-        """Show the newest hierarchy in memory; it stays on screen until the next one is ready."""
+        """Show the hierarchy if it is in memory; otherwise fetch it, and meanwhile leave an older one on screen."""
         view, feed = self._context.view, self._context.feed
         hierarchy = feed.get_cached_hierarchy(view.run, view.snapshot)
         if hierarchy is not None:
@@ -83,16 +85,16 @@ class TopicPreview:
             self._latest.send(key, partial(feed.hierarchy, *key), partial(self._receive, *key))
 
     def _draw_waiting(self) -> str:
-        """Draw what is being waited for; an empty text where there is no run."""
+        """Return HTML that says what the page is waiting for; an empty text if there is no run."""
         view, feed = self._context.view, self._context.feed
         if feed.run(view.run) is None:
             return ""
         if view.snapshot or feed.latest(view.run) is not None:
-            return f"{_HEAD}</div>{draw_waiting('Opening the snapshot …')}"
+            return f"{_HEADING_HTML}</div>{draw_waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
         row = feed.run(view.run)
         sentence = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
-        return f"{_HEAD}</div>{draw_waiting(sentence, coming=state in COMING)}"
+        return f"{_HEADING_HTML}</div>{draw_waiting(sentence, coming=state in COMING)}"
 
     def _receive(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
         view = self._context.view
@@ -107,19 +109,20 @@ class TopicPreview:
         self._hierarchy = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
         entries = [
-            (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
+            (str(number), f"Layer {number} · {format_number(width)}")
+            for number, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
-            f'{_HEAD}<span class="tp-dim">{describe_snapshot(hierarchy, bool(view.snapshot))}</span>'
+            f'{_HEADING_HTML}<span class="tp-dim">{describe_snapshot(hierarchy, bool(view.snapshot))}</span>'
             f"{kpis.draw_choices('layer', entries, str(layer), 'Layer')}</div>{draw_preview(hierarchy, layer)}"
         )
 
 
-_HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
+_HEADING_HTML = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
 
 
 class FailedRun:
-    """The error of the run on screen, with buttons that may solve it.
+    """The board with the error of the run on screen, and buttons that may solve it.
 
     Parameters
     ----------
@@ -144,9 +147,9 @@ class FailedRun:
         if run is None:
             self.board.html = ""
             return
-        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
+        remedies = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
-        self.board.html = draw_failure(run, state, ways, log) + draw_damage(feed.damage(number))
+        self.board.html = draw_failure(run, state, remedies, log) + draw_damage(feed.damage(number))
 
     def _on_board(self, message: Message) -> None:
         context, run = self._context, self._context.feed.run(self._context.view.run)
@@ -172,7 +175,7 @@ class FailedRun:
 
 
 class WatchPage:
-    """The watch page of one session: numbers and topics come first, the curves when the browser has drawn those.
+    """The watch page of one session: numbers and topics first, curves once the browser has drawn these.
 
     Parameters
     ----------
@@ -183,18 +186,18 @@ class WatchPage:
         self._context = context
         self._strip = Board()
         self._workers = Board()
-        self._about = Board()
+        self._details = Board()
         self._failed = FailedRun(context)
         self._preview = TopicPreview(context)
         self._curves: WatchCurves | None = None
-        self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL_STYLE)
+        self._curve_holder = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL_STYLE)
         self.page = pn.Column(
             self._failed.board,
             self._strip,
             self._preview.board,
-            self._place,
+            self._curve_holder,
             self._workers,
-            self._about,
+            self._details,
             css_classes=["tp-page"],
             stylesheets=[PAGE],
             styles=TALL_STYLE,
@@ -208,8 +211,8 @@ class WatchPage:
 
     def _add_curves(self) -> None:
         self._curves = WatchCurves(self._context, self._draw_strip)
-        self._place[:] = [self._curves.page]
-        self._draw_strip()  # the points may have come before the curves
+        self._curve_holder[:] = [self._curves.page]
+        self._draw_strip()  # the points may have been read before the curves were made
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":
@@ -225,49 +228,49 @@ class WatchPage:
             if tick.points:
                 self._curves.stream()
         if view.run in tick.rows:
-            self._fetch_about()
+            self._fetch_details()
 
     def _choose(self) -> None:
         self._draw_strip()
         if self._curves is not None:
             self._curves.choose()
-        self._fetch_about()
+        self._fetch_details()
 
     def _draw_strip(self) -> None:
         feed = self._context.feed
         run = feed.run(self._context.view.run)
-        self._place.visible = run is not None
+        self._curve_holder.visible = run is not None
         if run is None:
             sentence = explain_missing_run(self._context.view.run)
             self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
-            self._workers.html = self._about.html = ""
+            self._workers.html = self._details.html = ""
             return
         history = feed.get_cached_history(run.number)
         curve: Curve = history.after("point_perplexity").curve() if history else []
         latest = {name: history.last(name) for name in CURVES} if history else feed.get_latest_values(run.number)
-        about = kpis.measure_health(feed.state(run.number), curve, latest)
-        self._strip.html = kpis.draw_kpis(run, about)
+        health = kpis.measure_health(feed.state(run.number), curve, latest)
+        self._strip.html = kpis.draw_kpis(run, health)
         self._workers.html = draw_workers(run.process, feed.state(run.number))
 
-    def _fetch_about(self) -> None:
+    def _fetch_details(self) -> None:
         run = self._context.feed.run(self._context.view.run)
         if run is not None:
-            self._context.later(partial(self._read_about, run), partial(self._draw_about, run))
+            self._context.later(partial(self._read_details, run), partial(self._draw_details, run))
 
-    def _read_about(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
+    def _read_details(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
         corpus = corpora.get_run_corpus(self._context.db, run)
         judged = corpus.validation_documents or corpus.test_documents
         return events.read_new_events(self._context.db, run.number)[0], judged
 
-    def _draw_about(self, run: RunRow, read: tuple[Sequence[events.RunEvent], int]) -> None:
-        happened, heldout = read
-        lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
-        self._about.html = kpis.draw_details(run, lines[::-1])
+    def _draw_details(self, run: RunRow, events_and_heldout: tuple[Sequence[events.RunEvent], int]) -> None:
+        run_events, heldout = events_and_heldout
+        lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in run_events[-40:]]
+        self._details.html = kpis.draw_details(run, lines[::-1])
         if self._curves is not None:
             self._curves.report_heldout(heldout)
-            self._curves.report_changes(happened)
+            self._curves.report_changes(run_events)
 
 
 def build_watch_page(context: Context) -> Viewable:
-    """Build the page that shows how a run is doing."""
+    """Build the page that shows the progress of a run."""
     return WatchPage(context).page

@@ -1,4 +1,4 @@
-"""Figures of curves: perplexity (Figure 3 of the DLDA paper) and step sizes (Figure 2), with their axes."""
+"""Figures of curves for print: perplexity (Figure 3 of the DLDA paper) and step sizes (Figure 2)."""
 
 import math
 import unicodedata
@@ -21,33 +21,33 @@ _LABELS: dict[Axis, str] = {
     "seconds": "training time (s)",
     "minibatches": "mini-batches",
 }
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SHAPE = 0.66  # height of a chart over its width
-_TALLEST = 3.0  # inches
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SHAPE = 0.66  # height / width of a chart
+_TALLEST = 3.0  # inches, the largest height of a chart
 
 
 def clean_label(name: str) -> str:
-    """Return a name that HoloViews accepts as a label: it fails on characters without a name in Unicode."""
+    """Replace the characters without a name in Unicode, on which HoloViews fails, in a label."""
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 
 def select_coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
-    """Return the coordinates of points on an axis."""
+    """Return the coordinates of points on the x-axis ``x``."""
     values: NDArray[np.float64] = getattr(points, x)
     return values
 
 
 def draw_chart(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:
-    """Put curves on common axes, in the size of a figure; ``y`` is the label of the other axis."""
+    """Put curves on common axes; ``y`` is the label of the y-axis, ``width`` is in inches."""
     height = min(_SHAPE * width, _TALLEST)
     labels = {"xlabel": _LABELS[x], "ylabel": y, "logy": logy, "show_legend": legend}
     overlay = set_size(hv.Overlay(list(parts)), width, height, **labels)
-    mpl = {"legend_position": "inner", "hooks": [_finish], "show_grid": False}
+    mpl = {"legend_position": "inner", "hooks": [_format_axes], "show_grid": False}
     return set_options(overlay, mpl, {"legend_position": "top_right", "fontscale": 0.9})
 
 
-def _finish(plot: Any, _element: Any) -> None:
-    """Write large numbers with commas, choose few ticks, and fit everything into the figure."""
+def _format_axes(plot: Any, _element: Any) -> None:
+    """Write large numbers with commas, limit the number of ticks, and fit everything into the figure."""
     axes = plot.handles["axis"]
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -56,16 +56,16 @@ def _finish(plot: Any, _element: Any) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     else:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
-        axes.yaxis.set_major_formatter(FuncFormatter(_power))
+        axes.yaxis.set_major_formatter(FuncFormatter(_format_power))
         axes.yaxis.set_minor_formatter(NullFormatter())
     plot.handles["fig"].set_layout_engine("constrained", w_pad=0.02, h_pad=0.02)
 
 
-def _power(value: float, _: int | None = None) -> str:
-    """Write a power of ten in plain letters: words of a corpus may hold dollar signs, so no mathematics is read."""
+def _format_power(value: float, _: int | None = None) -> str:
+    """Format a number as a power of ten in Unicode; TeX is off, because words of a corpus may contain dollar signs."""
     power = math.floor(math.log10(value) + 1e-9)
     times = round(value / 10.0**power)
-    return f"{times}×10"[0 if times > 1 else 2 :] + str(power).translate(_RAISED)
+    return f"{times}×10"[0 if times > 1 else 2 :] + str(power).translate(_SUPERSCRIPTS)
 
 
 _MEASURES = {
@@ -81,15 +81,15 @@ def draw_perplexity(
     measure: str = _MEASURES["point_perplexity"],
     width: float = COLUMN,
 ) -> hv.Overlay:
-    """Draw one curve for every run.
+    """Draw a curve for each run.
 
     Parameters
     ----------
     curves : mapping of str to PointColumns
-        By their names in the legend.
-    x : {"documents", "seconds", "minibatches"}
+        Curves by their names in the legend.
+        x : {"documents", "seconds", "minibatches"}
     measure : str
-        The measure, with its unit.
+        Label of the y-axis: the measure with its unit.
     width : float
         Inches.
     """
@@ -102,23 +102,25 @@ def draw_perplexity(
 
 
 def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw the live curves of runs."""
+    """Draw the perplexity of runs, or (if there is none) the log-likelihood per held-out cell."""
     data = {name: [source.curve(name) for source in sources] for name in _MEASURES}
-    measure = next((name for name, curves in data.items() if any(len(each.value) for each in curves)), "")
-    lacking = [source.number for source, each in zip(sources, data.get(measure, ()), strict=False) if not len(each[3])]
+    measure = next((name for name, curves in data.items() if any(len(points.value) for points in curves)), "")
+    lacking = [
+        source.number for source, points in zip(sources, data.get(measure, ()), strict=False) if not len(points[3])
+    ]
     if not measure or lacking:
         number = lacking[0] if lacking else sources[0].number
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
         raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
-    curves = dict(zip(_named(sources), data[measure], strict=True))
+    curves = dict(zip(_make_distinct_names(sources), data[measure], strict=True))
     parts = {find_part(source.row) for source in sources}
     part = parts.pop() if len(parts) == 1 else "held-out"
     label = _MEASURES[measure].replace("held-out", part)
     return draw_perplexity(curves, request.x or "documents", measure=label, width=request.width)
 
 
-def _named(sources: Sequence[Source]) -> list[str]:
-    """Return names of runs for the legend, no two the same."""
+def _make_distinct_names(sources: Sequence[Source]) -> list[str]:
+    """Return distinct names of runs for the legend."""
     names = [name_source(source) for source in sources]
     return [
         f"{name} ({source.number})" if names.count(name) > 1 else name
@@ -127,13 +129,13 @@ def _named(sources: Sequence[Source]) -> list[str]:
 
 
 def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, width: float = COLUMN) -> hv.Overlay:
-    """Draw the mean step size of every layer, on a logarithmic scale.
+    """Draw the mean step size of each layer on a logarithmic scale.
 
     Parameters
     ----------
     layers : mapping of str to PointColumns
-        By their names in the legend.
-    x : {"minibatches", "documents", "seconds"}
+        Curves by their names in the legend.
+        x : {"minibatches", "documents", "seconds"}
     width : float
         Inches.
     """
@@ -146,13 +148,13 @@ def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, w
 
 
 def plot_steps(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw the step sizes of a run."""
+    """Draw the mean step sizes of a run's layers."""
     (source,) = sources
     layers = source.history.layers("step_size_mean")
     if not layers:
-        how = source.row.inference
-        raise FigureError(f"run {source.number} has no step sizes: {how} makes none, or the run has not begun")
-    top = max(len(source.row.layers), len(source.row.settings.get("layers", ())))  # some layers may yet come
+        inference = source.row.inference
+        raise FigureError(f"run {source.number} has no step sizes: {inference} makes none, or the run has not begun")
+    top = max(len(source.row.layers), len(source.row.settings.get("layers", ())))  # layers may be added later
     names = [f"layer {layer}" if layer <= top else "weights r" for layer in layers]
     curves = [source.curve("step_size_mean", layer) for layer in layers]
     return draw_steps(dict(zip(names, curves, strict=True)), request.x or "minibatches", width=request.width)

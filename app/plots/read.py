@@ -1,4 +1,4 @@
-"""The data of figures, read from the store by the functions that pages and commands use."""
+"""The data of figures, read from the store with the same functions that pages and commands use."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from store.run_rows import RunRow
 
 @dataclass(frozen=True)
 class Source:
-    """One run of a store.
+    """A run of a store, as the source of a figure's data.
 
     Attributes
     ----------
@@ -37,43 +37,43 @@ class Source:
 
     @cached_property
     def history(self) -> History:
-        """Every point of the run."""
+        """All points of the run."""
         history = History(self.number, self.row.attempt)
         history.add(points.read_points(self.db, self.number))
         return history
 
     def curve(self, name: str, layer: int = 0) -> PointColumns:
-        """Return one measured curve."""
+        """Return the points of one measured curve."""
         return self.history.after(name, layer)
 
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
-        """Return the snapshot at or before a mini-batch; the newest one for None."""
+        """Return the hierarchy of the snapshot at or before a mini-batch (None = the newest)."""
         return read_hierarchy(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch))
 
     def predictions(self, minibatch: int | None = None) -> Classified:
-        """Return predictions of classes, from the store or computed.
+        """Return the predicted classes of documents, from the store or newly computed.
 
         Raises
         ------
         ClassError
-            When the run predicts none.
+            When the run predicts no classes.
         """
         return fetch_predictions(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch).number)
 
 
 def name_source(source: Source) -> str:
-    """Return the name of a run for a legend: its own name, else its number and model."""
+    """Return the name of a run for a legend, or its number and model if it has none."""
     row = source.row
     return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
 
 
 def shorten_name(source: Source) -> str:
-    """Return the name of a run for the head of a narrow column."""
+    """Return the name of a run for the head of a narrow column, or its number and seed if it has none."""
     return source.row.name or f"run {source.number}, seed {source.row.seed}"
 
 
 def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usual: int) -> list[Node]:
-    """Return the topics of the wanted ranks, or the most popular ones, as many as wanted or ``usual``.
+    """Return the topics of the requested ranks, or the most popular ones (``usual`` many unless requested).
 
     Raises
     ------
@@ -85,15 +85,15 @@ def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usua
 
 
 def match_sources(one: Source, other: Source, minibatch: int | None = None) -> Comparison:
-    """Match the topics of two runs, respecting the decisions of analysts.
+    """Match the topics of two runs, following the decisions of analysts.
 
     Raises
     ------
     FigureError
         When the two have no word in common.
     """
-    decided = list_decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
+    decisions = list_decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
     try:
-        return compare(one.hierarchy(minibatch), other.hierarchy(minibatch), decided)
+        return compare(one.hierarchy(minibatch), other.hierarchy(minibatch), decisions)
     except ValueError as error:
         raise FigureError(str(error)) from error

@@ -1,4 +1,4 @@
-"""The kinds of figures, the choices of a user, and the error when a figure cannot be drawn; light to import."""
+"""The kinds of figures, the options of a user, and the error if a figure cannot be drawn; quick to import."""
 
 import importlib
 from collections.abc import Sequence
@@ -6,33 +6,33 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 Axis: TypeAlias = Literal["seconds", "documents", "minibatches"]
 AXES: tuple[Axis, ...] = ("seconds", "documents", "minibatches")
-COLUMN, PAGE = 3.3, 6.8  # inches, of a column and of a page of two
-LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits in less
+COLUMN, PAGE = 3.3, 6.8  # inches, the widths of a column and of a page with two columns
+LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0  # inches; no word fits into a narrower figure
 
 
 class FigureError(ValueError):
-    """The error that a figure cannot be drawn; the message is one sentence for the user."""
+    """An error: a figure cannot be drawn; its message is one sentence for the user."""
 
 
 class FigureRequest(NamedTuple):
-    """The choices of the user; None is the default of the kind.
+    """The options of a figure; None stands for the default of the kind of figure.
 
     Attributes
     ----------
     width : float
-        Of the figure, in inches.
+        Width of the figure in inches.
     layer : int, optional
-        Counted from 1, the layer next to the words.
+        Number of the layer, from 1 (next to the words) upwards.
     node : tuple of int
         Ranks of topics in that layer.
     x : {"seconds", "documents", "minibatches"}, optional
         The x-axis of curves.
     minibatch : int, optional
-        The mini-batch whose snapshot, or the one before, is shown.
+        The figure shows the snapshot at this mini-batch or the last one before it.
     threshold : float, optional
-        Edges of a tree are above ``threshold / K`` of the lower layer.
+        The tree shows edges with weights above ``threshold / K``, where K is the number of topics of the lower layer.
     most : int, optional
-        The number of topics shown, of each layer in a tree.
+        The number of topics shown; in a tree, of each layer.
     """
 
     width: float = COLUMN
@@ -45,12 +45,12 @@ class FigureRequest(NamedTuple):
 
 
 def read_width(width: str | float) -> float:
-    """Read a width: ``column``, ``page`` or a number of inches.
+    """Return a width in inches, given as ``column``, ``page`` or a number of inches.
 
     Raises
     ------
     FigureError
-        When it is none of these, or too small or large for a figure.
+        When the text is none of these, or too small or too large for a figure.
     """
     names = {"column": COLUMN, "page": PAGE}
     try:
@@ -65,10 +65,10 @@ def read_width(width: str | float) -> float:
 
 
 class FigureKind(NamedTuple):
-    """A kind of figure: its module, the fields of `FigureRequest` that it uses, and the least and most runs it shows.
+    """A kind of figure: its module, the fields of `FigureRequest` that it uses, and its least and most runs.
 
-    The module ``app.plots.MODULE`` has ``plot_KIND(sources, request)``, which reads what the figure shows, and
-    ``draw_KIND``, which makes a HoloViews element of it.
+    The module ``app.plots.MODULE`` has ``plot_KIND(sources, request)``, which reads the data, and ``draw_KIND``, which
+    turns them into a HoloViews element.
     """
 
     module: str
@@ -93,7 +93,7 @@ def find_kind(name: str) -> FigureKind:
     Raises
     ------
     FigureError
-        When there is no such kind; the sentence lists the kinds.
+        When there is no such kind; the message lists the kinds.
     """
     if name not in KINDS:
         raise FigureError(f"there is no figure {name!r}; the kinds are {', '.join(KINDS)}")

@@ -1,4 +1,4 @@
-"""A figure of boxes, lines and words, measured in points from its upper left corner."""
+"""Figures made of boxes, lines and words, with coordinates in points from the upper left corner."""
 
 import warnings
 from collections import defaultdict
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from app.plots.style import INK, PAPER, POINTS, TEXT, make_settings, set_options, set_size
 from app.views.text import replace_unprintable
 
-_PIXEL = 0.75  # points
+_PIXEL = 0.75  # points in a pixel
 Align = Literal["left", "center", "right"]
 
 
-class _Look(NamedTuple):
-    """The look that the texts of one element share."""
+class _TextStyle(NamedTuple):
+    """The style that the texts of one element share; ``size`` is in points."""
 
     size: float
     colour: str
@@ -40,7 +40,7 @@ def measure_width(text: str, size: float = TEXT, *, bold: bool = False) -> float
 
 
 def wrap(words: Sequence[str], width: float) -> list[str]:
-    """Break words into lines of at most ``width`` points; a longer word is cut and ends in an ellipsis."""
+    """Break words into lines of at most ``width`` points; cut longer words and end them with an ellipsis."""
     lines: list[str] = []
     for word in words:
         if lines and measure_width(f"{lines[-1]} {word}") <= width:
@@ -51,7 +51,7 @@ def wrap(words: Sequence[str], width: float) -> list[str]:
 
 
 def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> str:
-    """Shorten a text to at most ``width`` points."""
+    """Shorten a text to at most ``width`` points, with an ellipsis at its end."""
     if measure_width(text, size, bold=bold) <= width:
         return text
     length = len(text)
@@ -60,41 +60,41 @@ def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> s
     return f"{text[:length].rstrip()}…"
 
 
-class _Edge(NamedTuple):
-    """The look that the lines or boxes of one element share."""
+class _LineStyle(NamedTuple):
+    """The style that the lines or boxes of one element share; ``width`` is in points."""
 
     colour: str
     width: float
 
 
 class FigureSheet:
-    """A sheet that collects boxes, lines and texts; `element` returns them as one HoloViews overlay.
+    """A sheet that collects boxes, lines and texts; `element` turns them into a HoloViews overlay.
 
     Parameters
     ----------
     width : float
-        In points.
+        Width in points.
     """
 
     def __init__(self, width: float) -> None:
         self.width = width
-        self._boxes: defaultdict[_Edge, list[tuple[float, float, float, float]]] = defaultdict(list)
-        self._lines: defaultdict[_Edge, list[NDArray[np.float64]]] = defaultdict(list)
-        self._words: defaultdict[_Look, list[tuple[float, float, str]]] = defaultdict(list)
+        self._boxes: defaultdict[_LineStyle, list[tuple[float, float, float, float]]] = defaultdict(list)
+        self._lines: defaultdict[_LineStyle, list[NDArray[np.float64]]] = defaultdict(list)
+        self._words: defaultdict[_TextStyle, list[tuple[float, float, str]]] = defaultdict(list)
 
     def box(self, left: float, top: float, width: float, height: float, colour: str, line: float) -> None:
-        """Draw a white rectangle."""
-        self._boxes[_Edge(colour, line)].append((left, -top - height, left + width, -top))
+        """Draw a white rectangle; ``line`` is the width of its border."""
+        self._boxes[_LineStyle(colour, line)].append((left, -top - height, left + width, -top))
 
     def line(self, points: NDArray[np.float64], colour: str, width: float) -> None:
         """Draw a line through (n, 2) points."""
-        self._lines[_Edge(colour, round(width, 1))].append(points * (1, -1))
+        self._lines[_LineStyle(colour, round(width, 1))].append(points * (1, -1))
 
     def bend(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
-        """Draw a line that leaves one point and reaches the other horizontally."""
-        along = np.linspace(0, 1, 24)
-        ease = along**2 * (3 - 2 * along)
-        x, y = start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease
+        """Draw a curve between two points that is horizontal at both ends."""
+        fractions = np.linspace(0, 1, 24)
+        eased = fractions**2 * (3 - 2 * fractions)
+        x, y = start[0] + (end[0] - start[0]) * fractions, start[1] + (end[1] - start[1]) * eased
         self.line(np.column_stack([x, y]), colour, width)
 
     def text(
@@ -108,48 +108,48 @@ class FigureSheet:
         bold: bool = False,
         align: Align = "left",
     ) -> None:
-        """Write a line whose middle is at height ``y``."""
-        self._words[_Look(size, colour, bold, align)].append((x, -y, replace_unprintable(text)))
+        """Write a line of text whose vertical centre is at ``y``."""
+        self._words[_TextStyle(size, colour, bold, align)].append((x, -y, replace_unprintable(text)))
 
     def element(self, height: float) -> hv.Overlay:
-        """Return everything on a sheet of that height: lines below boxes below texts."""
+        """Return the sheet, ``height`` points tall: texts drawn over boxes, and boxes over lines."""
         parts = [
-            *(_path(look, rows) for look, rows in self._lines.items()),
-            *(_rectangles(look, rows) for look, rows in self._boxes.items()),
-            *(_labels(look, rows) for look, rows in self._words.items()),
+            *(_make_path(style, rows) for style, rows in self._lines.items()),
+            *(_make_rectangles(style, rows) for style, rows in self._boxes.items()),
+            *(_make_labels(style, rows) for style, rows in self._words.items()),
         ]
         bounds = {"xlim": (0.0, self.width), "ylim": (-height, 0.0), "xaxis": None, "yaxis": None, "padding": 0}
         overlay = set_size(hv.Overlay(parts), self.width / POINTS, height / POINTS, show_legend=False, **bounds)
         return set_options(overlay, {"fig_bounds": (0, 0, 1, 1)}, {"border": 0})
 
 
-def _path(look: _Edge, lines: list[NDArray[np.float64]]) -> Any:
-    mpl = {"linewidth": look.width, "color": look.colour}
-    return set_options(hv.Path(lines), mpl, {"line_width": look.width / _PIXEL, "color": look.colour})
+def _make_path(style: _LineStyle, lines: list[NDArray[np.float64]]) -> Any:
+    mpl = {"linewidth": style.width, "color": style.colour}
+    return set_options(hv.Path(lines), mpl, {"line_width": style.width / _PIXEL, "color": style.colour})
 
 
-def _rectangles(look: _Edge, corners: list[tuple[float, float, float, float]]) -> Any:
-    mpl = {"edgecolor": look.colour, "facecolor": PAPER, "linewidth": look.width}
-    bokeh = {"line_color": look.colour, "fill_color": PAPER, "line_width": look.width / _PIXEL}
+def _make_rectangles(style: _LineStyle, corners: list[tuple[float, float, float, float]]) -> Any:
+    mpl = {"edgecolor": style.colour, "facecolor": PAPER, "linewidth": style.width}
+    bokeh = {"line_color": style.colour, "fill_color": PAPER, "line_width": style.width / _PIXEL}
     return set_options(hv.Rectangles(corners), mpl, bokeh)
 
 
-def _labels(look: _Look, rows: list[tuple[float, float, str]]) -> Any:
-    weight = "bold" if look.bold else "normal"
+def _make_labels(style: _TextStyle, rows: list[tuple[float, float, str]]) -> Any:
+    weight = "bold" if style.bold else "normal"
     return set_options(
         hv.Labels(rows, ["x", "y"], "text"),
         {
-            "size": look.size,
-            "color": look.colour,
+            "size": style.size,
+            "color": style.colour,
             "weight": weight,
-            "horizontalalignment": look.align,
+            "horizontalalignment": style.align,
             "verticalalignment": "center",
         },
         {
-            "text_font_size": f"{look.size:g}pt",
-            "text_color": look.colour,
+            "text_font_size": f"{style.size:g}pt",
+            "text_color": style.colour,
             "text_font_style": weight,
-            "text_align": look.align,
+            "text_align": style.align,
             "text_baseline": "middle",
         },
     )

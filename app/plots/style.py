@@ -1,4 +1,4 @@
-"""The look of figures on paper, for both backends, and their files: one font, few colours, sizes in points."""
+"""The style of figures for print (one font, few colours, sizes in points), for both backends, and their files."""
 
 import warnings
 from functools import cache
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import holoviews as hv
-import holoviews.plotting.mpl  # brings the backend that saves
+import holoviews.plotting.mpl  # registers the backend that saves files
 import matplotlib as mpl
 from matplotlib import font_manager, pyplot
 
 from app.plots.request import FigureError
 from app.views.palette import LIGHT
 
-TEXT, SMALL = 7.0, 6.0  # points
+TEXT, SMALL = 7.0, 6.0  # points, the sizes of texts
 INK, MUTED, PAPER, RULE = LIGHT.ink, LIGHT.muted, LIGHT.paper, "#c9ced3"
-POINTS = 72.0  # an inch
-COLOURS = ("#0069a8", "#d55e00", "#00785a", "#a84a86", "#22282e", "#b07d00")  # Okabe and Ito's hues, for white paper
+POINTS = 72.0  # in an inch
+COLOURS = ("#0069a8", "#d55e00", "#00785a", "#a84a86", "#22282e", "#b07d00")  # Okabe and Ito's hues on white paper
 DASHES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _BOKEH_DASHES = ("solid", "dashed", "dotdash", "dotted", [8, 2], [4, 1, 1, 1, 1, 1])
 _SHIPPED = "DejaVu Sans"  # part of matplotlib, so that a figure is the same on every machine
@@ -26,14 +26,14 @@ _OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHe
 
 @cache
 def make_settings() -> Any:
-    """Return the settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
-    there = {font.name for font in font_manager.fontManager.ttflist}
+    """Return the settings of matplotlib: TrueType fonts in PDF, text as text in SVG, thin lines."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
     return {
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
         "svg.fonttype": "none",
         "svg.hashsalt": "topiary",  # the same figure gives the same file
-        "font.family": [_SHIPPED, *sorted(name for name in there if name.startswith(_OTHER_SCRIPTS))],
+        "font.family": [_SHIPPED, *sorted(name for name in installed if name.startswith(_OTHER_SCRIPTS))],
         "font.size": TEXT,
         "axes.linewidth": 0.6,
         "axes.unicode_minus": True,
@@ -42,7 +42,7 @@ def make_settings() -> Any:
         "axes.labelsize": TEXT,
         "axes.labelpad": 2.5,
         "text.color": INK,
-        "text.parse_math": False,  # a word of a corpus may hold dollar signs
+        "text.parse_math": False,  # words of a corpus may contain dollar signs
         "xtick.labelsize": TEXT,
         "ytick.labelsize": TEXT,
         "xtick.color": MUTED,
@@ -63,13 +63,13 @@ def make_settings() -> Any:
 
 
 def set_options(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
-    """Return an element with the options of each backend that is loaded."""
+    """Return an element with the options for each backend that is loaded."""
     element = element.opts(backend="matplotlib", **mpl)
     return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
 
 
 def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
-    """Return a figure with its size in inches and the settings above; ``options`` are for both backends."""
+    """Return a figure with a size in inches and the settings of matplotlib; ``options`` apply to both backends."""
     pixels = {"width": round(96 * width), "height": round(96 * height)}
     mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": make_settings()}
     options["title"] = ""
@@ -77,7 +77,7 @@ def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
 
 
 def choose_line_style(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of the curve at a place, with its own colour and dash, for each backend."""
+    """Return the colour and dash of curve number ``place`` (from 0) as options for matplotlib and Bokeh."""
     colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
     return (
         {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},
@@ -86,7 +86,7 @@ def choose_line_style(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 SUFFIXES = (".pdf", ".svg", ".png")
-DPI = 300  # of PNG, and of images inside a vector file
+DPI = 300  # of PNG files, and of images inside vector files
 _METADATA: dict[str, dict[str, Any]] = {
     ".pdf": {"CreationDate": None, "Creator": "Topiary"},
     ".svg": {"Date": None, "Creator": "Topiary"},
@@ -95,12 +95,12 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def check_path(path: str | Path) -> Path:
-    """Return the path, if figures can be written to such a file.
+    """Return the path if its suffix is a format of figures.
 
     Raises
     ------
     FigureError
-        When its suffix is another one.
+        When the suffix is not .pdf, .svg or .png.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
@@ -119,17 +119,17 @@ def save(element: Any, path: str | Path) -> Path:
         When the file cannot be written.
     """
     path, open_before = check_path(path), set(pyplot.get_fignums())
-    written = BytesIO()
+    buffer = BytesIO()
     with mpl.rc_context(make_settings()), warnings.catch_warnings():
         warnings.filterwarnings("error", message="Glyph .* missing from font", category=UserWarning)
         try:
             figure = hv.Store.renderers["matplotlib"].get_plot(element).state
-            figure.savefig(written, format=path.suffix[1:].lower(), dpi=DPI, metadata=_METADATA[path.suffix.lower()])
+            figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=DPI, metadata=_METADATA[path.suffix.lower()])
         except UserWarning as error:
-            why = f"no font of this machine has all letters of the figure ({error}); install one that has"
-            raise FigureError(why) from error
+            reason = f"no font of this machine has all letters of the figure ({error}); install one that has"
+            raise FigureError(reason) from error
         finally:
             for number in set(pyplot.get_fignums()) - open_before:
                 pyplot.close(number)
-    path.write_bytes(written.getvalue())
+    path.write_bytes(buffer.getvalue())
     return path

@@ -1,4 +1,4 @@
-"""Figures of topics as words: those of one run with their shares, and those of two runs with their scores."""
+"""Figures of topics as words: topics of one run with their shares, and matched topics of two runs with scores."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
 from app.views.text import format_percent
 from engine.hierarchy.tree import Node
 
-_USUAL, _WORDS, _LINES = 10, 12, 2
-_LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0
+_USUAL, _WORDS, _LINES = 10, 12, 2  # topics by default; words and lines of a topic
+_LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between topics, margin
 
 
 class TopicLine(NamedTuple):
-    """A line of the figure: rank, share of its layer (0 to 1), name of a person or "", words."""
+    """A topic in the figure: rank, share of its layer (0 to 1), the name a user gave it or "", and words."""
 
     rank: int
     share: float
@@ -29,7 +29,7 @@ class TopicLine(NamedTuple):
 
 
 def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
-    """Write topics below each other.
+    """Draw topics below each other as ranks, shares and words.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
         Inches.
     """
     sheet = FigureSheet(POINTS * width)
-    ranks = max(measure_width(str(topic.rank), bold=True) for topic in topics)
-    shares = max(measure_width(format_percent(topic.share)) for topic in topics)
-    start = _EDGE + ranks + shares + 12
+    ranks_width = max(measure_width(str(topic.rank), bold=True) for topic in topics)
+    shares_width = max(measure_width(format_percent(topic.share)) for topic in topics)
+    start = _EDGE + ranks_width + shares_width + 12
     y = _EDGE
     for place, topic in enumerate(topics):
         if place:
@@ -48,8 +48,10 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
             y += _GAP / 2
         lines = wrap(topic.words, sheet.width - start - _EDGE)[:_LINES]
         middle = y + _LEADING / 2
-        sheet.text(_EDGE + ranks, middle, str(topic.rank), bold=True, align="right")
-        sheet.text(_EDGE + ranks + 6 + shares, middle, format_percent(topic.share), colour=MUTED, align="right")
+        sheet.text(_EDGE + ranks_width, middle, str(topic.rank), bold=True, align="right")
+        sheet.text(
+            _EDGE + ranks_width + 6 + shares_width, middle, format_percent(topic.share), colour=MUTED, align="right"
+        )
         for text in ([topic.name] if topic.name else []) + lines:
             sheet.text(start, y + _LEADING / 2, text, bold=text == topic.name)
             y += _LEADING
@@ -58,7 +60,7 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
 
 
 def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
+    """Draw topics of a layer: the requested ranks, or the most popular topics."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     layer = request.layer or 1
     nodes = choose_topics(hierarchy, layer, request, _USUAL)
@@ -74,22 +76,23 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
     return draw_topics(lines, width=request.width)
 
 
-_PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2
+_PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2  # pairs by default; words and lines of a topic
+# In points: distance of lines, gap between topics, margin, height of the headings.
 _PAIR_LEADING, _PAIR_GAP, _PAIR_EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
-_SCORE = 19.0  # points, of the column with the scores
-_BRIDGE = 0.22  # of the width: where lines lead from one side to the other
-_ALIKE = 0.5  # pairs with at least this score are drawn as alike
+_SCORE = 19.0  # points, the width of the column with the scores
+_BRIDGE = 0.22  # share of the width between the two sides, where lines join matched topics
+_ALIKE = 0.5  # pairs with at least this score are drawn in the colour of similar topics
 
 
 class TopicEntry(NamedTuple):
-    """A topic of one side: rank in its layer, and words."""
+    """A topic on one side: its rank in the layer, and words."""
 
     rank: int
     words: tuple[str, ...]
 
 
 class MatchedPair(NamedTuple):
-    """Two topics, by their places in the two lists, and how much they are alike (0 to 1)."""
+    """Two matched topics: their indices in the two lists, and their similarity (0 to 1)."""
 
     a: int
     b: int
@@ -103,7 +106,7 @@ def draw_comparison(
     *,
     width: float = COLUMN,
 ) -> hv.Overlay:
-    """Write the topics of both sides, and lines with scores between those that were matched.
+    """Draw the topics of both sides, and lines with scores between matched topics.
 
     Parameters
     ----------
@@ -121,44 +124,44 @@ def draw_comparison(
     bottom = _HEAD
     for start, head, entries in zip(starts, heads, sides, strict=True):
         sheet.text(start, _PAIR_EDGE + _PAIR_LEADING / 2, cut(head, column, bold=True), bold=True)
-        middles.append(_column(sheet, entries, start, column))
+        middles.append(_draw_column(sheet, entries, start, column))
         bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
     left, right = starts[0] + column + 2, starts[1] - _SCORE
     sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
-        alike = match.score >= _ALIKE
-        sheet.bend(*ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
+        is_similar = match.score >= _ALIKE
+        sheet.bend(*ends, COLOURS[0] if is_similar else COLOURS[1], 0.5 + 1.5 * match.score)
         sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
+    """Draw topics of a layer of the second run (the requested ranks, or the most popular) and their partners."""
     comparison = match_sources(sources[0], sources[1], request.minibatch)
     layer = request.layer or min(comparison.a.n_layers, comparison.b.n_layers)
-    comparison.a.at_rank(layer, 1)  # which refuses a layer that there is not
+    comparison.a.at_rank(layer, 1)  # raises an error if there is no such layer
     nodes = choose_topics(comparison.b, layer, request, _PAIR_USUAL)
     pairs = [pair for node in nodes if (pair := comparison.pair("b", node)) is not None]
-    before = _before(comparison, pairs)
-    places = {node: place for place, node in enumerate(before)}
+    partners = _sort_partners(comparison, pairs)
+    places = {node: place for place, node in enumerate(partners)}
     matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
-    sides = [_entry(comparison.a, node) for node in before], [_entry(comparison.b, node) for node in nodes]
+    sides = [_make_entry(comparison.a, node) for node in partners], [_make_entry(comparison.b, node) for node in nodes]
     heads = shorten_name(sources[0]), shorten_name(sources[1])
     return draw_comparison(heads, sides, matches, width=request.width)
 
 
-def _before(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
-    """Return the partners, most popular first."""
+def _sort_partners(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
+    """Return the partners in the first run, most popular first."""
     return sorted((pair.a for pair in pairs if pair.a is not None), key=comparison.a.rank)
 
 
-def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
+def _make_entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
     return TopicEntry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _PAIR_WORDS)))
 
 
-def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
-    """Write one side; return the heights at which lines begin or end."""
+def _draw_column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
+    """Draw one side; return the vertical centres of its topics, where lines begin or end."""
     indent = 3 + max((measure_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
     for place, entry in enumerate(entries):

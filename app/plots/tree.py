@@ -1,4 +1,4 @@
-"""A topic tree or subnetwork for print, from left to right: words in boxes, heavier edges wider."""
+"""A topic tree or subnetwork for print, drawn from left to right: words in boxes, heavier edges wider."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,15 +18,16 @@ from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
-_LEADING, _PADDING, _GAP, _EDGE, _HEAD = 8.2, 3.0, 5.0, 2.0, 13.0
-_BETWEEN = 0.09  # of the width, for the edges between two layers
-_LEAST_BOX = 30.0  # points; no word fits in less
-_WORDS, _LINES, _USUAL = 12, 3, 8
-_WIDEST = 3.5  # points, of the heaviest edge
+# In points: distance of lines, padding in a box, gap between boxes, margin of the sheet, height of a layer's heading.
+_LEADING, _PADDING, _BOX_GAP, _MARGIN, _HEADING = 8.2, 3.0, 5.0, 2.0, 13.0
+_LAYER_GAP = 0.09  # share of the sheet's width between two layers, where the edges run
+_NARROWEST_BOX = 30.0  # points; a narrower box holds no word
+_MOST_WORDS, _MOST_LINES, _USUAL_TOPICS = 12, 3, 8  # words and lines of a box; topics of a layer by default
+_WIDEST_EDGE = 3.5  # points, the width of the heaviest edge
 
 
 class FigureBox(NamedTuple):
-    """A topic: rank in its layer, and words, the name of a person first."""
+    """The contents of a topic's box: its rank in the layer, and its words, preceded by the name a user gave it."""
 
     rank: int
     words: tuple[str, ...]
@@ -53,50 +54,59 @@ def draw_tree(
     """
     sheet, more = FigureSheet(POINTS * width), more or {}
     numbers = sorted({node.layer for node in boxes}, reverse=True)
-    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(numbers))
-    across = (sheet.width - 2 * _EDGE - gap * (len(numbers) - 1)) / len(numbers)
-    if across < _LEAST_BOX:
+    gap = _LAYER_GAP * sheet.width * min(1.0, 3 / len(numbers))
+    box_width = (sheet.width - 2 * _MARGIN - gap * (len(numbers) - 1)) / len(numbers)
+    if box_width < _NARROWEST_BOX:
         advice = "choose a wider figure (--width page) or a lower layer"
         raise FigureError(f"{len(numbers)} layers do not fit in {width:g} inches; {advice}")
-    texts = {node: _lines(box, across) for node, box in boxes.items()}
+    texts = {node: _wrap_words(box, box_width) for node, box in boxes.items()}
     heights = {node: _LEADING * len(lines) + 2 * _PADDING for node, lines in texts.items()}
-    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in numbers], edges, heights)
-    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(numbers)}
-    height = max(y + heights[node] / 2 for node, y in centres.items()) + _EDGE
+    layers, centres = _place_boxes(
+        [[node for node in boxes if node.layer == layer] for layer in numbers], edges, heights
+    )
+    lefts = {layer: _MARGIN + place * (box_width + gap) for place, layer in enumerate(numbers)}
+    height = max(y + heights[node] / 2 for node, y in centres.items()) + _MARGIN
     heaviest = max((edge.size for edge in edges), default=1.0)
     for edge in edges:
-        start = lefts[edge.above.layer] + across, centres[edge.above]
+        start = lefts[edge.above.layer] + box_width, centres[edge.above]
         end = lefts[edge.below.layer], centres[edge.below]
         colour = "#9aa3ab" if edge.weight > 0 else LIGHT.lowers
-        sheet.bend(start, end, colour, max(0.5, _WIDEST * edge.size / heaviest))
+        sheet.bend(start, end, colour, max(0.5, _WIDEST_EDGE * edge.size / heaviest))
     for nodes in layers:
         layer = nodes[0].layer
         colour = find_layer_colour(LIGHT, layer)
-        sheet.text(lefts[layer], _EDGE + _HEAD / 2 - 2, f"layer {layer}", colour=colour, bold=True)
+        sheet.text(lefts[layer], _MARGIN + _HEADING / 2 - 2, f"layer {layer}", colour=colour, bold=True)
         for node in nodes:
-            _box(sheet, texts[node], (lefts[layer], centres[node] - heights[node] / 2), (across, heights[node]), colour)
+            _draw_box(
+                sheet,
+                texts[node],
+                (lefts[layer], centres[node] - heights[node] / 2),
+                (box_width, heights[node]),
+                colour,
+            )
         if more.get(layer):
             lowest = max(centres[node] + heights[node] / 2 for node in nodes)
-            middle = lefts[layer] + across / 2
+            middle = lefts[layer] + box_width / 2
             sheet.text(middle, lowest + 6, f"{more[layer]} more", size=SMALL, colour=MUTED, align="center")
             height = max(height, lowest + 11)
     return sheet.element(height)
 
 
 def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw the tree below topics: those of the wanted ranks, or the most popular one with children."""
+    """Draw the tree below the requested topics, or below the most popular topic that has children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     threshold = choose_threshold(request.threshold, hierarchy)
     layer = request.layer or hierarchy.n_layers
     hierarchy.at_rank(layer, 1)
-    roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _first(hierarchy, layer, threshold)
-    part, more = cut_tree(hierarchy, TreeChoice(tuple(roots), threshold, cap=request.most or _USUAL))
+    roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _choose_root(hierarchy, layer, threshold)
+    part, more = cut_tree(hierarchy, TreeChoice(tuple(roots), threshold, cap=request.most or _USUAL_TOPICS))
     return draw_tree(
-        {node: _content(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width
+        {node: _make_box(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width
     )
 
 
-def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
+def _choose_root(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
+    """Return the most popular topic of a layer that has children, in a list; the most popular one if none has."""
     if layer == hierarchy.n_layers:
         return list_joined_topics(hierarchy, threshold)[:1]
     parents = {edge.above for edge in hierarchy.edges(threshold)}
@@ -104,33 +114,36 @@ def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     return [node for node in nodes if node in parents][:1] or nodes[:1]
 
 
-def _content(hierarchy: Hierarchy, node: Node) -> FigureBox:
+def _make_box(hierarchy: Hierarchy, node: Node) -> FigureBox:
     name = (hierarchy.name(node),) if hierarchy.name(node) else ()
-    return FigureBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
+    return FigureBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _MOST_WORDS))))
 
 
-def _lines(box: FigureBox, across: float) -> list[str]:
-    return wrap([str(box.rank), *box.words], across - 2 * _PADDING)[:_LINES]
+def _wrap_words(box: FigureBox, box_width: float) -> list[str]:
+    """Return the lines of a box: the rank, then as many words as fit."""
+    return wrap([str(box.rank), *box.words], box_width - 2 * _PADDING)[:_MOST_LINES]
 
 
-def _places(
+def _place_boxes(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
-    """Order every layer so that few edges cross, and find the heights of its boxes."""
+    """Order each layer so that few edges cross; return the ordered layers and the vertical centre of each box."""
     links = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
     order = order_layers(links, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
     rows = [LayerRow(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
-    middles = spread_nodes(rows, weigh_links(layers, edges), [len(nodes) for nodes in layers], _GAP)
+    middles = spread_nodes(rows, weigh_links(layers, edges), [len(nodes) for nodes in layers], _BOX_GAP)
     top = min(float((each - size / 2).min()) for each, size in zip(middles, sizes, strict=True))
     pairs = zip(layers, middles, strict=True)
     return layers, {
-        node: y - top + _EDGE + _HEAD for nodes, each in pairs for node, y in zip(nodes, each.tolist(), strict=True)
+        node: y - top + _MARGIN + _HEADING
+        for nodes, each in pairs
+        for node, y in zip(nodes, each.tolist(), strict=True)
     }
 
 
-def _box(
+def _draw_box(
     sheet: FigureSheet, lines: list[str], corner: tuple[float, float], size: tuple[float, float], colour: str
 ) -> None:
     left, top = corner
@@ -139,5 +152,5 @@ def _box(
     middle = top + _PADDING + _LEADING / 2
     sheet.text(left + _PADDING, middle, rank, colour=colour, bold=True)
     sheet.text(left + _PADDING + measure_width(rank, bold=True) + 2, middle, first)
-    for place, text in enumerate(lines[1:], start=1):
-        sheet.text(left + _PADDING, middle + _LEADING * place, text)
+    for number, text in enumerate(lines[1:], start=1):
+        sheet.text(left + _PADDING, middle + _LEADING * number, text)

@@ -1,8 +1,8 @@
-"""Access to the server: passwords, the cookie of a login, open logins, and a limit on the tries of passwords.
+"""Access to the server: passwords, login cookies, open logins, and a limit on wrong passwords.
 
-Without a password the server answers on this machine only, and every visitor is an analyst.  With one, a rule before
-all others refuses every request, websockets and uploads included, that brings no cookie signed by this server.
-A session belongs to the login that began it, and the role of that login is looked up before every change.
+Without a password the server listens on this machine only (unless ``--insecure`` is given), and every visitor is an
+analyst.  With one, every request, websockets and uploads included, must carry a cookie signed by this server.
+A session belongs to the login that opened it, and the role of that login is looked up before every change.
 """
 
 import hashlib
@@ -27,13 +27,14 @@ from app.server.proxies import read_address
 
 FREE_ATTEMPTS = 5  # wrong passwords from one place before it has to wait
 LONGEST_WAIT = 900.0  # seconds between two attempts at most
-FORGOTTEN_AFTER = 3600.0  # seconds after its last wrong password in which a place is remembered
-MOST_PLACES = 10_000  # that are remembered
-MOST_A_MINUTE = 300  # wrong passwords a minute from all places together; then those wait that never gave the right one
+FORGOTTEN_AFTER = 3600.0  # seconds from the last wrong password until its place starts again from zero
+MOST_PLACES = 10_000  # remembered at a time; the oldest are forgotten first
+# Wrong passwords from all places in a minute; at the limit, places that never sent the right one have to wait.
+MOST_FAILURES_A_MINUTE = 300
 
 
 class Attempts:
-    """Wrong passwords by the address they came from.
+    """Wrong passwords, counted by place: an IPv4 address, or the network of an IPv6 address.
 
     Parameters
     ----------
@@ -44,20 +45,22 @@ class Attempts:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._places: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._recent: deque[float] = deque(maxlen=MOST_FAILURES_A_MINUTE)
         self._proven: OrderedDict[str, None] = OrderedDict()  # places from which the right password came
 
     def wait(self, address: str) -> float:
-        """Return the seconds until a password from an address is checked again; 0 = now."""
-        now, place = self._clock(), _find_place(address)
+        """Return the seconds until an address may try another password; 0 = now."""
+        now, place = self._clock(), _make_place_key(address)
         count, last = self._places.get(place, (0, 0.0))
-        own = last + _compute_pause(count) - now if count else 0.0
-        many = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
-        return max(0.0, own, self._recent[0] + 60 - now if many else 0.0)
+        own_wait = last + _compute_pause(count) - now if count else 0.0
+        too_many = (
+            len(self._recent) == MOST_FAILURES_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
+        )
+        return max(0.0, own_wait, self._recent[0] + 60 - now if too_many else 0.0)
 
     def count_failure(self, address: str) -> None:
-        """Count a wrong password."""
-        now, place = self._clock(), _find_place(address)
+        """Count a wrong password from an address."""
+        now, place = self._clock(), _make_place_key(address)
         count, last = self._places.pop(place, (0, now))
         self._places[place] = (count + 1 if now - last < FORGOTTEN_AFTER else 1, now)
         if len(self._places) > MOST_PLACES:
@@ -65,8 +68,8 @@ class Attempts:
         self._recent.append(now)
 
     def clear_failures(self, address: str) -> None:
-        """Forget the wrong passwords of a place from which the right one came."""
-        place = _find_place(address)
+        """Forget the wrong passwords from a place after the right one, and count it as proven."""
+        place = _make_place_key(address)
         self._places.pop(place, None)
         self._proven[place] = None
         self._proven.move_to_end(place)
@@ -78,34 +81,34 @@ def _compute_pause(count: int) -> float:
     return 0.0 if count < FREE_ATTEMPTS else min(LONGEST_WAIT, 2.0 ** min(count - FREE_ATTEMPTS, 20))
 
 
-def _find_place(address: str) -> str:
-    """Return the key of an address: itself for IPv4, for IPv6 the network that one customer has."""
+def _make_place_key(address: str) -> str:
+    """Return the place of an address: an IPv4 address itself, or the /64 network of one customer for IPv6."""
     known = read_address(address)
     if known is None:
         return address
     return str(ipaddress.ip_network((known, 64), strict=False)) if known.version == 6 else str(known)
 
 
-SHARED_LOGIN = ""  # the login of all visitors where no password is asked for
-MOST_LOGINS = 10_000  # open at a time; then the oldest without a session ends
+SHARED_LOGIN = ""  # the login of all visitors of a server without a password
+MOST_LOGINS = 10_000  # open at a time; beyond that, the oldest without a session is ended
 
 
 class Logins:
-    """The open logins: one for each time a password was given, whatever tabs the browser then opens with it.
+    """The open logins: one for each time a password was given, shared by all tabs of the browser.
 
     Parameters
     ----------
-    everybody : {"analyst", "viewer"} or None
-        The role of those who gave no password; None where one is asked for.
+    default_role : {"analyst", "viewer"} or None
+        The role of visitors without a password; None if the server asks for one.
     """
 
-    def __init__(self, everybody: Role | None = None) -> None:
-        self._open: dict[str, Role] = {} if everybody is None else {SHARED_LOGIN: everybody}
-        self._logged_out: set[str] = set()  # until forgotten: their browsers show it
+    def __init__(self, default_role: Role | None = None) -> None:
+        self._open: dict[str, Role] = {} if default_role is None else {SHARED_LOGIN: default_role}
+        self._logged_out: set[str] = set()  # until they are forgotten, so that their visitors are told why
         self._sessions: dict[str, list[Callable[[], None]]] = {}
 
     def begin(self, role: Role) -> str:
-        """Open a login; return its name."""
+        """Open a login and return its name."""
         if len(self._open) >= MOST_LOGINS:
             idle = next((name for name in self._open if name not in self._sessions), None)
             if idle is not None:
@@ -115,7 +118,7 @@ class Logins:
         return name
 
     def role_of(self, name: str) -> Role | None:
-        """Return the role of a login, None where it is not open."""
+        """Return the role of a login; None if it is not open."""
         return self._open.get(name)
 
     def count_sessions(self, name: str) -> int:
@@ -130,8 +133,8 @@ class Logins:
         """Return whether a login was ended by its visitor."""
         return name in self._logged_out
 
-    def attend(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
-        """Call ``end()`` at the end of a login, at once if it is over; return a function that cancels this."""
+    def add_session(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Add a session, closed by ``end()`` when its login ends (now if it has); return a function to remove it."""
         if name not in self._open:
             end()
             return lambda: None
@@ -139,13 +142,13 @@ class Logins:
         return lambda: self._leave(name, end)
 
     def log_out(self, name: str) -> None:
-        """End a login and all its sessions, and record that its visitor wanted it."""
+        """End a login and all its sessions, and record that its visitor logged out."""
         if name in self._open and name != SHARED_LOGIN:
             self._logged_out.add(name)
             self._end(name)
 
     def forget(self, name: str) -> None:
-        """End a login whose time is over, and all its sessions."""
+        """End a login that has expired, and all its sessions."""
         self._end(name)
         self._logged_out.discard(name)
 
@@ -162,24 +165,24 @@ class Logins:
             self._sessions.pop(name, None)
 
 
-LEAST_LETTERS = 8
-MOST_LETTERS = 1000
-DAYS = 7.0  # after which a login ends
-VARIABLE = "TOPIARY_PASSWORD"
-MOST_SESSIONS = 60  # open views of one login
-MOST_OF_ALL = 500  # open views of all visitors
+SHORTEST_PASSWORD = 8  # characters
+LONGEST_PASSWORD = 1000
+DAYS = 7.0  # until a login expires
+ENVIRONMENT_VARIABLE = "TOPIARY_PASSWORD"
+MOST_SESSIONS = 60  # open at a time by one login
+MOST_IN_TOTAL = 500  # sessions open at a time by all visitors
 _LOGGED_OUT = "You have logged out"
 _ENDED = "Your login has ended"
 
 
 @dataclass(frozen=True)
 class Passwords:
-    """The passwords of a server; empty where there is none.
+    """The passwords of a server; "" stands for none.
 
     Attributes
     ----------
     analyst, viewer : str
-        What analysts, and what those who only look, come in with.
+        The password of analysts, and that of viewers, who can change nothing.
     """
 
     analyst: str = field(default="", repr=False)
@@ -189,9 +192,9 @@ class Passwords:
         return bool(self.analyst)
 
     def role_of(self, typed: str) -> Role | None:
-        """Return the role of a password, in the same time for every text; None where it is not one."""
+        """Return the role of a password, in constant time; None for a wrong one."""
         known: dict[Role, str] = {"analyst": self.analyst, "viewer": self.viewer}
-        same = {role: _are_same(typed, password) and bool(password) for role, password in known.items()}
+        same = {role: _is_same_secret(typed, password) and bool(password) for role, password in known.items()}
         return next((role for role, is_same in same.items() if is_same), None)
 
 
@@ -208,24 +211,24 @@ def read_passwords(
     analyst, viewer : str or None
         Paths of the files whose first line is a password.
     environment : mapping
-        Where TOPIARY_PASSWORD is looked for when there is no file.
+        Environment variables; TOPIARY_PASSWORD is the password of analysts if no file is given.
     warn : (sentence) -> None
-        Called when others can read a file.
+        Called if other users of the machine can read a file.
 
     Raises
     ------
     ServeError
         When a password cannot be read, is too short, or is the same for both.
     """
-    first = _read_password(analyst, warn) if analyst is not None else environment.get(VARIABLE, "")
+    first = _read_password(analyst, warn) if analyst is not None else environment.get(ENVIRONMENT_VARIABLE, "")
     second = _read_password(viewer, warn) if viewer is not None else ""
-    for password, where in ((first, analyst or f"the environment variable {VARIABLE}"), (second, viewer)):
-        if password and not LEAST_LETTERS <= len(password) <= MOST_LETTERS:
-            raise ServeError(f"the password in {where} must have {LEAST_LETTERS} to {MOST_LETTERS} characters")
+    for password, where in ((first, analyst or f"the environment variable {ENVIRONMENT_VARIABLE}"), (second, viewer)):
+        if password and not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+            raise ServeError(f"the password in {where} must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
     if second and not first:
         raise ServeError(
             "viewers have a password but analysts have none; give theirs with --password-file FILE or in "
-            f"the environment variable {VARIABLE}"
+            f"the environment variable {ENVIRONMENT_VARIABLE}"
         )
     if first and first == second:
         raise ServeError("the passwords of analysts and viewers are the same; give viewers another one")
@@ -233,22 +236,22 @@ def read_passwords(
 
 
 def check_open_address(address: str, passwords: Passwords, *, insecure: bool) -> None:
-    """Refuse to listen beyond this machine without a password.
+    """Refuse an address that other machines can reach, if there is no password.
 
     Raises
     ------
     ServeError
-        Unless there is a password or ``insecure`` was asked for.
+        If there is neither a password nor ``insecure``.
     """
     if not (passwords or insecure or is_loopback(address)):
         raise ServeError(
             f"anyone who reaches {address} can change and delete everything; give a password with --password-file FILE "
-            f"or in the environment variable {VARIABLE}, or allow it to everybody with --insecure"
+            f"or in the environment variable {ENVIRONMENT_VARIABLE}, or allow it to everybody with --insecure"
         )
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address can be reached from this machine only."""
     if address == "localhost":
         return True
     try:
@@ -263,7 +266,7 @@ class Authentication:
     Parameters
     ----------
     passwords : Passwords
-        Without one every visitor is an analyst.
+        If there is none, every visitor is an analyst.
 
     Attributes
     ----------
@@ -282,12 +285,12 @@ class Authentication:
 
     @property
     def guarded(self) -> bool:
-        """True where a password is asked for."""
+        """True if the server asks for a password."""
         return bool(self._passwords)
 
     @property
     def has_viewers(self) -> bool:
-        """True where there is a password of viewers."""
+        """True if viewers have a password of their own."""
         return bool(self._passwords.viewer)
 
     def log_in(self, typed: str) -> tuple[Role, str] | None:
@@ -298,31 +301,31 @@ class Authentication:
         return role, create_signed_value(self._secret, self.cookie, f"{role}:{self.logins.begin(role)}").decode()
 
     def log_out(self, cookie: str | None) -> None:
-        """End the login that a cookie proves, with the sessions of all tabs that came in with it."""
+        """End the login that a cookie proves, and the sessions of all its tabs."""
         self.logins.log_out(self._read_login(cookie))
 
     def forget(self, cookie: str) -> None:
-        """End a login whose days are over."""
+        """End the login of a cookie that has expired."""
         self.logins.forget(self._read_login(cookie, days=2 * DAYS))
 
     def role_of(self, cookie: str | None) -> Role | None:
-        """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
+        """Return the role that the value of a cookie proves, or None."""
         return self.logins.role_of(self._read_login(cookie))
 
     def explain_end(self, cookie: str | None) -> str:
-        """Return why a cookie opens nothing, as the first half of a sentence."""
+        """Return why a cookie is no longer accepted, as the first half of a sentence."""
         return _LOGGED_OUT if self.logins.is_logged_out(self._read_login(cookie)) else _ENDED
 
     def explain_limit(self, login: str) -> str:
-        """Return a sentence when a login may not open another session, else an empty text."""
+        """Return a sentence if a login may not open another session, else an empty text."""
         if self.guarded and self.logins.count_sessions(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
-        if self.logins.count_all_sessions() >= MOST_OF_ALL:
-            return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
+        if self.logins.count_all_sessions() >= MOST_IN_TOTAL:
+            return f"This server has {MOST_IN_TOTAL} views open, and there can be no more; try again in a few minutes."
         return ""
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
-        """Return the role of a request."""
+        """Return the role that the cookie of a request proves, or None."""
         return self.role_of(self.find_cookie(request))
 
     def login_in(self, request: HTTPServerRequest) -> str:
@@ -330,7 +333,7 @@ class Authentication:
         return self._read_login(self.find_cookie(request))
 
     def find_cookie(self, request: HTTPServerRequest) -> str | None:
-        """Return the cookie of a request, None where there is none."""
+        """Return the value of the login cookie of a request; None if it has none."""
         found = request.cookies.get(self.cookie)
         return found.value if found else None
 
@@ -344,7 +347,7 @@ class Authentication:
         return self.make_visitor(self._read_login(cookie), address)
 
     def _read_login(self, cookie: str | None, days: float | None = None) -> str:
-        """Return the name of the login that a cookie proves, empty where it proves none."""
+        """Return the name of the login that a cookie proves, or an empty text; ``days`` is how old it may be."""
         if not self.guarded:
             return SHARED_LOGIN
         most = DAYS if days is None else days
@@ -356,7 +359,7 @@ def _read_password(path: str, warn: Callable[[str], None]) -> str:
     file = Path(path).expanduser()
     try:
         with file.open(encoding="utf-8") as opened:
-            password = opened.readline(MOST_LETTERS + 2).strip()
+            password = opened.readline(LONGEST_PASSWORD + 2).strip()
             mode = os.fstat(opened.fileno()).st_mode
     except (OSError, UnicodeDecodeError, ValueError) as error:
         cause = getattr(error, "strerror", None) or "it is no text"
@@ -368,7 +371,7 @@ def _read_password(path: str, warn: Callable[[str], None]) -> str:
     return password
 
 
-def _are_same(typed: str, password: str) -> bool:
-    """Return whether two texts are the same; hashes have one length, so the time taken reveals nothing."""
+def _is_same_secret(typed: str, password: str) -> bool:
+    """Return whether two texts are equal; their hashes are compared, so that the time taken reveals nothing."""
     one, other = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (typed, password))
     return hmac.compare_digest(one, other)

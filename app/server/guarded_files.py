@@ -1,4 +1,4 @@
-"""Answers to malformed paths and queries, and to those outside the prefix."""
+"""Handlers that answer malformed paths and queries, paths outside the prefix, and requests for files."""
 
 import re
 import sys
@@ -14,28 +14,34 @@ from app.server.hosts import send_sentence
 from app.server.ports import ServeError
 
 COMPONENTS = r"/components/(.*)"
-_PACKAGES = ("panel", "panel_material_ui", "app")  # whose components may be asked for
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
-_ODD = (AttributeError, LookupError, OSError, TypeError, ValueError)  # what Panel's handler fails with at some classes
-_MOST_SENT = 1 << 20  # bytes that are sent without being read until the line is cut
-_LONGEST = 4000  # characters of a path
+_PACKAGES = ("panel", "panel_material_ui", "app")  # only components of these packages are served
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
+_HANDLER_ERRORS = (
+    AttributeError,
+    LookupError,
+    OSError,
+    TypeError,
+    ValueError,
+)  # raised by Panel's handler for some classes
+_MOST_SENT = 1 << 20  # bytes of an unread body after which the connection is closed
+_LONGEST_PATH = 4000  # characters of a path
 _PREFIX = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
 
 
 class MalformedPath(Matcher):
-    """A match of requests for paths that lead upwards or contain characters that no address of ours has."""
+    """A match of requests for paths that lead upwards or contain characters that no path of this server has."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Return None for paths that may exist."""
+        """Return None for well-formed paths."""
         path = request.path
-        plain = unquote(unquote(path))  # twice, for whatever decodes it once more
-        steps = plain.split("/")
-        bad = not path.startswith("/") or len(path) > _LONGEST or bool(_CONTROL.search(plain))
-        return {} if bad or ".." in steps or "\ufffd" in plain else None
+        decoded = unquote(unquote(path))  # twice, in case a handler decodes it again
+        steps = decoded.split("/")
+        is_malformed = not path.startswith("/") or len(path) > _LONGEST_PATH or bool(_FORBIDDEN.search(decoded))
+        return {} if is_malformed or ".." in steps or "\ufffd" in decoded else None
 
 
 class UnreadableQuery(Matcher):
-    """A match of requests whose query is not text, at which Panel fails."""
+    """A match of requests whose query is not valid text, on which Panel fails."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
         """Return None for queries that can be read."""
@@ -44,29 +50,29 @@ class UnreadableQuery(Matcher):
 
 @stream_request_body
 class UnreadRequest(RequestHandler):
-    """A handler that answers before the body is read, and closes the connection if more of it is sent.
+    """A handler that answers before the body is read, and closes the connection if too much of it follows.
 
     Parameters
     ----------
     prefix : str
-        Path that the addresses of the server begin with.
+        Path with which the URLs of the server begin.
     """
 
     _sent = 0
 
     def initialize(self, prefix: str = "") -> None:
-        """Keep the prefix."""
+        """Store the prefix."""
         self._prefix = prefix
 
     def data_received(self, chunk: bytes) -> None:
-        """Discard what is sent."""
+        """Discard the body, and close the connection after too much of it."""
         self._sent += len(chunk)
         if self._sent > _MOST_SENT:
             self.request.connection.close()  # type: ignore[union-attr]
 
 
 class NotFoundAnswer(UnreadRequest):
-    """The answer 404 with one sentence."""
+    """A handler that answers 404 with one sentence."""
 
     def prepare(self) -> None:
         """Answer every method."""
@@ -74,10 +80,10 @@ class NotFoundAnswer(UnreadRequest):
 
 
 class QueryRedirect(UnreadRequest):
-    """A redirect to the same address without its query: a damaged link opens the nearest view."""
+    """A redirect to the same URL without its query, so that a damaged link opens a view."""
 
     def prepare(self) -> None:
-        """Redirect for every method; the address is relative because a proxy may have removed a prefix."""
+        """Redirect for every method; the URL is relative because a proxy may have removed a prefix."""
         self.redirect(f"./{self.request.path.rpartition('/')[2]}")
 
 
@@ -85,19 +91,19 @@ class PageRedirect(RequestHandler):
     """A redirect from the path of a page, such as ``/runs``, to the view of that name."""
 
     def get(self, name: str) -> None:
-        """Redirect to a relative address, with the rest of the query."""
+        """Redirect to a relative URL with the page's name added to the query."""
         up = ".." if self.request.path.endswith("/") else "."
         rest = f"&{self.request.query}" if self.request.query else ""
         self.redirect(f"{up}/?page={name}{rest}")
 
 
 def read_prefix(text: str) -> str:
-    """Read the value of ``--prefix``; return ``/path``, or an empty text for none.
+    """Return the value of ``--prefix`` as ``/path``, or an empty text for none.
 
     Raises
     ------
     ServeError
-        When it is no path.
+        When the text is not a path.
     """
     path = text.strip().strip("/")
     if path and (not _PREFIX.fullmatch(path) or {".", ".."} & set(path.split("/"))):
@@ -106,24 +112,24 @@ def read_prefix(text: str) -> str:
 
 
 class NotBelowPrefix(Matcher):
-    """A match of requests for addresses that are not below the prefix of the server.
+    """A match of requests for paths that are not below the prefix of the server.
 
     Parameters
     ----------
     prefix : str
-        As in ``/topiary``; empty where there is none.
+        The prefix, such as ``/topiary``; empty if there is none.
     """
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Return None for addresses below the prefix, which other handlers answer."""
+        """Return None for paths below the prefix, which other handlers answer."""
         return None if request.path.startswith(f"{self._prefix}/") else {}
 
 
 class OutsidePrefix(UnreadRequest):
-    """A redirect from the prefix without its slash to the page; everything else is answered by 404 and one sentence."""
+    """A handler for paths outside the prefix: adds a missing last slash, and answers 404 to everything else."""
 
     def prepare(self) -> None:
         """Answer every method."""
@@ -140,10 +146,10 @@ class OutsidePrefix(UnreadRequest):
 
 
 class ComponentFiles(ComponentResourceHandler):
-    """Files of components; Panel's own handler imports any module that an address names, and fails at some."""
+    """A handler for files of components; Panel's own would import any module that a URL names, and fail on some."""
 
     def parse_url_path(self, path: str) -> str:
-        """Find the file of a component of a module that this server has imported.
+        """Return the path of a component's file, if its module has been imported by this server.
 
         Raises
         ------
@@ -154,13 +160,13 @@ class ComponentFiles(ComponentResourceHandler):
         if name not in sys.modules or name.partition(".")[0] not in _PACKAGES:
             raise HTTPError(404)
         try:
-            found: str = super().parse_url_path(path)
-        except (HTTPError, *_ODD) as error:
+            component_path: str = super().parse_url_path(path)
+        except (HTTPError, *_HANDLER_ERRORS) as error:
             raise HTTPError(404) from error
-        return found
+        return component_path
 
-    def validate_absolute_path(self, root: str, absolute_path: str) -> str:  # noqa: ARG002 - as its parent has it
-        """Accept files only."""
+    def validate_absolute_path(self, root: str, absolute_path: str) -> str:  # noqa: ARG002 - the parent's signature
+        """Return the path if it is a file."""
         if not Path(absolute_path).is_file():
             raise HTTPError(404)
         return absolute_path

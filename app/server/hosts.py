@@ -1,7 +1,7 @@
 """The host names that a server answers to, and the security headers of its answers.
 
-A page of a foreign site may let its own name lead to this machine (DNS rebinding); to the browser server and page then
-are of one origin.  Only the name it asks for, in the header ``Host``, tells such a request from our own.
+A foreign site can make its own host name resolve to this machine (DNS rebinding); for the browser, its page and this
+server then have the same origin.  Only the header ``Host`` distinguishes such requests from legitimate ones.
 """
 
 import ipaddress
@@ -18,60 +18,62 @@ from app.server.ports import ServeError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
-_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@,?#\\]+))(?::([0-9]{1,5}))?")
+_HOST_PATTERN = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@,?#\\]+))(?::([0-9]{1,5}))?")
 
 
 class HostName(NamedTuple):
-    """The name of a host in lower case, and its port if one is given."""
+    """The name of a host in lower case, and its port (None if not given)."""
 
     name: str
     port: int | None = None
 
 
 class Hosts:
-    """The hosts of a server.
+    """The host names to which a server answers.
 
     Parameters
     ----------
     address : str
-        Where it listens; where that is every address of the machine, any numeric address is a host.
+        Address at which the server listens; if that is every address of the machine, any IP address is allowed.
     names : iterable of str
-        Further names that people reach it by; with a port, as in ``papers.example:8443``, where a proxy has another
-        than those that browsers leave out.
+        Further names by which browsers reach it; with a port, as in ``papers.example:8443``, if a proxy listens at a
+        port that is not the default of HTTP or HTTPS.
 
     Raises
     ------
     ServeError
-        When one of the names is not the name of a host.
+        When one of the names is not a host name.
     """
 
     def __init__(self, address: str, names: Iterable[str] = ()) -> None:
         self._pages = {_read_name(name) for name in names}
-        self._known = {*LOOPBACK, *(page.name for page in self._pages), _shorten(address.lower())}
-        self._any_number = address in EVERYWHERE
+        self._names = {*LOOPBACK, *(page.name for page in self._pages), _shorten(address.lower())}
+        self._allows_any_address = address in EVERYWHERE
 
     def allows(self, host: str) -> bool:
-        """Return whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
-        place = read_host(host)
-        return place is not None and (place.name in self._known or (self._any_number and _is_number(place.name)))
+        """Return whether a request may name a host, written as in the header: ``localhost:5006``, ``[::1]``."""
+        host_name = read_host(host)
+        return host_name is not None and (
+            host_name.name in self._names or (self._allows_any_address and _is_ip_address(host_name.name))
+        )
 
     def is_own_page(self, origin: str, host: str) -> bool:
-        """Return whether a page of an origin is one of ours: the host and port asked for, or an allowed name.
+        """Return whether an origin is this server: the host and port of the request, or an allowed name.
 
-        A name that was allowed without a port is that of a proxy at the port that browsers leave out.
+        A name that was allowed without a port belongs to a proxy at the default port, which browsers leave out.
         """
         scheme, _, page = origin.lower().partition("://")
-        place = read_host(page) if scheme in ("http", "https") and page == page.strip() else None
-        return place is not None and (place == read_host(host) or place in self._pages)
+        page_host = read_host(page) if scheme in ("http", "https") and page == page.strip() else None
+        return page_host is not None and (page_host == read_host(host) or page_host in self._pages)
 
     def is_own_request(self, request: HTTPServerRequest) -> bool:
-        """Return whether a request comes from one of our pages, or from a program, which sends no origin."""
+        """Return whether a request comes from a page of this server, or from a program, which sends no origin."""
         origin = request.headers.get("Origin")
         return origin is None or self.is_own_page(origin, request.headers.get("Host", ""))
 
 
 class ForeignRequest(Matcher):
-    """A match of every request that asks for a foreign host, or comes from the page of another one.
+    """A match of requests that name a foreign host, and of websockets opened by pages of another site.
 
     Parameters
     ----------
@@ -82,14 +84,14 @@ class ForeignRequest(Matcher):
         self._hosts = hosts
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Return None for our own requests, which other handlers then take."""
+        """Return None for legitimate requests, which other handlers answer."""
         if not self._hosts.allows(request.headers.get("Host", "")):
             return {}
         return {} if _is_websocket(request) and not self._hosts.is_own_request(request) else None
 
 
 class HostRefusal(RequestHandler):
-    """The answer 403 with one sentence to every foreign request.
+    """A handler that answers every foreign request with 403 and one sentence.
 
     Parameters
     ----------
@@ -97,14 +99,14 @@ class HostRefusal(RequestHandler):
     """
 
     def initialize(self, hosts: Hosts) -> None:
-        """Keep the hosts."""
+        """Store the hosts."""
         self._hosts = hosts
 
     def prepare(self) -> None:
         """Answer every method and path."""
         host, origin = (self.request.headers.get(name, "") for name in ("Host", "Origin"))
-        foreign = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
-        sentence = f"This server does not answer to {foreign}; start it with --allow-host NAME if that is its name."
+        refused = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
+        sentence = f"This server does not answer to {refused}; start it with --allow-host NAME if that is its name."
         send_sentence(self, 403, sentence)
 
 
@@ -116,30 +118,30 @@ def send_sentence(answer: RequestHandler, status: int, sentence: str) -> None:
 
 
 def read_host(host: str) -> HostName | None:
-    """Read a host as in a header, with or without a port; return None unless the whole text is one."""
-    found = _HOST.fullmatch(host.strip().lower())
-    if found is None or (found[1] and not _is_number(found[1])):
+    """Return a host written as in a header, with or without a port; None unless the whole text is valid."""
+    match = _HOST_PATTERN.fullmatch(host.strip().lower())
+    if match is None or (match[1] and not _is_ip_address(match[1])):
         return None
-    return HostName(_shorten(found[1] or found[2]), int(found[3]) if found[3] else None)
+    return HostName(_shorten(match[1] or match[2]), int(match[3]) if match[3] else None)
 
 
 def _read_name(text: str) -> HostName:
-    """Read a value of ``--allow-host``; an IPv6 address may come without brackets."""
+    """Return the host in a value of ``--allow-host``; an IPv6 address may lack its brackets."""
     bare = text.strip().lower()
-    place = HostName(_shorten(bare)) if _is_number(bare) else read_host(bare)
-    if place is None:
+    host_name = HostName(_shorten(bare)) if _is_ip_address(bare) else read_host(bare)
+    if host_name is None:
         raise ServeError(
             f"--allow-host takes a name as in an address, such as papers.example or papers.example:8443, not {text!r}"
         )
-    return place
+    return host_name
 
 
 def _shorten(name: str) -> str:
     """Return an IPv6 address in its shortest form, and any other name unchanged."""
-    return str(ipaddress.ip_address(name)) if _is_number(name) else name
+    return str(ipaddress.ip_address(name)) if _is_ip_address(name) else name
 
 
-def _is_number(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -154,13 +156,13 @@ def _is_websocket(request: HTTPServerRequest) -> bool:
 POLICY = "Content-Security-Policy"
 SAFE_HEADERS = {"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 SEALED = "frame-ancestors 'none'; base-uri 'none'"
-BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # of files, errors and forms
-# A page may load scripts, styles, fonts and pictures from this server only.  An inline script runs only with the nonce
-# of its answer, which injected HTML cannot know.  ``unsafe-eval`` is needed by BokehJS, which compiles the texts of
-# CustomJS, CustomJSTicker and CustomJSTickFormatter with ``new Function``: the axes of the curves, the change between
+BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # for files, errors and forms
+# A page may load scripts, styles, fonts and pictures from this server only.  Inline scripts run only with the nonce of
+# their answer, which injected HTML cannot know.  BokehJS needs ``unsafe-eval`` because it compiles the code of
+# CustomJS, CustomJSTicker and CustomJSTickFormatter with ``new Function``, for the axes of curves, the switch between
 # light and dark, and the note about a lost connection.  ``unsafe-inline`` is allowed for styles only, because BokehJS
 # and Material add style elements and attributes at run time.
-_PAGE = (
+_PAGE_POLICY = (
     "default-src 'none'",
     "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
     "style-src 'self' 'unsafe-inline'",
@@ -174,16 +176,16 @@ _PAGE = (
 
 
 class SafeHeaders(OutputTransform):
-    """The security headers of every answer, including errors, redirects and refused websockets."""
+    """A transform that adds security headers to every answer, including errors, redirects and refused websockets."""
 
     def transform_first_chunk(
         self,
         status_code: int,
         headers: HTTPHeaders,
         chunk: bytes,
-        finishing: bool,  # noqa: ARG002, FBT001 - as its parent has it
+        finishing: bool,  # noqa: ARG002, FBT001 - the parent's signature
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """Add the headers, and remove the one that names the server and its version."""
+        """Add the security headers, and remove the header that names the server software and its version."""
         for name, value in SAFE_HEADERS.items():
             headers[name] = value
         headers.setdefault(POLICY, BARE)
@@ -197,5 +199,5 @@ def make_nonce() -> str:
 
 
 def make_policy(nonce: str) -> str:
-    """Return the policy of a page whose inline scripts carry a nonce."""
-    return "; ".join(_PAGE).format(nonce=nonce)
+    """Return the content security policy of a page whose inline scripts carry a nonce."""
+    return "; ".join(_PAGE_POLICY).format(nonce=nonce)

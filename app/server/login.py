@@ -1,4 +1,4 @@
-"""The pages that ask for the password and end a login, and the rule that redirects to them."""
+"""The pages for logging in and out, and the rule that redirects to them."""
 
 import logging
 from collections.abc import Awaitable
@@ -18,25 +18,26 @@ from app.server.guarded_files import UnreadRequest
 from app.server.hosts import Hosts, send_sentence
 from app.views.login import draw_ended, draw_login, draw_logout
 
-LOGIN = "login"  # this and the following are relative to the page, wherever a proxy serves it
+# Paths relative to the page, which a proxy may serve anywhere.
+LOGIN = "login"
 LOGOUT = "logout"
-ENDED = "ended"  # where tabs go whose login is over: js/lost.js leads there
-_MOST = 10_000  # bytes of the form
+ENDED = "ended"  # js/lost.js opens it in tabs whose login has ended
+_LARGEST_FORM = 10_000  # bytes of the form
 
 log = logging.getLogger("topiary.access")
 
 
 class LoginContext(NamedTuple):
-    """Objects that the pages about logins share.
+    """The objects that the pages for logging in and out share.
 
     Attributes
     ----------
     authentication : Authentication
     hosts : Hosts
     place : str
-        The store, for the log of what was done.
+        The store, for the audit log.
     prefix : str
-        The path that browsers find the server below; empty where there is none.
+        The path with which the server's URLs begin in browsers; empty if there is none.
     """
 
     authentication: Authentication
@@ -57,12 +58,12 @@ class WithoutLogin(Matcher):
         self._authentication = authentication
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Return None for requests with a login, which other handlers then serve."""
+        """Return None for requests with a login, which other handlers answer."""
         return None if self._authentication.role_in(request) else {}
 
 
 class LoginRedirect(UnreadRequest):
-    """A redirect of browsers to the login; everything else is answered by 401 before its body is read."""
+    """A handler that redirects browsers to the login, and answers 401 to other requests before reading the body."""
 
     def prepare(self) -> None:
         """Answer every method and path."""
@@ -74,7 +75,7 @@ class LoginRedirect(UnreadRequest):
 
 
 class _LoginHandler(RequestHandler):
-    """A page about logins.
+    """A page for logging in or out.
 
     Parameters
     ----------
@@ -92,13 +93,13 @@ class _LoginHandler(RequestHandler):
             raise HTTPError(403, reason="This form comes from another site")
 
     def record(self, what: str, who: Visitor | str) -> None:
-        """Write an event of a login into the audit log."""
+        """Record an event of a login in the audit log."""
         logs.record_action(self._context.place, what, str(who))
 
 
 @stream_request_body
 class LoginForm(_LoginHandler):
-    """The form that asks for a password."""
+    """The handler of the form that asks for a password."""
 
     def initialize(self, context: LoginContext) -> None:
         """Keep the context."""
@@ -107,12 +108,12 @@ class LoginForm(_LoginHandler):
 
     def prepare(self) -> None:
         """Limit the body to the size of a password."""
-        self.request.connection.set_max_body_size(_MOST)  # type: ignore[union-attr]
+        self.request.connection.set_max_body_size(_LARGEST_FORM)  # type: ignore[union-attr]
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Keep a part of the body."""
+        """Collect a part of the body."""
         self._body += chunk
-        if len(self._body) > _MOST:
+        if len(self._body) > _LARGEST_FORM:
             raise HTTPError(413)
         return None
 
@@ -121,7 +122,7 @@ class LoginForm(_LoginHandler):
         self._show_form("")
 
     def post(self) -> None:
-        """Open a login for a right password; after too many wrong ones show how long to wait."""
+        """Open a login for a correct password; after too many wrong ones, say how long to wait."""
         self.check_origin()
         address = self.request.remote_ip or ""
         wait = self._authentication.attempts.wait(address)
@@ -131,8 +132,8 @@ class LoginForm(_LoginHandler):
             self._show_form(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
             return
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
-        opened = self._authentication.log_in(typed)
-        if opened is None:
+        login = self._authentication.log_in(typed)
+        if login is None:
             self._authentication.attempts.count_failure(address)
             log.warning("a wrong password from %s", address)
             self.record("gave a wrong password", f"a browser at {address}")
@@ -140,14 +141,14 @@ class LoginForm(_LoginHandler):
             self._show_form("That is not a password of this server.")
             return
         self._authentication.attempts.clear_failures(address)
-        self._authentication.log_out(self._authentication.find_cookie(self.request))  # whose cookie is replaced
-        IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
-        self._set_cookie(opened[1])
-        self.record("logged in", self._authentication.find_visitor(opened[1], address))
+        self._authentication.log_out(self._authentication.find_cookie(self.request))  # the login of the old cookie
+        IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, login[1])
+        self._set_cookie(login[1])
+        self.record("logged in", self._authentication.find_visitor(login[1], address))
         self.redirect(_make_target(self.get_query_argument("next", "")), status=303)
 
     def _set_cookie(self, cookie: str) -> None:
-        """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
+        """Set the cookie of a login; it is restricted to HTTPS if the proxy or the browser's origin says HTTPS."""
         origin = self.request.headers.get("Origin", "")
         secure = self.request.protocol == "https" or origin.startswith("https:")
         path = f"{self._context.prefix}/"
@@ -161,9 +162,9 @@ class LoginForm(_LoginHandler):
 
 
 class LogoutForm(_LoginHandler):
-    """The end of the login of this browser, by POST so that a link on another site cannot do it.
+    """The handler that ends the login of this browser, by POST so that a link on another site cannot do it.
 
-    The browser keeps the cookie, which opens nothing any more: with it the other tabs can show why they ended.
+    The browser keeps the cookie, which is no longer accepted, so that the other tabs can show why they ended.
     """
 
     def get(self) -> None:
@@ -182,10 +183,10 @@ class LogoutForm(_LoginHandler):
 
 
 class EndedLogin(_LoginHandler):
-    """The page that says that a login is over, and links back to the view that was open."""
+    """The page that says that a login has ended, and links back to the view that was open."""
 
     def get(self) -> None:
-        """Show one sentence, or redirect where there is a new login."""
+        """Show one sentence, or redirect if there is a new login."""
         back = _make_target(self.get_query_argument("next", ""))
         if self._authentication.role_in(self.request):
             self.redirect(back)
@@ -195,12 +196,12 @@ class EndedLogin(_LoginHandler):
 
 
 def _forbid_caching(answer: RequestHandler) -> None:
-    """Forbid caches to keep a page."""
+    """Forbid caching a page."""
     answer.set_header("Cache-Control", "no-store")
 
 
 def _make_target(query: str) -> str:
-    """Return the address after the login: always a view of this server."""
+    """Return the URL to open after the login, which is always a view of this server."""
     return f"./?{query}" if query and query.isprintable() else "./"
 
 

@@ -1,24 +1,24 @@
-"""The port of the server; light to import, so that a taken port is reported before anything else is begun."""
+"""The port of the server; quick to import, so that a taken port is reported before anything else starts."""
 
 import socket
 import sys
 
 USUAL_PORT = 5006
-TRIED_PORTS = 20
+TRIED_PORTS = 20  # from USUAL_PORT on, if no port is given
 LAST_PORT = 65_535
 
 
 class ServeError(Exception):
-    """The server cannot start; the message is one sentence for the user."""
+    """An error: the server cannot start; its message is one sentence for the user."""
 
 
 def choose_port(address: str, port: int | None) -> int:
-    """Return the port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
+    """Return the port to listen on: ``port`` itself, any free port for 0, the first free one from 5006 for None.
 
     Raises
     ------
     ServeError
-        When it is taken, or there is no such port or address.
+        When the port is taken, or there is no such port or address.
     """
     if port is not None and not 0 <= port <= LAST_PORT:
         raise ServeError(f"a port is a number from 0 to {LAST_PORT}; got {port}")

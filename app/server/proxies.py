@@ -1,8 +1,8 @@
-"""Requests that come through a trusted proxy, restored to what the browser sent.
+"""Trusted proxies: restore the address, protocol and host that the browser used.
 
-Behind a proxy the server sees the proxy's address and protocol, and often another host.  The proxy passes the
-browser's on in the headers ``X-Forwarded-For``, ``X-Forwarded-Proto`` and ``X-Forwarded-Host``.  Anybody can send
-these headers, so they count only when they come from an address that was named with ``--behind-proxy``.
+Behind a proxy, the server sees the proxy's address and protocol, and often another host.  The proxy passes on the
+browser's in the headers ``X-Forwarded-For``, ``X-Forwarded-Proto`` and ``X-Forwarded-Host``.  Any client can send these
+headers, so they are trusted only if they come from an address given with ``--behind-proxy``.
 """
 
 import ipaddress
@@ -20,12 +20,12 @@ _LOCAL = ("127.0.0.0/8", "::1/128")
 
 
 class Proxies:
-    """The proxies that are trusted.
+    """The trusted proxies.
 
     Parameters
     ----------
     addresses : iterable of str
-        Addresses or networks, as in ``127.0.0.1`` and ``10.0.0.0/8``, or ``localhost``.
+        Addresses or networks, such as ``127.0.0.1`` or ``10.0.0.0/8``, or ``localhost``.
 
     Raises
     ------
@@ -40,11 +40,11 @@ class Proxies:
         return bool(self._networks)
 
     def trusts(self, address: IPAddress) -> bool:
-        """Return whether an address is that of one of the proxies."""
+        """Return whether an address belongs to a trusted proxy."""
         return any(address in network for network in self._networks if network.version == address.version)
 
     def apply(self, request: HTTPServerRequest) -> None:
-        """Set address, protocol and host of a request from the headers of a trusted proxy."""
+        """Set the address, protocol and host of a request from the headers, if a trusted proxy sent it."""
         peer = read_address(request.remote_ip or "")
         if peer is None:
             return
@@ -59,25 +59,25 @@ class Proxies:
             request.headers["Host"] = request.host = host[0]
             request.host_name = split_host_and_port(host[0].lower())[0]
 
-    def _find_browser(self, peer: IPAddress, stations: list[str]) -> IPAddress:
-        """Return the last station that is not a trusted proxy; everything before it may be forged."""
-        for text in reversed(stations):
-            station = read_address(text)
-            if station is None:
+    def _find_browser(self, browser: IPAddress, forwarded: list[str]) -> IPAddress:
+        """Return the last address on the way that is not a trusted proxy; addresses before it may be forged."""
+        for text in reversed(forwarded):
+            address = read_address(text)
+            if address is None:
                 break
-            peer = station
-            if not self.trusts(station):
+            browser = address
+            if not self.trusts(address):
                 break
-        return peer
+        return browser
 
 
 class ProxyRouter(Router):
-    """A router that applies the headers of trusted proxies to every request.
+    """A router that first applies the headers of trusted proxies to a request.
 
     Parameters
     ----------
     inner : Router
-        Finds the handlers.
+        The router that finds the handlers.
     proxies : Proxies
     """
 
@@ -91,7 +91,7 @@ class ProxyRouter(Router):
 
 
 def read_address(text: str) -> IPAddress | None:
-    """Read an IP address with or without a port; an IPv4-mapped IPv6 address becomes the IPv4 address."""
+    """Return an IP address written with or without a port, IPv4-mapped ones as IPv4; None for other texts."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]
@@ -107,7 +107,8 @@ def read_address(text: str) -> IPAddress | None:
 def _read_networks(text: str) -> list[IPNetwork]:
     try:
         return [
-            ipaddress.ip_network(each, strict=False) for each in (_LOCAL if text == "localhost" else (text.strip(),))
+            ipaddress.ip_network(network, strict=False)
+            for network in (_LOCAL if text == "localhost" else (text.strip(),))
         ]
     except ValueError:
         raise ServeError(
@@ -116,5 +117,5 @@ def _read_networks(text: str) -> list[IPNetwork]:
 
 
 def _read_list(request: HTTPServerRequest, name: str) -> list[str]:
-    """Return the comma-separated values of a header, the nearest proxy's last."""
-    return [value for each in request.headers.get(name, "").split(",") if (value := each.strip())]
+    """Return the comma-separated values of a header; the nearest proxy adds the last one."""
+    return [value for item in request.headers.get(name, "").split(",") if (value := item.strip())]

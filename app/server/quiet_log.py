@@ -1,17 +1,17 @@
 """A rate limit for the server's log, so that requests cannot flood it.
 
 Bokeh and Tornado log every failed request and every patch with an unknown attribute, and some of these entries
-contain everything that was sent.  Each logging call may write ``MOST`` entries within ``SPAN`` seconds; its next entry
-after that says how many were left out.
+contain the whole request.  Each logging call may write ``MOST`` entries within ``SPAN`` seconds; the first entry
+after that time says how many were left out.
 """
 
 import logging
 import time
 from collections.abc import Callable
 
-MOST = 20  # entries of one logging call
+MOST = 20  # entries of one logging call within SPAN
 SPAN = 60.0  # seconds
-LONGEST = 4000  # letters of one entry, a traceback included
+LONGEST = 4000  # characters of one entry, including its traceback
 
 
 class RateFilter(logging.Filter):
@@ -20,23 +20,25 @@ class RateFilter(logging.Filter):
     Parameters
     ----------
     clock : () -> float
-        Seconds.
+        Returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._places: dict[tuple[str, int], tuple[float, int]] = {}  # since when, and how many
+        self._spans: dict[
+            tuple[str, int], tuple[float, int]
+        ] = {}  # start of the span and number of entries, by line of code
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether an entry is written."""
+        """Return whether to write an entry."""
         now, place = self._clock(), (record.pathname, record.lineno)
-        since, count = self._places.get(place, (now, 0))
-        if now - since >= SPAN:
+        start, count = self._spans.get(place, (now, 0))
+        if now - start >= SPAN:
             if count > MOST:
                 record.msg, record.args = f"{record.getMessage()} ({count - MOST:,} like it were left out)", None
-            since, count = now, 0
-        self._places[place] = since, count + 1
+            start, count = now, 0
+        self._spans[place] = start, count + 1
         return count < MOST
 
 
@@ -46,7 +48,7 @@ class ShortFormatter(logging.Formatter):
     Parameters
     ----------
     inner : logging.Formatter or None
-        Formats the entries.
+        The formatter of the whole entries; None for the default.
     """
 
     def __init__(self, inner: logging.Formatter | None) -> None:
@@ -62,12 +64,12 @@ class ShortFormatter(logging.Formatter):
 
 
 def limit_log() -> None:
-    """Limit the entries of every handler: Bokeh and Panel have their own besides those of the root logger."""
+    """Limit the entries of all handlers, including those that Bokeh and Panel add to their own loggers."""
     root = logging.getLogger()
     if not root.handlers:
         logging.basicConfig()
-    named = [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-    seldom = RateFilter()
+    named = [item for item in logging.Logger.manager.loggerDict.values() if isinstance(item, logging.Logger)]
+    rate_filter = RateFilter()
     for handler in dict.fromkeys(handler for logger in (root, *named) for handler in logger.handlers):
-        handler.addFilter(seldom)
+        handler.addFilter(rate_filter)
         handler.setFormatter(ShortFormatter(handler.formatter))

@@ -1,4 +1,4 @@
-"""The web server: one process, one port, nothing fetched from anywhere else."""
+"""The web server: one process, one port, and no resources from other servers."""
 
 import asyncio
 import ctypes
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Both are read when Bokeh and Panel are imported: scripts and styles come from this server only.
+# Read when Bokeh and Panel are imported: makes scripts and styles come from this server only.
 os.environ["BOKEH_RESOURCES"] = "server"
 os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
@@ -73,25 +73,25 @@ from app.server.visit import Site, open_session
 from app.views import theme
 from store.database import open_database
 
-IDLE = 20.0  # seconds that a connection may wait for a request, and a request for the end of its headers
-SLOW = 30.0  # seconds that the body of a request may take; a file that is sent may take longer
-_MMAP_THRESHOLD = -3  # the number that mallopt(3) has for it
-LARGEST_BODY = 1 << 20  # bytes; of a file that is sent, as many as there is room for
+IDLE = 20.0  # seconds until a connection without a request, or a request without all its headers, is closed
+SLOW = 30.0  # seconds that the body of a request may take; uploads may take longer
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
+LARGEST_BODY = 1 << 20  # bytes; uploads may be larger
 
 log = logging.getLogger("topiary.serve")
 
 
 class ServerReach(NamedTuple):
-    """The addresses at which browsers find the server.
+    """The addresses at which browsers reach the server.
 
     Attributes
     ----------
     hosts : Hosts
-        The names it answers to.
+        The host names that it answers to.
     proxies : Proxies
         The proxies whose headers about browsers are trusted.
     prefix : str
-        The path that its addresses begin with, as in ``/topiary``; empty where there is none.
+        The path with which its URLs begin, such as ``/topiary``; empty if there is none.
     """
 
     hosts: Hosts
@@ -119,38 +119,38 @@ def serve(
     Parameters
     ----------
     store_url : str or None
-        URL or path of the store; None is the user's own.
+        URL or path of the store; None for the user's default store.
     port : int or None
-        0 is any free port; None is 5006 or the next free one.
+        Port to listen on; 0 for any free port, None for 5006 or the next free one.
     address : str
-        Where to listen; the default is reachable from this machine only.
+        Address to listen at; the default can be reached from this machine only.
     open_browser : bool
-        Open the page in the user's browser.
+        Whether to open the page in the user's browser.
     first_view : dict or None
-        Fields of :class:`app.pages.session.View` that a visitor without a link begins with.
+        Fields of :class:`app.pages.session.View` for visitors who come without a link.
     on_ready : (url) -> None
-        Called with the address when the server answers.
+        Called with the server's URL as soon as it answers.
     allowed_hosts : iterable of str
-        Further names that browsers may reach it by; see :mod:`app.server.hosts`.
+        Further host names by which browsers may reach it; see :mod:`app.server.hosts`.
     passwords : Passwords
-        The passwords of visitors; needed for every address that others reach.
+        The passwords of visitors; required if other machines can reach the address.
     insecure : bool
-        Accept such an address without a password.
+        Whether to accept such an address without a password.
     largest_upload : int
-        Bytes of all files together that become one corpus.
+        Largest total size of the files of a corpus, in bytes.
     prefix : str
-        The path that browsers find it below.
+        The path with which the server's URLs begin in browsers.
     behind_proxy : iterable of str
         Addresses of proxies whose headers about browsers are trusted; see :mod:`app.server.proxies`.
 
     Raises
     ------
     ServeError
-        When the port is taken, or others could come in without a password, or a name or path cannot be one.
+        When the port is taken, other machines could connect without a password, or a name or path is not valid.
     """
     check_open_address(address, passwords, insecure=insecure)
     reach = ServerReach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
-    open_database(store_url).close()  # creates the store, or says what is wrong with it
+    open_database(store_url).close()  # creates the store if necessary, or raises an error that says what is wrong
     choose_port(address, port)
     db = open_database(store_url, readonly=True)
     feed = Feed(db)
@@ -177,7 +177,7 @@ def serve(
 
 
 def _bind_server(site: Site, address: str, port: int | None, reach: ServerReach) -> Any:
-    """Return a server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
+    """Return a server that is bound to a port; choose again if the chosen port is taken before it is bound."""
     while True:
         chosen = choose_port(address, port)
         try:
@@ -188,6 +188,7 @@ def _bind_server(site: Site, address: str, port: int | None, reach: ServerReach)
 
 
 def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any:
+    """Return a server of Panel for the pages, with this program's limits, rules and headers."""
     repair_message_order()
     repair_current_document()
     pn.extension(notifications=True)
@@ -201,7 +202,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
         show=False,
         verbose=False,
         title="Topiary",
-        location=False,  # Panel's fails at the host [::1]; the address bar is written by our own router
+        location=False,  # Panel's own fails on the host [::1]; js/router.js writes the address bar
         prefix=reach.prefix,
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(find_asset("icons").parent)},
         extra_patterns=[
@@ -210,10 +211,10 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
                 UploadReceiver,
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
-            # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
+            # /NAME opens the view of that name, or the default view; /metadata belongs to Bokeh.
             (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],
-        # on the way to this very machine it only costs time
+        # compression only costs time if browser and server are on the same machine
         compress_response=address not in LOOPBACK or bool(reach.proxies),
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,
@@ -225,7 +226,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
         },
         **make_session_options(),
     )
-    application = server._tornado  # noqa: SLF001 - Bokeh has no word for what stands before its handlers
+    application = server._tornado  # noqa: SLF001 - Bokeh has no public way to put rules before its handlers
     application.add_transform(SafeHeaders)
     application.default_router.rules[:0] = _make_rules(site, reach, application.applications["/"])
     server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
@@ -234,11 +235,11 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
 
 
 def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
-    """Return the rules that precede every handler of Bokeh and Panel, in this order."""
+    """Return the rules that come before all handlers of Bokeh and Panel, in order of precedence."""
     authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
     context.application.add(SessionOwner(authentication))
-    below = re.escape(prefix)
-    of_session = {
+    prefix_pattern = re.escape(prefix)
+    session_arguments = {
         "application_context": context,
         "bokeh_websocket_path": f"{prefix}/ws",
         "authentication": authentication,
@@ -254,15 +255,17 @@ def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
             if authentication.guarded
             else ()
         ),
-        Rule(PathMatches(rf"{below}{COMPONENTS}"), ComponentFiles),
-        Rule(PathMatches(rf"{below}/autoload\.js"), NotFoundAnswer),  # Bokeh's way into pages of other sites
-        Rule(PathMatches(rf"{below}/"), SessionPage, of_session),
-        Rule(PathMatches(rf"{below}/ws"), SessionSocket, of_session | {"hosts": hosts}),
+        Rule(PathMatches(rf"{prefix_pattern}{COMPONENTS}"), ComponentFiles),
+        Rule(
+            PathMatches(rf"{prefix_pattern}/autoload\.js"), NotFoundAnswer
+        ),  # would embed Bokeh's documents in pages of other sites
+        Rule(PathMatches(rf"{prefix_pattern}/"), SessionPage, session_arguments),
+        Rule(PathMatches(rf"{prefix_pattern}/ws"), SessionSocket, session_arguments | {"hosts": hosts}),
     ]
 
 
 def _make_login_rules(login: LoginContext) -> list[Rule]:
-    """Return the rules that ask for a password."""
+    """Return the rules for the pages about logins, and the rule that asks for a password."""
     pages = ((LOGIN, LoginForm), (LOGOUT, LogoutForm), (ENDED, EndedLogin))
     return [
         *(
@@ -274,7 +277,7 @@ def _make_login_rules(login: LoginContext) -> list[Rule]:
 
 
 def _build_page(site: Site) -> Any:
-    """Build the page of one session; an error is shown instead of a blank page."""
+    """Build the page of one session; after an error, show a message instead of a blank page."""
     try:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
@@ -287,28 +290,28 @@ def _build_page(site: Site) -> Any:
 
 
 def _show_error(error: Exception) -> None:
-    """Log the error of a callback, and show a sentence to the visitor."""
+    """Log the error of a callback, and show a message to the visitor."""
     log.error("a callback failed", exc_info=error)
     if pn.state.notifications is not None:
         pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
 
 
 def _handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Ignore a message that was under way when its browser was closed; report everything else as usual."""
+    """Ignore errors from sending to a browser that was just closed; report all others as usual."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)
 
 
 def _limit_memory() -> None:
-    """Make the C library of Linux return the memory of large messages, which it would otherwise keep."""
+    """Make the C library of Linux return the memory of large messages to the system, instead of caching it."""
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # a library that does not know the word
+        with suppress(OSError, AttributeError):  # a C library without mallopt
             ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGEST_BODY)
 
 
 def _format_address(address: str) -> str:
     if address in EVERYWHERE:
-        return "[::1]" if address == "::" else "127.0.0.1"  # Tornado listens at addresses of IPv6 alone for "::"
+        return "[::1]" if address == "::" else "127.0.0.1"  # for "::" Tornado listens at IPv6 addresses only
     return f"[{address}]" if ":" in address else address
 
 

@@ -1,7 +1,7 @@
-"""Bokeh's pages and websockets with sessions that belong to a login.
+"""Pages and websockets of Bokeh whose sessions belong to a login.
 
-Session ids are generated and signed by the server; ids and tokens that a request brings are refused.  The token of a
-page holds the name of the login it was made for instead of cookies, and only this login may open its websocket.
+The server generates and signs session ids, and refuses page requests that name one.  The token of a page contains the
+name of its login instead of cookies, and only this login may open the page's websocket.
 """
 
 import binascii
@@ -36,10 +36,10 @@ from app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_senten
 
 
 def forget_document(document: Any) -> None:
-    """Remove the notes about a document whose session is over.
+    """Remove the references to a document whose session has ended from Panel's state.
 
-    Panel notes every root that it has drawn (``panel.state._views``) with the document it belongs to, and removes the
-    note when the root is cleaned up; that of the area of notifications stays, and with it the whole document.
+    Panel records every root that it has drawn with its document (``panel.state._views``), and removes the entry when
+    the root is cleaned up; the entry of the notification area stays, and with it the whole document.
     """
     views: dict[str, Any] = getattr(pn.state, "_views", {})
     for root in [root for root, view in list(views.items()) if view[2] is document]:
@@ -47,26 +47,27 @@ def forget_document(document: Any) -> None:
 
 
 def close_connections(document: Any) -> None:
-    """Close the connections of the browser that shows a document, at once."""
+    """Close the connections of a document to its browser immediately."""
     session = getattr(document.session_context, "session", None)
     for connection in tuple(session._subscribed_connections) if session is not None else ():  # noqa: SLF001 - Bokeh
-        socket = connection._socket  # noqa: SLF001 - has no word for ending a session from here
+        socket = connection._socket  # noqa: SLF001 - has no public way to end a session from the server
         socket.close()
-        if socket.ws_connection is not None:  # else a browser that does not answer is read for seconds
+        if socket.ws_connection is not None:  # otherwise the server waits seconds for a browser that does not answer
             socket.ws_connection.stream.close()
 
 
 def repair_current_document() -> None:
-    """Have Bokeh restore the current document after an error too; does nothing the second time.
+    """Patch Bokeh to restore the current document also after an error; a second call changes nothing.
 
     Bokeh makes a document the current one while its callbacks run (``bokeh.io.doc.patch_curdoc``), but does not undo
-    this after an error: a patch that fails would leave the document of its sender behind as the current one of all.
+    this after an error: after a failing patch, the document of its sender would remain the current one for everyone.
     """
     current_document.patch_curdoc = _set_current  # type: ignore[assignment]
 
 
 @contextmanager
 def _set_current(document: Any) -> Iterator[None]:
+    """Make a document the current one while a block runs, also if it fails."""
     patched = current_document._PATCHED_CURDOCS  # noqa: SLF001 - the list that curdoc() reads
     patched.append(weakref.ref(document))
     del document
@@ -80,77 +81,79 @@ _PANEL_NAMES = ("_dispatch_msgs", "_dispatch_write_task", "_WRITE_MSGS", "_WRITE
 
 
 def repair_message_order() -> None:
-    """Make Panel's writing tasks look back, and Bokeh wait its turn, so that no message is lost or overtaken.
+    """Patch Panel and Bokeh so that no message to the browser is lost or overtaken by a later one.
 
-    Panel writes what changes while the socket is busy in a task of its own (``panel.io.document._dispatch_msgs``).  A
-    message that comes just while such a task waits for its last write finds the task's lock, relies on the task to
-    take it along, and stays behind once the lock is gone, until something else happens to be sent: a finished run
-    sends nothing else.  So every such task looks back once when it is done.
+    While a socket is busy, Panel writes changes in a separate task (``panel.io.document._dispatch_msgs``).  A message
+    that arrives while this task waits for its last write finds the task's lock and relies on the task to send it, but
+    stays in the queue when the task ends, until something else is sent: after the end of a run, nothing else is.  So
+    each such task checks the queue again when it is done.
 
-    Bokeh writes what changes by itself, and knows nothing of what waits in Panel's tasks: data of a figure would come
-    before the figure, which the browser does not know then, and the curve stays empty.  So it writes first what waits.
+    Bokeh writes changes independently of Panel's queue: the data of a figure could arrive before the figure, which the
+    browser does not know then, and the curve would stay empty.  So Bokeh sends the queued messages first.
 
-    Does nothing the second time, or where Panel writes otherwise.
+    A second call changes nothing, and neither does a call with a version of Panel that writes in another way.
     """
     write = getattr(panel_document, _PANEL_NAMES[0], None)
     if all(hasattr(panel_document, name) for name in _PANEL_NAMES) and not hasattr(write, "looks_back"):
-        panel_document._dispatch_msgs = _make_dispatcher(write)  # noqa: SLF001 - the one place it can be mended
+        panel_document._dispatch_msgs = _make_dispatcher(write)  # noqa: SLF001 - the only place to repair this
         if not hasattr(BokehSocket.send_message, "waits"):
             BokehSocket.send_message = _make_sender(BokehSocket.send_message)  # type: ignore[method-assign]
 
 
 def _make_dispatcher(write: Any) -> Any:
     @wraps(write)
-    async def then_look_back(doc: Any) -> None:
+    async def write_and_check(doc: Any) -> None:
         await write(doc)
-        waiting, held = panel_document._WRITE_MSGS, panel_document._WRITE_BLOCK  # noqa: SLF001
-        if doc in waiting and doc not in held:
-            held[doc] = True
+        queued, locks = panel_document._WRITE_MSGS, panel_document._WRITE_BLOCK  # noqa: SLF001
+        if doc in queued and doc not in locks:
+            locks[doc] = True
             panel_document._dispatch_write_task(doc, panel_document._dispatch_msgs, doc)  # noqa: SLF001
 
-    then_look_back.looks_back = True  # type: ignore[attr-defined]
-    return then_look_back
+    write_and_check.looks_back = True  # type: ignore[attr-defined]
+    return write_and_check
 
 
 def _make_sender(send: Any) -> Any:
     @wraps(send)
-    async def after_what_waits(socket: Any, message: Any) -> None:
-        for earlier in _take_waiting(socket) if message.msgtype == "PATCH-DOC" else ():
-            await send(socket, earlier)
+    async def send_after_queued(socket: Any, message: Any) -> None:
+        for queued in _take_queued(socket) if message.msgtype == "PATCH-DOC" else ():
+            await send(socket, queued)
         await send(socket, message)
 
-    after_what_waits.waits = True  # type: ignore[attr-defined]
-    return after_what_waits
+    send_after_queued.waits = True  # type: ignore[attr-defined]
+    return send_after_queued
 
 
-def _take_waiting(socket: Any) -> list[Any]:
-    """Take what Panel has still to write to a socket."""
-    taken: list[Any] = []
-    for queued in panel_document._WRITE_MSGS.values():  # noqa: SLF001
-        for connection in [each for each in queued if each._socket is socket]:  # noqa: SLF001
-            taken += queued.pop(connection)
-    return taken
+def _take_queued(socket: Any) -> list[Any]:
+    """Remove and return the messages that Panel has queued for a socket."""
+    messages: list[Any] = []
+    for connections in panel_document._WRITE_MSGS.values():  # noqa: SLF001
+        for connection in [candidate for candidate in connections if candidate._socket is socket]:  # noqa: SLF001
+            messages += connections.pop(connection)
+    return messages
 
 
 LARGEST_MESSAGE = 12_000_000  # bytes; a file of 8,000,000 bytes, the most that js/board.js sends, takes 10,700,000
-MOST_BUFFERS = 16  # binary parts of a message; our pages send none
-LONGEST_WAIT = 120.0  # seconds from the first part of a message to the last; enough for a file on a slow line
+MOST_BUFFERS = 16  # binary parts of a message; the pages of this program send none
+LONGEST_WAIT = 120.0  # seconds from the first to the last part of a message; enough for a file on a slow connection
 MOST_UNFINISHED = 64_000_000  # bytes of unfinished messages of all visitors together
-SHED = 250  # milliseconds between two checks of unfinished frames; whole parts are checked on arrival
+SHED = 250  # milliseconds between two checks of unfinished frames; complete parts are checked on arrival
 MOST_FAULTS = 50  # failed messages in a row; a few are normal when a page changes while its browser sends
-PING = 120  # seconds between two pings, and until a browser must have answered one
-_CHOSEN = "This link names a session, which only the server may do; open it without the parts that begin with bokeh-."
-_HEAD = 10_000  # bytes of the header and of the metadata of a message
+PING = 120  # seconds between two pings, and seconds in which a browser must answer one
+_CHOSEN_SESSION = (
+    "This link names a session, which only the server may do; open it without the parts that begin with bokeh-."
+)
+_LARGEST_HEAD = 10_000  # largest number of bytes of a message's header, and of its metadata
 
 log = logging.getLogger("topiary.sessions")
 
 
 def make_session_options() -> dict[str, Any]:
-    """Return options of Bokeh's server for sessions; the key that signs them is new in every process."""
+    """Return Bokeh's options for sessions, with a random key for signing them that is new in each process."""
     return {
         "sign_sessions": True,
         "secret_key": generate_secret_key().encode(),
-        "include_headers": [],  # with all headers the token in the page would hold the cookie of the login
+        "include_headers": [],  # headers would include the cookie of the login, and the page would contain it
         "include_cookies": ["topiary_theme"],
         "websocket_max_message_size": LARGEST_MESSAGE,
         "websocket_ping_interval": PING,
@@ -159,7 +162,7 @@ def make_session_options() -> dict[str, Any]:
 
 
 class SessionOwner(Handler):
-    """The part of a session's token that says which login it belongs to.
+    """A handler that adds the login of a session to its token.
 
     Parameters
     ----------
@@ -171,7 +174,7 @@ class SessionOwner(Handler):
         self._authentication = authentication
 
     def process_request(self, request: HTTPServerRequest) -> dict[str, Any]:
-        """Return what Bokeh adds to the token before it is signed."""
+        """Return the entries that Bokeh adds to the token before signing it."""
         return {"login": self._authentication.login_in(request)}
 
     def modify_document(self, doc: Document) -> None:
@@ -179,7 +182,7 @@ class SessionOwner(Handler):
 
 
 class ChosenSession(Matcher):
-    """A match of requests with a session id, or another argument that Bokeh and Panel would read."""
+    """A match of requests that choose a session id, or set another argument that Bokeh and Panel would read."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
         """Return None for requests without any of these."""
@@ -188,15 +191,15 @@ class ChosenSession(Matcher):
 
 
 class SessionRefusal(UnreadRequest):
-    """The answer 403 with one sentence."""
+    """A handler that answers 403 with one sentence."""
 
     def prepare(self) -> None:
         """Answer every method."""
-        send_sentence(self, 403, _CHOSEN)
+        send_sentence(self, 403, _CHOSEN_SESSION)
 
 
 class SessionPage(DocHandler):
-    """The page of one session."""
+    """The handler that creates a session and sends its page."""
 
     def initialize(
         self,
@@ -204,20 +207,20 @@ class SessionPage(DocHandler):
         bokeh_websocket_path: str,  # noqa: ARG002
         authentication: Authentication,
     ) -> None:
-        """Keep the logins, and make the nonce of this answer."""
+        """Store the authentication, and make the nonce of this answer."""
         self._authentication = authentication
         self._nonce = make_nonce()
 
     async def prepare(self) -> None:
-        """Refuse session ids in the body, and views above the limit."""
+        """Refuse a session id in the body, and sessions above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
-            send_sentence(self, 403, _CHOSEN)
+            send_sentence(self, 403, _CHOSEN_SESSION)
         elif full := self._authentication.explain_limit(self._authentication.login_in(self.request)):
             send_sentence(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
-        """Begin a session, and allow its inline scripts by the nonce of this answer."""
+        """Create a session whose inline scripts are allowed by the nonce of this answer."""
         session: ServerSession = await super().get_session()  # type: ignore[misc]
         session.document.template_variables["nonce"] = self._nonce
         self.set_header(POLICY, make_policy(self._nonce))
@@ -239,15 +242,15 @@ class SessionSocket(WSHandler):
         authentication: Authentication,
         hosts: Hosts,
     ) -> None:
-        """Keep the logins and hosts."""
+        """Store the authentication and the hosts."""
         self._authentication, self._hosts = authentication, hosts
         self._login = ""
-        self._sizes: list[int] = []  # of the parts of the current message
+        self._sizes: list[int] = []  # bytes of each part of the current message
         self._deadline: object | None = None
-        self._faults = 0
+        self._n_failed = 0
 
     async def prepare(self) -> None:
-        """Refuse, before the handshake, a login that the session does not belong to."""
+        """Refuse the websocket before the handshake, for example if the session belongs to another login."""
         await super().prepare()
         self._login = self._authentication.login_in(self.request)
         if not self._finished and (reason := self._find_objection()):
@@ -255,13 +258,13 @@ class SessionSocket(WSHandler):
             send_sentence(self, 403, f"The websocket is refused: {reason}. Reload the page.")
 
     def check_origin(self, origin: str) -> bool:
-        """Return whether the socket is opened by a page of ours."""
+        """Return whether a page of this server opens the socket."""
         return self._hosts.is_own_page(origin, self.request.headers.get("Host", ""))
 
     async def on_message(self, fragment: str | bytes) -> None:
-        """Take a part of a message while the login is open, and handle the message once it is complete."""
+        """Receive a part of a message while the login is open, and handle the message once it is complete."""
         if self._authentication.logins.role_of(self._login) is None:
-            self._hang_up("the login has ended")
+            self._close_at_once("the login has ended")
             return
         message = await self._receive(fragment)
         work = None if message is None else await self._handle(message)
@@ -270,23 +273,23 @@ class SessionSocket(WSHandler):
 
     @classmethod
     def shed_load(cls) -> None:
-        """Close the sockets with the largest unfinished messages until all together are below the limit."""
-        waiting = {socket: size for socket in cls._sockets if (size := socket.unfinished)}
-        for socket in sorted(waiting, key=lambda each: -waiting[each]):
-            if sum(waiting.values()) <= MOST_UNFINISHED:
+        """Close the sockets with the largest unfinished messages until the total size is below the limit."""
+        sizes = {socket: size for socket in cls._sockets if (size := socket.unfinished)}
+        for socket in sorted(sizes, key=lambda candidate: -sizes[candidate]):
+            if sum(sizes.values()) <= MOST_UNFINISHED:
                 break
-            socket._hang_up("too many messages are unfinished")  # noqa: SLF001 - one of its own kind
-            del waiting[socket]
+            socket._close_at_once("too many messages are unfinished")  # noqa: SLF001 - an instance of this class
+            del sizes[socket]
 
     @property
     def unfinished(self) -> int:
-        """The number of bytes received of a message that is not complete."""
+        """The number of bytes received of an incomplete message."""
         stream = getattr(self.ws_connection, "stream", None)
         return sum(self._sizes) + int(getattr(stream, "_read_buffer_size", 0))  # Tornado has no public name for it
 
     def on_close(self) -> None:
         """Drop an unfinished message."""
-        self._count_complete()
+        self._forget_message()
         super().on_close()
         self.receiver = self.handler = None
 
@@ -296,40 +299,43 @@ class SessionSocket(WSHandler):
         self._sockets.add(self)
 
     async def _receive(self, fragment: str | bytes) -> Message[Any] | None:
-        """Take a part of a message; close the socket when a message is too large or cannot be read."""
-        self._count(len(fragment))
-        if self._is_too_much():
-            self._hang_up("a message is too large")
-        elif len(fragment) > _HEAD:
+        """Return the message that a part completes, else None; close the socket if it is too large or invalid."""
+        self._count_part(len(fragment))
+        if self._is_message_too_large():
+            self._close_at_once("a message is too large")
+        elif len(fragment) > _LARGEST_HEAD:
             self.shed_load()
         if self.receiver is None:
             return None
         try:
             message = await self.receiver.consume(fragment)
-        except Exception as error:  # noqa: BLE001 - what a browser sends can raise anything
-            self._hang_up("a message cannot be read", repr(error)[:200])
+        except Exception as error:  # noqa: BLE001 - input from a browser can raise anything
+            self._close_at_once("a message cannot be read", repr(error)[:200])
             return None
         if message is not None:
-            self._count_complete()
+            self._forget_message()
         return message
 
     async def _handle(self, message: Message[Any]) -> Any:
-        """Handle a message, and close the socket after too many failed ones in a row."""
+        """Handle a message; close the socket after too many failed messages in a row."""
         work = await super()._handle(message)
-        self._faults = self._faults + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
-        if self._faults > MOST_FAULTS:
-            self._hang_up("too many messages failed")
+        self._n_failed = self._n_failed + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
+        if self._n_failed > MOST_FAULTS:
+            self._close_at_once("too many messages failed")
             return None
         return work
 
     def _find_objection(self) -> str:
-        """Return why this websocket is refused, or an empty text."""
+        """Return why this websocket is refused, or an empty text if it is not."""
         payload = read_token(self._offered_token(), self.application.secret_key)  # type: ignore[attr-defined]
         if payload is None:
             return "its session was not begun by this server, or too long ago"
         if payload.get("login") != self._login or self._authentication.logins.role_of(self._login) is None:
             return "its session belongs to another login"
-        session = next((each for each in self.application_context.sessions if each.id == payload["session_id"]), None)
+        session = next(
+            (candidate for candidate in self.application_context.sessions if candidate.id == payload["session_id"]),
+            None,
+        )
         if session is not None and session.connection_count > 0:
             return "its session is open in another window"
         return "" if session is not None else self._authentication.explain_limit(self._login).rstrip(".")
@@ -338,53 +344,53 @@ class SessionSocket(WSHandler):
         parts = [part.strip() for part in self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
         return parts[1] if len(parts) == 2 and parts[0] == "bokeh" else ""
 
-    def _count(self, size: int) -> None:
+    def _count_part(self, size: int) -> None:
         if not self._sizes:
-            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._hang_up, "a message was too slow")
+            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._close_at_once, "a message was too slow")
         self._sizes.append(size)
 
-    def _count_complete(self) -> None:
+    def _forget_message(self) -> None:
         self._sizes.clear()
         if self._deadline is not None:
             IOLoop.current().remove_timeout(self._deadline)
             self._deadline = None
 
-    def _is_too_much(self) -> bool:
+    def _is_message_too_large(self) -> bool:
         sizes = self._sizes
-        return max(sizes[:2]) > _HEAD or sum(sizes) > LARGEST_MESSAGE or len(sizes) > 3 + 2 * MOST_BUFFERS
+        return max(sizes[:2]) > _LARGEST_HEAD or sum(sizes) > LARGEST_MESSAGE or len(sizes) > 3 + 2 * MOST_BUFFERS
 
-    def _hang_up(self, reason: str, detail: str = "") -> None:
-        """Close the connection at once; a reason has at most 120 bytes, as the protocol demands."""
+    def _close_at_once(self, reason: str, detail: str = "") -> None:
+        """Close the connection at once; the protocol limits a reason to about 120 bytes."""
         log.warning("a websocket from %s was closed: %s %s", self.request.remote_ip, reason, detail)
-        self._count_complete()
+        self._forget_message()
         self.receiver = None
         self.close(1008, reason)
-        if self.ws_connection is not None:  # without this it would be read until the browser answers
+        if self.ws_connection is not None:  # otherwise the server reads until the browser answers
             self.ws_connection.stream.close()  # type: ignore[union-attr]
 
 
 class PageProtocol(ProtocolHandler):
-    """The messages that a page may send: the request for its document, and patches."""
+    """A protocol with only the messages that a page may send: the request for its document, and patches."""
 
     def __init__(self) -> None:
         super().__init__()
         self._handlers = {name: self._handlers[name] for name in ("PULL-DOC-REQ", "PATCH-DOC")}
 
     async def handle(self, message: Message[Any], connection: Any) -> Any:
-        """Handle a message; an error is answered by its text, without the traceback that Bokeh would send."""
+        """Handle a message; answer an error with its text, without the traceback that Bokeh would send."""
         handler = self._handlers.get(message.msgtype)
         try:
             if handler is None:
                 raise ValueError(f"a page sends no {message.msgtype}")
             return await handler(message, connection)
-        except Exception as error:  # noqa: BLE001 - as in Bokeh: the browser gets an error, and the connection stays
+        except Exception as error:  # noqa: BLE001 - as in Bokeh: the browser gets an error, the connection stays open
             log.warning("a message of a page failed: %s", repr(error)[:300])
             sentence = repr(error)[:300]
         return connection.error(message, sentence)
 
 
 def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
-    """Return the payload of a token that this server signed; None for any other, and for an expired one."""
+    """Return the payload of a token; None unless this server signed it and it has not expired."""
     try:
         if not check_token_signature(token, secret_key, signed=True):
             return None

@@ -1,4 +1,4 @@
-"""The handler of uploads, which writes the body of a request to disk as it arrives."""
+"""The handler of uploads, which writes the body of a request to disk while it arrives."""
 
 import errno
 import re
@@ -17,30 +17,30 @@ from app.server.access import Authentication
 LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
 _CLOSED = "This form is closed; open it again"
 _SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
-_NAMED = 60  # characters of a name in a sentence
+_LONGEST_NAME = 60  # characters of a file's name in a sentence
 _NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 @stream_request_body
 class UploadReceiver(RequestHandler):
-    """The body of ``PUT upload/TOKEN?name=PATH``, written to the form's folder as it arrives, however large.
+    """The handler of ``PUT upload/TOKEN?name=PATH``, which writes a body of any size to the form's folder.
 
-    Pages of other sites cannot send here: a browser asks first whether they may PUT, and gets no permission; nor do
-    they know the token.
+    Pages of other sites cannot upload files: before a PUT, the browser asks for permission, which it does not get, and
+    they do not know the token.
     """
 
     _uploads: Uploads
-    _coming: IncomingFile | None = None
+    _file: IncomingFile | None = None
     _stream: BinaryIO | None = None
     _failure: OSError | UploadLimitError | None = None
 
     def initialize(self, uploads: Uploads, authentication: Authentication) -> None:
-        """Keep the uploads and the logins."""
+        """Store the uploads and the authentication."""
         self._uploads = uploads
         self._authentication = authentication
 
     def prepare(self) -> Awaitable[None] | None:
-        """Open the file before its first bytes come."""
+        """Check the request and open the file before its first bytes arrive."""
         if self.request.method != "PUT":
             return None
         if self._authentication.role_in(self.request) != "analyst":
@@ -56,32 +56,32 @@ class UploadReceiver(RequestHandler):
         token = self.path_args[0]
         try:
             self._uploads.check(size)
-            self._coming = self._uploads.place(token, self.get_query_argument("name"))
-            if self._coming is None:
+            self._file = self._uploads.place(token, self.get_query_argument("name"))
+            if self._file is None:
                 raise HTTPError(404, reason=_CLOSED)
             self._uploads.count(token, 0, files=1)
-            self._stream = self._coming.half.open("wb")
+            self._stream = self._file.half.open("wb")
         except (OSError, UploadLimitError) as error:
             raise self._make_refusal(error) from None
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Write a part of the file; errors are reported at its end, because a browser does not listen before."""
-        if self._coming is not None and self._stream is not None and self._failure is None:
+        """Write a part of the file; errors are reported at its end, because a browser reads no answer before that."""
+        if self._file is not None and self._stream is not None and self._failure is None:
             try:
-                self._uploads.count(self._coming.token, len(chunk))
+                self._uploads.count(self._file.token, len(chunk))
                 self._stream.write(chunk)
             except (OSError, UploadLimitError) as error:
                 self._failure = error
         return None
 
     def put(self, token: str) -> None:
-        """Give the file its name, and answer that it is complete."""
+        """Give the complete file its name, and answer 204."""
         try:
             self._close()
             if self._failure is not None:
                 raise self._failure
-            if self._coming is not None and not self._uploads.keep(token, self._coming):
+            if self._file is not None and not self._uploads.keep(token, self._file):
                 raise HTTPError(404, reason=_CLOSED)
         except (OSError, UploadLimitError) as error:
             raise self._make_refusal(error) from None
@@ -90,8 +90,8 @@ class UploadReceiver(RequestHandler):
         self.set_status(204)
 
     def on_connection_close(self) -> None:
-        """Remove the half of a file that came before the browser left."""
-        with suppress(OSError):  # the last bytes may find no room, and are not wanted
+        """Remove an incomplete file when the browser disconnects."""
+        with suppress(OSError):  # there may be no space for the last bytes, which are not needed
             self._close()
         self._drop()
 
@@ -102,16 +102,16 @@ class UploadReceiver(RequestHandler):
 
     def _drop(self) -> None:
         """Remove an incomplete file."""
-        if self._coming is not None:
-            with suppress(OSError):  # its folder is removed in the end
-                self._coming.half.unlink(missing_ok=True)
+        if self._file is not None:
+            with suppress(OSError):  # its folder is removed later
+                self._file.half.unlink(missing_ok=True)
 
     def _make_refusal(self, error: OSError | UploadLimitError) -> HTTPError:
-        """Return the error for the browser; its sentence is sent in the first line of the answer, in plain letters."""
+        """Return the error for the browser; its sentence is sent in the status line of the answer, in ASCII."""
         if isinstance(error, UploadLimitError):
             return HTTPError(413, reason=str(error))
         name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))
-        name = name if len(name) <= _NAMED else f"{name[:_NAMED]}..."
+        name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
         if error.errno == errno.ENOSPC:
             return HTTPError(
                 507, reason=f"{name}: there is no room left for temporary files; make room and choose it again"

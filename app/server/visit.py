@@ -1,4 +1,4 @@
-"""One session: the frame around the pages, the address bar, and the way from the feed to this session."""
+"""One session: the frame around the pages, the address bar, and the connection to the feed."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -37,25 +37,25 @@ from app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
 from engine.settings import SettingError
 from store.database import Database
 
-_NO_RUN = ""  # what is built in place of any page that shows a run
+_NO_RUN = ""  # key of the page that replaces every page about a run while there is none
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
     _NO_RUN: build_no_run_page,
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
-QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
-AFTER_CLOSING = 5.0  # seconds in which Panel takes a closed session apart itself
-AFTER_ANSWER = 0.3  # seconds; by then the browser has fetched its scripts from this server, and is busy with them
+QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again
+AFTER_CLOSING = 5.0  # seconds that Panel needs to clean up a closed session
+AFTER_ANSWER = 0.3  # seconds in which a browser fetches the scripts, which then keep it busy
 EXPECTED = (*TROUBLE, SettingError, LookupError, ValueError)  # errors whose message is written for the visitor
 
 log = logging.getLogger("topiary.shell")
 
-ReactiveESM.__javascript_raw__ = []  # a loader of modules for older browsers, which js/page.js puts aside
+ReactiveESM.__javascript_raw__ = []  # no loader of modules for older browsers, which js/page.js replaces
 
 
 @dataclass(frozen=True)
 class Site:
-    """The parts that all sessions of a server share."""
+    """The objects that all sessions of a server share."""
 
     db: Database
     feed: Feed
@@ -65,7 +65,7 @@ class Site:
 
 
 class AddressBar(Component):
-    """The address bar: it shows the view's query and reports Back and Forward."""
+    """A component of no size that writes the view's query into the address bar and reports Back and Forward."""
 
     query = param.String(default="")
     heading = param.String(default="Topiary")
@@ -76,18 +76,18 @@ class AddressBar(Component):
         super().__init__(on_message, **params, width=0, height=0, margin=0)
 
     def write_again(self) -> None:
-        """Write the query into the address although it has not changed: Back may have changed the address."""
+        """Write the query into the address bar even if it has not changed, because Back may have changed the bar."""
         self._send_msg({})
 
 
 class _NeverBusy(param.Parameterized):
-    """A parameter that is never busy."""
+    """An object whose parameter ``busy`` never changes."""
 
     busy = param.Boolean(default=False)
 
 
 class _OnceCall:
-    """A call that happens the first time only."""
+    """A function that does its work at the first call only."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work: Callable[[], None] | None = work
@@ -99,17 +99,17 @@ class _OnceCall:
 
 
 class SessionShell:
-    """The session of one visitor; :meth:`page` is what the server shows.
+    """The session of one visitor; the server shows its ``page``.
 
     Parameters
     ----------
     site : Site
     query : str
-        The address the visitor came by.
+        The query of the URL that the visitor opened.
     dark : bool
-        Whether to begin with the dark side.
+        Whether to begin with the dark theme.
     visitor : Visitor
-        The visitor; a viewer's actions are refused, and the boards of a viewer offer none.
+        The visitor; for a viewer, changes are refused and their buttons are disabled.
     """
 
     def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
@@ -120,12 +120,12 @@ class SessionShell:
         ask_before_changes(self._document, partial(getattr, visitor, "only_looks"))
         self._loop = IOLoop.current()
         self._drawn = False
-        self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
-        self._early: list[Callable[[], None]] = []
+        self._requested_runs: set[int] = set()  # runs for which it was requested whether they predict classes
+        self._waiting_calls: list[Callable[[], None]] = []
         self._open = True
         self._listeners: list[Callable[[Tick], None]] = []
         self._closers: list[Callable[[], None]] = []
-        self._report = ("", 0.0)  # the last error shown, and when
+        self._report = ("", 0.0)  # the last error shown, and its time
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._complete_view(session.from_query(query) or site.first_view))
         self.context = session.Context(
@@ -135,9 +135,9 @@ class SessionShell:
             actions=self._actions,
             on_tick=self._listeners.append,
             on_close=self._closers.append,
-            later=partial(self._do, site.feed.submit),
-            in_turn=partial(self._do, site.feed.submit_in_turn),
-            aside=partial(self._do, site.feed.submit_aside),
+            later=partial(self._run_in_background, site.feed.submit),
+            in_turn=partial(self._run_in_background, site.feed.submit_in_turn),
+            aside=partial(self._run_in_background, site.feed.submit_aside),
             soon=self.soon,
             notify=self.notify,
             dark=dark,
@@ -150,11 +150,11 @@ class SessionShell:
         self._show()
         self.view.param.watch(self._on_view, list(session.FIELDS))
         self._end = site.feed.subscribe(self._ring, self._on_tick)
-        self._look_for_snapshot()
+        self._check_snapshot()
         pn.state.onload(self._begin)
 
     def end(self) -> None:
-        """End the session; called when the visitor's login is over."""
+        """End the session; called when the visitor's login ends."""
         if self._open:
             self._open = False
             self._end()
@@ -163,27 +163,27 @@ class SessionShell:
         close_connections(self._document)
 
     def close(self) -> None:
-        """Forget this session; called when the browser is gone."""
+        """End the session and release its document; called when the browser has disconnected."""
         self.end()
         self._loop.call_later(AFTER_CLOSING, forget_document, self._document)
 
-    # ------------------------------------------------ what pages may use
+    # ------------------------------------------------ services for pages
 
-    def _do(
+    def _run_in_background(
         self,
         submit: Callable[[Callable[[], Any]], "Future[Any]"],
         work: Callable[[], Any],
         then: Callable[[Any], None],
         failed: Callable[[], None] | None = None,
     ) -> None:
-        """Run ``work()`` where ``submit`` leads, ``then(result)`` here; an error is shown, and ``failed()`` follows."""
+        """Run ``work()`` by ``submit``, then ``then(result)`` here; show an error, and run ``failed()`` after it."""
         submit(work).add_done_callback(partial(self._deliver, then, failed))
 
     def soon(self, work: Callable[[], None]) -> None:
-        """Run ``work()`` here while the browser loads its scripts, so that what it makes comes with the document.
+        """Run ``work()`` in this session while the browser loads scripts, so that the document includes its results.
 
-        From the moment a browser fetches the document until it has drawn it, models must not change; so if the
-        browser is faster, this waits until it has drawn.
+        From the moment when the browser fetches the document until it has drawn it, models must not change; if the
+        browser fetches it sooner, ``work()`` runs after drawing.
         """
         once = _OnceCall(work)
         pn.state.onload(once)
@@ -191,8 +191,8 @@ class SessionShell:
             self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._run_unseen, once))
 
     def _run_unseen(self, work: Callable[[], None]) -> None:
-        visitor = getattr(self._document.session_context, "session", None)
-        if self._open and visitor is not None and visitor.connection_count == 0:
+        bokeh_session = getattr(self._document.session_context, "session", None)
+        if self._open and bokeh_session is not None and bokeh_session.connection_count == 0:
             work()
 
     def notify(self, message: str, kind: str = "info") -> None:
@@ -202,28 +202,29 @@ class SessionShell:
             area.send(escape(message, quote=False), duration=9000 if kind in ("error", "warning") else 4000, type=kind)
 
     def _ring(self, call: Callable[[], None]) -> None:
-        """Have ``call()`` happen in this session; safe from any thread.
+        """Run ``call()`` in this session; may be called from any thread.
 
-        By way of the server's loop, because a callback added to the document from another thread is
-        lost when Panel is just putting aside the events of that document.
+        It goes through the server's loop, because a callback added to the document from another thread is lost while
+        Panel holds back the events of that document.
         """
         self._loop.add_callback(self._next, call)
 
     def _next(self, call: Callable[[], None]) -> None:
+        """Run a call in this session soon, or after the browser has drawn the page."""
         if not self._drawn:
-            self._early.append(call)
+            self._waiting_calls.append(call)
         elif self._open:
             self._document.add_next_tick_callback(call)
 
     def _begin(self) -> None:
-        """Run the calls that had to wait until the browser has drawn the page.
+        """Run the calls that have waited for the browser to draw the page.
 
-        Between the moment a browser fetches the document and the moment it has drawn it, Panel changes
-        the models on the server only, and the browser would never hear of it.
+        Between the moment when a browser fetches the document and the moment when it has drawn it, changes of models
+        stay on the server, and would never reach the browser.
         """
         self._drawn = True
-        early, self._early = self._early, []
-        for call in early:
+        calls, self._waiting_calls = self._waiting_calls, []
+        for call in calls:
             self._next(call)
         self._draw_bar()
 
@@ -231,6 +232,7 @@ class SessionShell:
         self._ring(partial(self._finish, then, failed, future))
 
     def _finish(self, then: Callable[[Any], None], failed: Callable[[], None] | None, future: "Future[Any]") -> None:
+        """Pass on the result of background work, or show its error and schedule another attempt."""
         if future.cancelled():
             return
         error = future.exception()
@@ -241,23 +243,23 @@ class SessionShell:
             self._loop.call_later(PAUSE, self._next, failed)
         if not isinstance(error, EXPECTED):
             raise error
-        before, when = self._report
-        if failed is None or str(error) != before or monotonic() - when > QUIET:
+        last_message, last_time = self._report
+        if failed is None or str(error) != last_message or monotonic() - last_time > QUIET:
             self._report = (str(error), monotonic())
             self.notify(str(error), "error")
 
     # ------------------------------------------------------------ building
 
     def _complete_view(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every field of the view for a query; a run that does not exist is replaced, with a message."""
+        """Return all fields of the view for a query; replace a run that does not exist, and show why."""
         fields = {**session.DEFAULTS, **query}
-        instead = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
-        self._explain(instead)
-        return fields | instead.fields
+        replacement = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
+        self._explain(replacement)
+        return fields | replacement.fields
 
-    def _explain(self, instead: fallback.Fallback) -> None:
-        if instead.sentence:
-            self._next(partial(self.notify, instead.sentence, "warning"))
+    def _explain(self, replacement: fallback.Fallback) -> None:
+        if replacement.sentence:
+            self._next(partial(self.notify, replacement.sentence, "warning"))
 
     def _build_page(self, *, dark: bool) -> Any:
         page = pmui.Page(  # type: ignore[attr-defined]
@@ -272,8 +274,8 @@ class SessionShell:
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         with edit_readonly(page):
-            # Nothing shows whether the page is busy, and every change of it reads all models of the page again.  It
-            # follows the whole server, which would keep the page for good; so let it follow an object of its own.
+            # ``busy`` follows the state of the whole server, which would keep the page in memory forever, and each of
+            # its changes reads all models of the page.  Nothing displays it, so let it follow an object of its own.
             page.busy = _NeverBusy().param.busy
         page.jscallback(dark_theme=find_asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
@@ -282,14 +284,14 @@ class SessionShell:
         )
         return page
 
-    # ------------------------------------------------------- what happens
+    # ------------------------------------------------------------- events
 
     def _on_view(self, *events: param.parameterized.Event) -> None:
         self._router.query = session.to_query(self.view)
         self._draw_bar()
         self._show()
         if any(event.name in ("run", "snapshot") for event in events):
-            self._look_for_snapshot()
+            self._check_snapshot()
 
     def _on_tick(self, tick: Tick) -> None:
         self._leave_missing_run(tick)
@@ -303,16 +305,16 @@ class SessionShell:
             self._router.write_again()
 
     def _leave_missing_run(self, tick: Tick) -> None:
-        """Show another run when the one looked at was deleted, or the first one there is."""
+        """Show another run if the one on screen was deleted, or the first run of an empty store."""
         run = self.view.run
         if run in tick.rows or (not run and self._site.feed.runs()):
-            instead = fallback.replace_run(self._site.feed, run, self.view.page)
+            replacement = fallback.replace_run(self._site.feed, run, self.view.page)
             if self.view.page not in WITHOUT_A_RUN:
-                self._explain(instead)
-            self.view.param.update(**instead.fields)
+                self._explain(replacement)
+            self.view.param.update(**replacement.fields)
 
-    def _look_for_snapshot(self) -> None:
-        """Go back to the newest snapshot where a link asks for one that is not there."""
+    def _check_snapshot(self) -> None:
+        """Show the newest snapshot if the view names one that does not exist."""
         run, snapshot = self.view.run, self.view.snapshot
         if snapshot and self._site.feed.get_cached_hierarchy(run, snapshot) is None:
             self.context.later(
@@ -320,10 +322,10 @@ class SessionShell:
                 partial(self._leave_missing_snapshot, (run, snapshot)),
             )
 
-    def _leave_missing_snapshot(self, missing: tuple[int, int], instead: fallback.Fallback) -> None:
+    def _leave_missing_snapshot(self, missing: tuple[int, int], replacement: fallback.Fallback) -> None:
         if missing == (self.view.run, self.view.snapshot):
-            self._explain(instead)
-            self.view.param.update(**instead.fields)
+            self._explain(replacement)
+            self.view.param.update(**replacement.fields)
 
     def _on_bar(self, message: Message) -> None:
         match message:
@@ -343,41 +345,45 @@ class SessionShell:
             case {"do": "not-copied"}:
                 self.notify("The browser did not allow copying; copy the address instead.", "warning")
             case {"do": "pause" | "resume" | "stop" | "move" as verb}:
-                act = getattr(self._actions, verb)
-                self.context.later(partial(act, self.view.run), lambda _: None)
+                action = getattr(self._actions, verb)
+                self.context.later(partial(action, self.view.run), lambda _: None)
 
     def _draw_bar(self) -> None:
+        """Draw the top bar and the title of the window."""
         feed, view = self._site.feed, self.view
         run = feed.run(view.run)
         state = feed.state(view.run)
-        bare = feed.latest(view.run) is None
-        place = top_bar.VisitorPlace(view.page, run, state, self._describe_pin(), self._predicts(view.run), bare)
+        has_no_snapshot = feed.latest(view.run) is None
+        place = top_bar.VisitorPlace(
+            view.page, run, state, self._describe_pin(), self._predicts(view.run), has_no_snapshot
+        )
         trouble = feed.trouble or feed.damage(view.run)
         self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
 
     def _name_role(self) -> str:
-        """Return the role to show, "viewer" or "analyst"; empty where no password is asked for."""
+        """Return the role to show, "viewer" or "analyst"; empty if the server has no password."""
         return self._visitor.role if self._site.authentication.guarded else ""
 
     def _predicts(self, run: int) -> bool:
-        """Return whether a run predicts classes; the store is asked in the background, once the page is drawn."""
+        """Return whether a run is known to predict classes; look it up in the background once the page is drawn."""
         classes = self._site.feed.classes
-        known = classes.is_known_to_predict(run)
-        if known is None and self._drawn and run and run not in self._wondered:
-            self._wondered.add(run)
+        predicts = classes.is_known_to_predict(run)
+        if predicts is None and self._drawn and run and run not in self._requested_runs:
+            self._requested_runs.add(run)
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
-        return bool(known)
+        return bool(predicts)
 
     def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)
         if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
             return ""
         hierarchy = self._site.feed.get_cached_hierarchy(self.view.run, self.view.snapshot)
-        where = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
-        return f"Pinned {where} · live is {latest.minibatch:,}"
+        position = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
+        return f"Pinned {position} · live is {latest.minibatch:,}"
 
     def _show(self) -> None:
+        """Show the page that the view names; build it at its first visit."""
         name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
         if name not in self._built:
             self._built[name] = BUILDERS[name](self.context)
@@ -387,30 +393,30 @@ class SessionShell:
 
 @cache
 def _list_modules() -> tuple[str, ...]:
-    """Return the browser code of every page: Material's components and ours."""
+    """Return the URLs of the browser code that every page needs: Material's components and our own."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
     return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router")))
 
 
 @cache
 def _list_sheets() -> tuple[str, ...]:
-    """Return Panel's style sheets that layouts load while they are drawn, after which they are measured again."""
+    """Return the URLs of Panel's style sheets that layouts would otherwise load while they are drawn."""
     names = ("css/loading.css", "css/listpanel.css", "bundled/theme/material.css")
     return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
 def open_session(site: Site) -> Viewable:
-    """Build the page of one session, for the server."""
+    """Begin a session for the current request; return its page."""
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
     visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
     shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
-    leave = site.authentication.logins.attend(login, shell.end)
+    remove_session = site.authentication.logins.add_session(login, shell.end)
 
-    def over(_: object) -> None:
-        leave()
+    def on_destroyed(_: object) -> None:
+        remove_session()
         shell.close()
 
-    pn.state.on_session_destroyed(over)
+    pn.state.on_session_destroyed(on_destroyed)
     return shell.page

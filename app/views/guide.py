@@ -11,8 +11,8 @@ from markdown_it.token import Token
 
 from app.views.markup import write_element
 
-MOST = 20  # sections that a search lists
-_AROUND = 70  # characters of a snippet on either side of the word found
+MOST = 20  # sections listed by a search at most
+_AROUND = 70  # characters of a snippet before the word found; it has twice as many from there on
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _CHAPTER_LINK = re.compile(r"(?P<chapter>[\w-]*?)(?:\.md)?(?:#(?P<heading>[\w-]+))?")
 
@@ -56,9 +56,9 @@ def draw_chapter(chapter: str, text: str) -> str:
 
 
 def focus_heading(html: str, anchor: str, key: str) -> str:
-    """Return a chapter whose heading ``anchor`` is brought into the window and focused, once for each ``key``."""
-    about = f' id="{anchor}"'
-    return html.replace(about, f'{about} tabindex="-1" data-autofocus data-bring="{escape(key)}"', 1)
+    """Return a chapter that scrolls to its heading ``anchor`` and focuses it, once for each ``key``."""
+    attribute = f' id="{anchor}"'
+    return html.replace(attribute, f'{attribute} tabindex="-1" data-autofocus data-bring="{escape(key)}"', 1)
 
 
 def read_title(text: str, default: str) -> str:
@@ -82,7 +82,7 @@ def split_sections(chapter: str, text: str) -> Iterator[Section]:
 
 
 def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
-    """Return the sections that contain every word of a query, those that have the words in their heading first."""
+    """Return the sections that contain every word of a query; those with the words in their heading come first."""
     words = [re.compile(re.escape(word), re.IGNORECASE) for word in query.split()]
 
     def count_headings(section: Section) -> int:
@@ -122,7 +122,7 @@ def draw_results(query: str, sections: list[Section]) -> str:
             f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
             role="status",
         )
-    many = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
+    count = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
     noun = "section" if len(sections) == 1 else "sections"
     items = "".join(
         write_element(
@@ -136,23 +136,23 @@ def draw_results(query: str, sections: list[Section]) -> str:
         )
         for each in sections[:MOST]
     )
-    status = write_element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
+    status = write_element("p", f"{count} {noun} with “{escape(query.strip())}”", role="status")
     return f'{status}<ol class="tp-guide-found">{items}</ol>'
 
 
 def draw_snippet(query: str, text: str) -> str:
-    """Return the text around the first word of a query that it contains, with all words of the query marked."""
+    """Return the part of a text around its first word of the query, with all words of the query marked."""
     words = re.compile("|".join(re.escape(word) for word in query.split()), re.IGNORECASE)
-    first = words.search(text)
-    at = first.start() if first else 0
-    start, end = max(0, at - _AROUND), at + 2 * _AROUND
-    start = text.find(" ", start, at) + 1 or at if start else 0
-    end = max(text.rfind(" ", at + 1, end), at + 1) if end < len(text) else len(text)
-    end = max(end, first.end() if first else 0)
+    first_match = words.search(text)
+    position = first_match.start() if first_match else 0
+    start, end = max(0, position - _AROUND), position + 2 * _AROUND
+    start = text.find(" ", start, position) + 1 or position if start else 0
+    end = max(text.rfind(" ", position + 1, end), position + 1) if end < len(text) else len(text)
+    end = max(end, first_match.end() if first_match else 0)
     snippet, last = "", start
-    for each in words.finditer(text, start, end):
-        snippet += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
-        last = each.end()
+    for match in words.finditer(text, start, end):
+        snippet += f"{escape(text[last : match.start()])}<mark>{escape(match[0])}</mark>"
+        last = match.end()
     return ("… " if start else "") + snippet + escape(text[last:end]) + (" …" if end < len(text) else "")
 
 
@@ -169,7 +169,7 @@ def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:
 
 
 def _name_headings(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
-    """Yield the headings below the title, each with a name that is unique in the chapter."""
+    """Yield the opening token of each heading below the title, with a name that is unique in the chapter."""
     counts: dict[str, int] = {}
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.tag != "h1":

@@ -1,4 +1,4 @@
-"""The pages of visitors who are not logged in, each complete in itself: nothing else is served to them."""
+"""The pages for visitors who are not logged in; each is self-contained, as nothing else is served to them."""
 
 from app.views.text import escape
 
@@ -36,11 +36,11 @@ def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str
     viewers : bool
         Whether there is a password for viewers as well as one for analysts.
     """
-    two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
+    viewers_note = " With the viewers' password you can look at everything and change nothing." if viewers else ""
     alert = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
     return _draw_page(
         "Log in",
-        f"<p>This server asks for a password.{two}</p>{alert}"
+        f"<p>This server asks for a password.{viewers_note}</p>{alert}"
         f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required autofocus>'
         '<button type="submit">Log in</button></form>',

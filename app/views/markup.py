@@ -1,11 +1,11 @@
-"""Pieces of HTML used in more than one place, and the icons."""
+"""HTML elements used by several views, and the icons."""
 
 from collections.abc import Iterable
 
 from app.views.run_facts import RunFacts, name_model, name_state
 from app.views.text import escape
 
-_PATHS = {
+_ICON_PATHS = {
     "pause": "M9 6v12M15 6v12",
     "play": "M8 5.500l11 6.5-11 6.500z",
     "stop": "M7 7h10v10H7z",
@@ -29,15 +29,15 @@ _PATHS = {
 
 
 def draw_icon(name: str) -> str:
-    """Return an icon in the colour of its text, hidden from screen readers."""
+    """Return an icon in the colour of the surrounding text, hidden from screen readers."""
     return (
         '<svg class="tp-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" '
-        f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_PATHS[name]}"/></svg>'
+        f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_ICON_PATHS[name]}"/></svg>'
     )
 
 
 def write_attributes(**values: object) -> str:
-    """Return escaped HTML attributes, ``write_attributes(data_do="stop")``; None and False are left out."""
+    """Return escaped HTML attributes: ``data_do="stop"`` gives ``data-do="stop"``; None and False are left out."""
     return "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for name, value in values.items()
@@ -46,22 +46,22 @@ def write_attributes(**values: object) -> str:
 
 
 def write_element(name: str, content: str, **values: object) -> str:
-    """Return an HTML element: ``content`` is markup, the attribute values are text and escaped."""
+    """Return an HTML element; ``content`` is markup, and the values of attributes are text, which is escaped."""
     return f"<{name}{write_attributes(**values)}>{content}</{name}>"
 
 
 def name_run(run: RunFacts) -> str:
-    """Return the name of a run, or its corpus and model."""
+    """Return the name of a run, or its corpus and model if it has no name."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
 def list_run_entries(runs: Iterable[RunFacts]) -> list[tuple[int, str]]:
-    """Return the entries of a list of runs: their numbers, with number and name."""
+    """Return the entries of a choice of runs: for each, its number as value, and its number and name as text."""
     return [(run.number, f"{run.number} · {name_run(run)}") for run in runs]
 
 
 def draw_options(entries: Iterable[tuple[object, str]], chosen: object = None) -> str:
-    """Return the options of a list, each entry a value and the text for it; the ``chosen`` value is selected."""
+    """Return the options of a choice from (value, text) entries; the ``chosen`` value is selected."""
     return "".join(
         write_element("option", escape(text), value=value, selected=value == chosen) for value, text in entries
     )
@@ -76,7 +76,7 @@ def draw_select(
     *,
     again: bool = False,
 ) -> str:
-    """Return a list that sends ``change``; with ``again`` the browser goes back to the chosen entry afterwards."""
+    """Return a drop-down list that sends ``change``; with ``again`` it then returns to the chosen entry."""
     options, names = draw_options(entries, chosen), {"aria_label": label, "title": hint}
     return write_element("select", options, class_="ex-select", data_change=change, data_again=again, **names)
 
@@ -91,12 +91,12 @@ def draw_state(state: str, request: str = "run") -> str:
 
 def draw_delete_button(what: str, number: int) -> str:
     """Return the button that opens the dialog to delete a "run" or "corpus"."""
-    about = write_attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
-    return f'<button class="tp-icon-button tp-danger"{about}>{draw_icon("trash")}</button>'
+    attributes = write_attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
+    return f'<button class="tp-icon-button tp-danger"{attributes}>{draw_icon("trash")}</button>'
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog that requests the name of a "run" or "corpus" before deleting it; ``loses`` is a warning."""
+    """Return the dialog in which a user types the name of a "run" or "corpus" to delete it; ``loses`` is a warning."""
     delete = write_element(
         "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
     )

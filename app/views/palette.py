@@ -1,13 +1,13 @@
-"""Colours of the tree for screens and for paper: those of Figure 7 (orange, blue and black) and some more.
+"""Colours of topic trees for screens and for paper: the paper's orange, blue and black (Figure 7), and some more.
 
-Every layer has its own colour and its own style of border, so that no information is in colour alone.
+Every layer has its own colour and its own style of border, so that nothing is told by colour alone.
 """
 
 from typing import NamedTuple
 
 
 class Border(NamedTuple):
-    """The outline of a layer's boxes: stroke width, dash pattern, and a second line inside."""
+    """The outline of a layer's boxes: stroke width, dash pattern, and whether there is a second line inside."""
 
     width: float
     dash: str
@@ -17,9 +17,10 @@ class Border(NamedTuple):
 class PictureTheme(NamedTuple):
     """The colours of a picture; ``layers[0]`` is the colour of layer 1.
 
-    Topics speak for a class or against it in ``speaks`` and ``denies``; ``changes`` are the colours of edges that
-    were gained, lost, became stronger, became weaker, stayed (the first two are also those of words that entered and
-    left).  ``lowers`` is the colour of edges to a topic that its parent makes rarer; such edges are also dashed.
+    ``speaks`` marks topics that speak for a class, ``denies`` those that speak against it.  ``changes`` are the colours
+    of edges that were gained, lost, became stronger, became weaker or stayed the same, in this order; the first two
+    are also the colours of words that entered and left.  ``lowers`` is the colour of edges to a topic that its parent
+    makes rarer; such edges are also dashed.
     """
 
     paper: str
@@ -33,7 +34,7 @@ class PictureTheme(NamedTuple):
     lowers: str
 
 
-# The same names as explore.css defines, so that the picture in the page follows its theme.
+# The custom properties of explore.css, so that a picture in the page follows the theme of the page.
 LIVE = PictureTheme(
     "none",
     "var(--tp-card)",
@@ -56,7 +57,7 @@ LIGHT = PictureTheme(
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
 )
-LOWERED = "7 5"  # dashes of an edge to a topic that its parent makes rarer
+RARER_DASHES = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 
 _BORDERS = (
     Border(1.3, "", double=False),
@@ -69,15 +70,15 @@ _BORDERS = (
 
 
 def find_layer_colour(theme: PictureTheme, layer: int) -> str:
-    """Return the colour of a layer, counted from 1; layers beyond the palette start again."""
+    """Return the colour of a layer, counted from 1; the colours repeat after the last one."""
     return theme.layers[(layer - 1) % len(theme.layers)]
 
 
 def find_layer_border(layer: int) -> Border:
-    """Return the border of a layer, counted from 1."""
+    """Return the border of a layer, counted from 1; the borders repeat after the last one."""
     return _BORDERS[(layer - 1) % len(_BORDERS)]
 
 
 def declare_hue(layer: int) -> str:
-    """Return the CSS declaration that colours a piece of HTML after its layer."""
+    """Return the CSS declaration that gives an HTML element the colour of its layer."""
     return f"--hue:{find_layer_colour(LIVE, layer)}"

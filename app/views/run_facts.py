@@ -9,7 +9,7 @@ from app.jobs.estimates import Estimate
 
 
 class RunFacts(Protocol):
-    """The facts about a run that views show; a row of the store has them."""
+    """The facts about a run that views show, as in a row of the store."""
 
     @property
     def number(self) -> int: ...
@@ -110,7 +110,7 @@ def name_model(name: str) -> str:
 
 
 def name_inference(model: str, name: str) -> str:
-    """Return the name of an inference as papers write it; empty if the model has one only or chooses it itself."""
+    """Return the name of an inference method as papers write it; empty if the model has only one or chooses it."""
     return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
 
 
@@ -127,7 +127,7 @@ def format_perplexity(value: float | None) -> str:
 
 
 def format_rate(value: float | None) -> str:
-    """Return tokens per second, short: ``412 k``, ``1.8 M``."""
+    """Return tokens per second in short form: ``412 k``, ``1.8 M``."""
     if value is None or not math.isfinite(value):
         return "–"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -137,7 +137,7 @@ def format_rate(value: float | None) -> str:
 
 
 def format_size(n_bytes: int) -> str:
-    """Return bytes, short: ``412 MB``, ``1.5 GB``."""
+    """Return a number of bytes in short form: ``412 MB``, ``1.5 GB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if n_bytes >= unit:
             return f"{float(f'{n_bytes / unit:.3g}'):,g} {name}"
@@ -168,7 +168,7 @@ def format_age(seconds: float | None) -> str:
 
 
 def name_state(name: str) -> str:
-    """Return the word for a state."""
+    """Return the word for the state of a run."""
     return STATES.get(name, name)
 
 

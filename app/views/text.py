@@ -1,4 +1,4 @@
-"""Text from corpora, escaped and measured: every word or title goes through here into markup."""
+"""Escaping, measuring and formatting of text; every word or title of a corpus is escaped here for markup."""
 
 import html
 import re
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-# Characters XML 1.0 forbids even when escaped; one of them would make a whole SVG or GraphML unreadable.
+# Characters that XML 1.0 forbids even when escaped; a single one makes a whole SVG or GraphML file unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _BREAK = re.compile(r"(?:<br\s*/?>\s*)+", re.IGNORECASE)
 
-# Advance widths, thousandths of an em, from space to tilde: the wider of Inter (the page) and Helvetica
-# (the file).  Inter is wider in small sizes than in large ones, so it is measured at 14 pixels, its smallest
-# design.  Python has no browser to ask; these are wide enough for every sans-serif looked at.
+# Advance widths in thousandths of an em, from space to tilde: the wider of Inter (on the page) and Helvetica
+# (in files).  Inter is wider in small sizes than in large ones, so it is measured at 14 pixels, its smallest
+# design.  The browser's font is not known here; these widths are enough for all sans-serif fonts that were tried.
 _ADVANCES = (
     "292 298 476 644 652 992 667 310 375 375 511 672 299 470 299 371 641 556 620 628 656 604 631 576 629 631 299 "
     "312 672 672 672 556 1015 700 667 741 732 667 611 778 754 279 581 682 576 914 764 778 667 778 722 667 656 755 "
@@ -25,17 +25,17 @@ _WIDTHS = {chr(32 + place): int(width) / 1000 for place, width in enumerate(_ADV
 
 
 def replace_unprintable(text: str) -> str:
-    """Replace what XML cannot carry (control characters, lone surrogates) by the replacement mark."""
+    """Replace characters that XML forbids (control characters, lone surrogates) by the replacement character."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def escape(text: object) -> str:
-    """Return any text safe between tags and inside quoted attributes, of HTML and of XML."""
+    """Return a text escaped for use between tags and inside quoted attributes, in HTML and XML."""
     return html.escape(replace_unprintable(str(text)), quote=True)
 
 
 def break_lines(text: str) -> str:
-    """Replace HTML's line breaks, which are frequent in reviews and mails, by new lines."""
+    """Replace HTML line breaks, which are frequent in reviews and mails, by newlines."""
     return _BREAK.sub("\n", text)
 
 
@@ -45,7 +45,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop, unless it already ends like a sentence.
+    """Return a text with a full stop added, unless it already ends like a sentence.
 
     >>> end_sentence("two of three are empty"), end_sentence("is it the right column?")
     ('two of three are empty.', 'is it the right column?')
@@ -53,7 +53,7 @@ def end_sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
-BOLD = 1.12  # bold letters, relative to those of the table
+BOLD = 1.12  # width of bold letters, relative to the widths above
 
 
 @lru_cache(maxsize=65536)
@@ -76,8 +76,8 @@ def wrap_words(words: Sequence[str], width: float) -> list[str]:
 def format_percent(share: float, digits: int | None = None) -> str:
     """Return a share or a probability as text: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
 
-    A share above 0 is never written as 0%, and one below 1 never as 100%, however few ``digits`` are chosen; without
-    them, smaller shares (and those nearer to all) get more digits.
+    A share above 0 is never written as 0%, and a share below 1 never as 100%, whatever the number of ``digits``.  By
+    default, shares near 0 or 1 get more digits.
     """
     if digits is None:
         digits = 0 if 0.0995 <= share < 0.995 or _is_whole(share) else 1 if share >= 0.00995 else 2
@@ -108,7 +108,7 @@ def _measure_letter(letter: str) -> float:
 
 
 class SnapshotSource(Protocol):
-    """The snapshot of a run that something is read from: a hierarchy, or the predictions made with it."""
+    """The snapshot of a run from which a number is read: a hierarchy, or the predictions made with it."""
 
     @property
     def run(self) -> int: ...  # noqa: D102
@@ -117,19 +117,19 @@ class SnapshotSource(Protocol):
 
 
 def write_title(what: str, source: SnapshotSource | None = None) -> str:
-    """Return a ``title`` attribute that explains a number and names its snapshot, with a blank before it.
+    """Return a ``title`` attribute, with a leading blank, that explains a number and names its snapshot.
 
     Parameters
     ----------
     what : str
         The meaning of the number, and its unit.
     source : SnapshotSource, optional
-        The snapshot it is read from; None for a number that does not come from a snapshot.
+        The snapshot from which the number is read; None if it does not come from a snapshot.
     """
     return f' title="{escape(describe_origin(what, source))}"'
 
 
 def describe_origin(what: str, source: SnapshotSource | None = None) -> str:
-    """Return the same explanation as plain text."""
-    of = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
-    return f"{what}{of}."
+    """Return the explanation of `write_title` as plain text."""
+    origin = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
+    return f"{what}{origin}."

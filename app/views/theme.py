@@ -1,4 +1,4 @@
-"""The look of Topiary: colours, fonts, the skeleton of the page.
+"""The look of Topiary: colours, fonts, and the skeleton of the page.
 
 Colours of series and layers are fixed hues that are visible in both themes (Okabe-Ito, slightly adjusted), and never
 carry information alone: dashes and marks do too.  Everything else is a CSS variable ``--tp-*`` that differs between
@@ -16,26 +16,26 @@ DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", [8, 3, 2, 3])
 SHARED_STYLES = ("board", "explore", "compare", "documents", "classes")  # adopted by components
 LAYERS = ("#7F8C86", "#2E8BC9", "#E08E00", "#C8699C", "#0B9B74", "#8A7BD1")  # 1 grey ink, 2 blue, 3 orange ...
 GAMMA_R = "#D5602B"  # the weights r above the top layer
-MARK = "#7F8C86"  # moments of a run: readable in both themes
+MARK = "#7F8C86"  # lines at moments of a run; readable in both themes
 
-_SIDES: dict[str, dict[str, str]] = {
+_PALETTES: dict[str, dict[str, str]] = {
     "light": {"primary": "#1B5E47", "ground": "#F5F4EE", "card": "#FFFFFF", "ink": "#18241E", "muted": "#5A6861"},
     "dark": {"primary": "#62C79C", "ground": "#0F1512", "card": "#161E1A", "ink": "#E6ECE8", "muted": "#9AA9A1"},
 }
 
 
 def pick_layer_colour(layer: int) -> str:
-    """Return the colour of ``layer`` (from 1); the list starts again after six, with other dashes."""
+    """Return the colour of ``layer`` (from 1); colours repeat after six layers, with other dashes."""
     return LAYERS[(layer - 1) % len(LAYERS)]
 
 
 def make_theme_config() -> dict[str, Any]:
     """Return the Material theme, light and dark, for ``panel_material_ui.Page``."""
-    return {name: _make_side(name) for name in _SIDES}
+    return {name: _make_theme(name) for name in _PALETTES}
 
 
-def _make_side(name: str) -> dict[str, Any]:
-    colours = _SIDES[name]
+def _make_theme(name: str) -> dict[str, Any]:
+    colours = _PALETTES[name]
     line = "#E1E2D9" if name == "light" else "#28332D"
     bar = "linear-gradient(100deg,#123F31,#1B5742)" if name == "light" else "linear-gradient(100deg,#0B1310,#12211B)"
     return {
@@ -48,15 +48,15 @@ def _make_side(name: str) -> dict[str, Any]:
         "typography": {"fontFamily": FONT, "fontSize": 13},
         "shape": {"borderRadius": 10},
         "components": {
-            "MuiTypography": {"styleOverrides": {"h5": {"display": "none"}}},  # a title of the page that is empty
+            "MuiTypography": {"styleOverrides": {"h5": {"display": "none"}}},  # the page's own title, which is empty
             "MuiAppBar": {"styleOverrides": {"root": {"background": bar, "color": "#F2F7F4", "boxShadow": "none"}}},
             "MuiToolbar": {
                 "styleOverrides": {
                     "root": {
                         "minHeight": "56px !important",
                         "padding": "0 16px !important",
-                        "& > .MuiBox-root": {"minWidth": 0},  # a long name is cut, and pushes nothing off the bar
-                        "@media (max-width: 760px)": _TWO_LINES,
+                        "& > .MuiBox-root": {"minWidth": 0},  # cut a long name rather than push other items off the bar
+                        "@media (max-width: 760px)": _TWO_LINE_BAR,
                     }
                 }
             },
@@ -65,7 +65,7 @@ def _make_side(name: str) -> dict[str, Any]:
 
 
 class FigureLook(NamedTuple):
-    """Properties of a figure, of its axes and of its grid."""
+    """The properties of a figure, of its axes, and of its grid."""
 
     figure: dict[str, Any]
     axis: dict[str, Any]
@@ -74,8 +74,8 @@ class FigureLook(NamedTuple):
 
 @cache
 def make_figure_look(*, dark: bool) -> FigureLook:
-    """Return the properties that the Material theme gives a figure, so that the browser has nothing to change."""
-    colours = _SIDES["dark" if dark else "light"]
+    """Return the properties that the Material theme would set on a figure, so that the browser changes nothing."""
+    colours = _PALETTES["dark" if dark else "light"]
     line, grid = (
         ("rgba(255, 255, 255, 0.28)", "rgba(255, 255, 255, 0.12)")
         if dark
@@ -92,8 +92,8 @@ def make_figure_look(*, dark: bool) -> FigureLook:
     return FigureLook(ground | {"outline_line_color": None}, axis, {"grid_line_color": grid, "grid_line_alpha": 1})
 
 
-# On a phone the bar has a second line with the state of the run.  The toolbar below the fixed bar is as high.
-_TWO_LINES = {"minHeight": "90px !important", "padding": "8px 12px 0 !important", "alignItems": "flex-start"}
+# On a phone the bar has a second line with the state of the run; the toolbar below the fixed bar is equally high.
+_TWO_LINE_BAR = {"minHeight": "90px !important", "padding": "8px 12px 0 !important", "alignItems": "flex-start"}
 
 CARD = """:host(.tp-card) { background: var(--tp-card); border: 1px solid var(--tp-line); border-radius: 16px;
   padding: 16px 18px 8px; box-shadow: var(--tp-shadow); box-sizing: border-box; }"""
@@ -105,18 +105,18 @@ PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; paddin
 
 @cache
 def read_style(name: str) -> str:
-    """Return the text of one of our style sheets."""
+    """Return the text of the style sheet ``name``."""
     return find_asset(f"css/{name}.css").read_text(encoding="utf-8")
 
 
 @cache
 def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
-    """Return the template of all pages: fonts, colours, and a skeleton that is shown until the first board is ready.
+    """Return the template of all pages: fonts, colours, and a skeleton that is shown until the page is ready.
 
     Parameters
     ----------
     modules, sheets : tuples of str
-        Addresses of browser code and of style sheets that every page needs, loaded in parallel with everything else.
+        Addresses of the scripts and the style sheets that every page needs; they are preloaded in parallel.
     """
     return "\n".join(
         (
@@ -147,12 +147,12 @@ def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -
 
 
 def _insert_nonce(scripts: str) -> str:
-    """Return the code that inserts scripts of Bokeh and Panel, which run with the nonce of this answer only."""
+    """Return template code that inserts the scripts of Bokeh and Panel with the nonce of the response."""
     return f"{{{{ ({scripts} or '').replace('<script', '<script nonce=\"' ~ nonce ~ '\"') }}}}"
 
 
 def _embed_shared_style(name: str) -> str:
-    """Return a style sheet that has no effect on the page itself; components adopt it."""
+    """Return a style sheet that does not affect the page itself but is adopted by components."""
     return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{read_style(name)}{{% endraw %}}</style>'
 
 

@@ -16,19 +16,19 @@ class AppPage(NamedTuple):
     Attributes
     ----------
     name : str
-        As in addresses: ``?page=watch``.
+        Its name in addresses, as in ``?page=watch``.
     title : str
-        Its word in the top bar.
+        Its label in the top bar.
     mark : str
         Its icon in the top bar.
     help : str
-        Its purpose, in one sentence.
+        Its purpose, in one phrase.
     built_by : str
-        The function that builds it for a session's context, ``module:function``; views do not import it.
+        The function that builds the page for a session, as ``module:function``, since views do not import pages.
     of_run : bool
-        Whether it shows a run, so that it is empty without one.
+        Whether the page shows a run, so that it is empty without one.
     of_classes : bool
-        Whether it is offered only where the run predicts classes.
+        Whether the page is offered only if the run predicts classes.
     """
 
     name: str
@@ -62,21 +62,21 @@ WITHOUT_A_RUN = tuple(page.name for page in PAGES if not page.of_run)
 
 
 class VisitorPlace(NamedTuple):
-    """The page and run that a visitor looks at.
+    """The page and the run on a visitor's screen.
 
     Attributes
     ----------
     page : str
     run : row or None
-        The run looked at.
+        The selected run.
     state : str
         The state to show.
     pinned : str
-        A sentence when an older snapshot is shown, else empty.
+        A sentence if an older snapshot is shown, else empty.
     predicts : bool
-        Whether the run's model predicts classes, which have their own page.
+        Whether the model of the run predicts classes, which have a page of their own.
     bare : bool
-        Whether the run has no snapshot yet, so there is nothing to continue.
+        Whether the run has no snapshot yet, so that it cannot be continued.
     """
 
     page: str
@@ -94,23 +94,23 @@ def draw_top_bar(
     trouble: str = "",
     stay: str = "",
 ) -> str:
-    """Return the bar as HTML.
+    """Return the top bar as HTML.
 
     Parameters
     ----------
     place : VisitorPlace
     everyone : sequence of rows
-        All runs; the list offers the first of them.
+        All runs; the choice of a run offers the first of them.
     state : (run number) -> str
-        The state to show of each.
+        The state to show for a run.
     trouble : str
-        A sentence when the store cannot be read, else empty.
+        A sentence if the store cannot be read, else empty.
     stay : str
         The role of the visitor, "viewer" or "analyst"; empty if the server has no passwords.
     """
     brand = write_element(
         "a",
-        f"{_MARK}<span>Topiary</span>",
+        f"{_LOGO}<span>Topiary</span>",
         class_="tp-brand",
         href="?page=runs",
         data_do="go",
@@ -133,7 +133,7 @@ def draw_top_bar(
 
 
 def _draw_session(role: str) -> str:
-    """Return the role of the visitor on this server, and the link to log out."""
+    """Return the log-out button, labelled with the visitor's role; empty without passwords."""
     if not role:
         return ""
     hint = "You can look at everything and change nothing" if role == "viewer" else "You may change everything"
@@ -141,16 +141,16 @@ def _draw_session(role: str) -> str:
     return write_element("form", button, method="post", action="logout")
 
 
-_AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."
-_TREES = ("explore", "compare")  # pages with a tree
+_RETRY_NOTE = ". It is read again by itself; if this stays, see whether the file or the database is still there."
+_TREE_PAGES = ("explore", "compare")  # pages with a tree
 
 
 def _draw_skip_links(place: VisitorPlace) -> str:
-    """Return links past the bar and past the lists before a tree, shown when the Tab key reaches them."""
-    ways = [("Skip to the page", ".main-content")]
-    if place.page in _TREES:
-        ways.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
-    return "".join(write_element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in ways)
+    """Return links that skip the bar, and the lists before a tree; they appear when the Tab key reaches them."""
+    links = [("Skip to the page", ".main-content")]
+    if place.page in _TREE_PAGES:
+        links.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
+    return "".join(write_element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in links)
 
 
 def _draw_page_links(place: VisitorPlace) -> str:
@@ -171,50 +171,50 @@ def _draw_page_links(place: VisitorPlace) -> str:
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 
 
-def _draw_run(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+def _draw_run(place: VisitorPlace, runs: Sequence[RunFacts], state: Callable[[int], str]) -> str:
     run = place.run
-    chooser = _draw_run_choice(place, everyone, state)
+    chooser = _draw_run_choice(place, runs, state)
     if run is None:
         return chooser
-    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
-    rest = f'<span class="tp-left">{format_span(ahead)} left</span>' if ahead is not None else ""
+    seconds_left = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
+    time_left = f'<span class="tp-left">{format_span(seconds_left)} left</span>' if seconds_left is not None else ""
     pin = write_element(
         "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
     )
     widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
     return (
-        f"{chooser}{draw_state(place.state, run.request)}{_draw_origin(run, everyone)}"
-        f"{widths}{rest}{pin if place.pinned else ''}"
+        f"{chooser}{draw_state(place.state, run.request)}{_draw_origin(run, runs)}"
+        f"{widths}{time_left}{pin if place.pinned else ''}"
         f"{_draw_buttons(run, place.state, bare=place.bare)}"
     )
 
 
-def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
-    """Return the choice of a run, if there are runs; if not all are in it, its last entry leads to their list."""
-    if not everyone:
+def _draw_run_choice(place: VisitorPlace, runs: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    """Return the choice of a run, empty without runs; its last entry leads to the list if it does not offer all."""
+    if not runs:
         return ""
-    offered = select_runs(everyone, state, place.run.number if place.run else 0)
+    offered = select_runs(runs, state, place.run.number if place.run else 0)
     entries: list[tuple[object, str]] = [*list_run_entries(offered)]
     if place.run is None:
         entries.insert(0, ("", "Choose a run"))
-    if len(offered) < len(everyone) and place.page != "runs":
-        entries.append(("all", f"All {len(everyone):,} runs …"))
+    if len(offered) < len(runs) and place.page != "runs":
+        entries.append(("all", f"All {len(runs):,} runs …"))
     options = draw_options(entries, place.run.number if place.run else "")
     return write_element("select", options, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
-def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
-    """Return where a fork comes from, in short; the parent is a link while it exists."""
-    gone = all(other.number != run.parent for other in everyone)
+def _draw_origin(run: RunFacts, runs: Sequence[RunFacts]) -> str:
+    """Return the parent of a fork, as a link while that exists; empty for other runs."""
+    gone = all(other.number != run.parent for other in runs)
     sentence = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
     if not sentence:
         return ""
-    short = f"{draw_icon('fork')}<span>from run </span>{run.parent}"
+    content = f"{draw_icon('fork')}<span>from run </span>{run.parent}"
     if gone:
-        return write_element("span", short, class_="tp-left tp-origin", title=sentence.capitalize())
+        return write_element("span", content, class_="tp-left tp-origin", title=sentence.capitalize())
     return write_element(
         "button",
-        short,
+        content,
         class_="tp-left tp-origin",
         data_do="run",
         data_value=run.parent,
@@ -246,11 +246,13 @@ def _draw_progress_line(place: VisitorPlace) -> str:
 
 def _draw_trouble(trouble: str) -> str:
     return (
-        f'<div class="tp-trouble" role="alert">{draw_icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
+        f'<div class="tp-trouble" role="alert">{draw_icon("alert")}{escape(trouble)}{_RETRY_NOTE}</div>'
+        if trouble
+        else ""
     )
 
 
-_MARK = (
+_LOGO = (
     '<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><g fill="none" stroke="#8FD9B6" '
     'stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">'
     '<path d="M16 29V8M16 22l-7-6M16 18l7-6M9 16V11M23 12V8"/></g>'

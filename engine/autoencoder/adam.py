@@ -1,6 +1,6 @@
 """Adam (Kingma and Ba, 2015) on tuples of arrays, and on the rows of a large table that a mini-batch touched.
 
-Maximises: gradients are of an objective that should rise.  Nothing is changed in place.
+The objective is maximised: steps go up its gradients.  No argument of the public functions is changed in place.
 """
 
 from typing import NamedTuple
@@ -10,29 +10,29 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
 
-FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8
+FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8  # decay of the two moments, and a constant that avoids division by 0
 
 
 class Moments(NamedTuple):
-    """Running means of every weight's gradient and of its square."""
+    """Running means of the gradient of every weight and of its square."""
 
     first: tuple[FloatArray, ...]
     second: tuple[FloatArray, ...]
 
 
 def start_moments(weights: tuple[FloatArray, ...]) -> Moments:
-    """Return moments before the first step."""
+    """Return the moments before the first step."""
     return Moments(tuple(np.zeros_like(w) for w in weights), tuple(np.zeros_like(w) for w in weights))
 
 
 class RowGradient(NamedTuple):
-    """Gradient of some rows of a table: ``rows`` (n,) their numbers, ``values`` (n, K)."""
+    """Gradient in some rows of a table: their numbers ``rows`` (n,), and ``values`` (n, K)."""
 
     rows: Array
     values: FloatArray
 
     def add(self, other: "RowGradient") -> "RowGradient":
-        """Return the sum of both, with the rows of either."""
+        """Return the sum of two gradients, with the rows of either."""
         rows = np.union1d(self.rows, other.rows)
         values = np.zeros((len(rows), self.values.shape[1]))
         for part in (self, other):
@@ -48,35 +48,40 @@ def step_adam(
     t: int,
     fading: list[float] | None = None,
 ) -> tuple[tuple[FloatArray, ...], Moments]:
-    """Return weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`RowGradient` lacks stay as they are.
+    """Return weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`RowGradient` lacks take no step.
 
-    ``rates`` are the step sizes, one for each array, and ``fading`` the share of each that is lost in addition to the
-    step, also in rows that stay (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
+    ``rates`` are the step sizes, one for each array.  ``fading`` is the share of each array that decays in addition to
+    the step, also in rows without one (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
     """
     fading = fading or [0.0] * len(weights)
     scale = np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
     small = SMALL * np.sqrt(1.0 - SECOND**t)
-    new, first, second = [], [], []
-    for weight, m, v, gradient, rate, lost in zip(weights, *moments, gradients, rates, fading, strict=True):
-        size = rate * scale
-        w = np.multiply(weight, 1.0 - lost, order="C") if lost else weight.copy()
+    new_weights, first, second = [], [], []
+    for weight, m, v, gradient, rate, decay in zip(weights, *moments, gradients, rates, fading, strict=True):
+        step_size = rate * scale
+        w = np.multiply(weight, 1.0 - decay, order="C") if decay else weight.copy()
         m, v = m.copy(), v.copy()  # noqa: PLW2901
         if isinstance(gradient, RowGradient):
-            _move_rows(w, m, v, gradient.rows, gradient.values, size, small)
+            _move_rows(w, m, v, gradient.rows, gradient.values, step_size, small)
         else:
             _move_weights(
-                w.reshape(-1), m.reshape(-1), v.reshape(-1), np.ascontiguousarray(gradient).reshape(-1), size, small
+                w.reshape(-1),
+                m.reshape(-1),
+                v.reshape(-1),
+                np.ascontiguousarray(gradient).reshape(-1),
+                step_size,
+                small,
             )
-        new.append(w)
+        new_weights.append(w)
         first.append(m)
         second.append(v)
-    return tuple(new), Moments(tuple(first), tuple(second))
+    return tuple(new_weights), Moments(tuple(first), tuple(second))
 
 
 def average_weights(
     means: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], share: float
 ) -> tuple[FloatArray, ...]:
-    """Return running means of weights (Polyak and Juditsky, 1992), moved by ``share`` towards the current ones."""
+    """Return running means of weights (Polyak and Juditsky, 1992), moved by ``share`` towards the current weights."""
     return tuple(
         _interpolate(mean.reshape(-1), w.reshape(-1), share).reshape(w.shape)
         for mean, w in zip(means, weights, strict=True)
@@ -84,10 +89,10 @@ def average_weights(
 
 
 @compiled
-def _interpolate(one: FloatArray, other: FloatArray, share: float) -> FloatArray:
-    mean = np.empty_like(one)
-    for i in range(len(one)):
-        mean[i] = one[i] + share * (other[i] - one[i])
+def _interpolate(start: FloatArray, end: FloatArray, share: float) -> FloatArray:
+    mean = np.empty_like(start)
+    for i in range(len(start)):
+        mean[i] = start[i] + share * (end[i] - start[i])
     return mean
 
 

@@ -1,7 +1,7 @@
-"""Inference by the encoder: the prior of documents, their place in the hierarchy, the rates of their words.
+"""Inference by the encoder, without iterations (DATM section II-B): priors, activations and rates of documents.
 
-Without iterations: DATM section II-B.  Documents are processed in tables of a fixed number of rows, so that a
-document's numbers do not depend on the other documents.
+Documents are processed in tables of a fixed number of rows, so that the results of a document do not depend on the
+other documents.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,15 +19,15 @@ from engine.gibbs.tokens import Globals
 from engine.streams import Address
 from engine.topic_moves import diffusion
 
-ROWS = 32  # documents of one table
-_SAMPLE_BITS = 20  # of a noise address: the number of the sample
+ROWS = 32  # documents in a table
+_SAMPLE_BITS = 20  # bits of a noise address that hold the number of the sample
 
 
 def make_prior(at: Hybrid, state: State, docs: Batch) -> TablePrior:
     """Return the prior of some documents.
 
-    matched: c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the document's length, as the
-    Beta draw of p^(2) does in DLDA; sizes follow.  paper: c = 1 and sizes 1.
+    With ``prior="matched"``, c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the length of the
+    document, as with the Beta draw of p^(2) in DLDA; sizes follow.  With ``prior="paper"``, c and sizes are 1.
     """
     n, n_layers = len(docs.documents), len(state.phi)
     c, sizes = np.ones((n, n_layers)), np.ones((n, n_layers))
@@ -43,16 +43,16 @@ def make_prior(at: Hybrid, state: State, docs: Batch) -> TablePrior:
 
 
 def cut_tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
-    """Cut a batch into tables of at most ``rows`` documents: first, last, and the documents."""
+    """Yield tables of at most ``rows`` documents of a batch, as (first, end, documents)."""
     for first in range(0, len(docs.documents), rows):
-        last = min(first + rows, len(docs.documents))
-        yield first, last, corpus.slice_documents(docs, first, last)
+        end = min(first + rows, len(docs.documents))
+        yield first, end, corpus.slice_documents(docs, first, end)
 
 
 def encode_table(
     at: Hybrid, state: State, docs: Batch, prior: TablePrior, noise: Any, left_out: Dropout | None = None
 ) -> Tape:
-    """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
+    """Encode a table of documents and draw activations with ``noise(layer)``; if it is None, take their means."""
     return encoder.run_forward(at.config.shape, _compute_heads(state, docs, left_out), prior, noise)
 
 
@@ -63,31 +63,31 @@ def _compute_heads(state: State, docs: Batch, left_out: Dropout | None = None) -
 
 
 def make_noise(at: Hybrid, state: State, address: Address, docs: Batch) -> Any:
-    """Return the random numbers of a table as a function of the layer."""
+    """Return a function that gives the random numbers of a table for each layer."""
     family = POSTERIORS[at.config.shape.posterior]
     return lambda layer: family.make_noise(*address, docs.documents, layer, state.phi[layer].shape[1])
 
 
 def _fill_table(docs: Batch) -> Batch:
-    """Return the documents filled up with empty ones: products of tables of one size give each row the same bits."""
-    lacking = ROWS - len(docs.documents)
-    starts = np.concatenate([docs.starts, np.full(lacking, docs.starts[-1])])
-    spare = np.zeros(lacking, dtype=np.int64)
-    return Batch(docs.words, docs.counts, starts, np.append(docs.labels, spare - 1), np.append(docs.documents, spare))
+    """Return a table padded with empty documents: matrix products of equal sizes give a row the same bits anywhere."""
+    n_missing = ROWS - len(docs.documents)
+    starts = np.concatenate([docs.starts, np.full(n_missing, docs.starts[-1])])
+    zeros = np.zeros(n_missing, dtype=np.int64)
+    return Batch(docs.words, docs.counts, starts, np.append(docs.labels, zeros - 1), np.append(docs.documents, zeros))
 
 
 def infer_theta(at: Hybrid, state: State, docs: Batch) -> Local:
-    """Return posterior means of theta of every layer, given the means above."""
+    """Return the posterior means of theta in every layer, given the means in the layer above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     above = [np.zeros(len(docs.documents)) for _ in state.phi[1:]]
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
         tape = encode_table(at, state, table, make_prior(at, state, table), None)
-        for whole, layer in zip(theta, tape.theta, strict=True):
-            whole[first:last] = layer[: last - first]
+        for result, layer in zip(theta, tape.theta, strict=True):
+            result[first:last] = layer[: last - first]
         if at.config.shape.downward:
-            for place_of, parts in enumerate(above):
-                parts[first:last] = _share_from_above(tape, place_of)[: last - first]
+            for index, shares in enumerate(above):
+                shares[first:last] = _share_from_above(tape, index)[: last - first]
     return Local(tuple(theta), tuple(above))
 
 
@@ -100,28 +100,28 @@ def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps
 
 
 def _share_from_above(tape: Tape, layer: int) -> FloatArray:
-    """Return the share of ``Phi theta`` in each document's shape ``k + Phi theta`` of a layer (eq. 22)."""
+    """Return, for each document, the share of ``Phi theta`` in the shape ``k + Phi theta`` of a layer (eq. 22)."""
     heads, added = tape.shape_heads[layer].sum(axis=1), tape.priors[layer].sum(axis=1)
     return np.asarray(added / (heads + added))
 
 
 def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
-    """Draw theta of every layer; ``smooth``: for layer 1 return its mean given the draws above."""
+    """Draw theta in every layer; with ``smooth``, layer 1 gets its mean given the draws above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     family = POSTERIORS[at.config.shape.posterior]
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
         tape = encode_table(at, state, table, make_prior(at, state, table), make_noise(at, state, address, table))
         bottom = family.compute_mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
-        for whole, layer in zip(theta, [bottom, *tape.theta[1:]], strict=True):
-            whole[first:last] = layer[: last - first]
+        for result, layer in zip(theta, [bottom, *tape.theta[1:]], strict=True):
+            result[first:last] = layer[: last - first]
     return theta
 
 
 def draw_tables(
     at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
-    """Yield (first, last, the filled table, draws of theta and their sizes) for every table of documents."""
+    """Yield (first, end, padded table, iterator over draws of theta and their sizes) for every table of documents."""
     numbers = range(first_sample, first_sample + n_samples)
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
@@ -140,24 +140,26 @@ def _draw_table(
 def advance_chain(
     at: Hybrid, glob: Globals, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Clock, Rates]:
-    """Sum the rates of scored cells over samples; a sample needs no sweeps except those of ``refine``, for each layer.
+    """Sum the rates of scored cells over samples; a sample takes ``refine`` sweeps per layer, if any.
 
-    There are as many samples as a chain would keep, or as its sweeps pay for if these are fewer.
+    There are as many samples as a chain would keep, or fewer if its sweeps do not suffice for all of them.
     """
     clock = int(chain.clock) + 1
-    each = Sweeps(at.config.refine * len(state.phi), 1)
-    paid = (sweeps.burn_in + sweeps.collect) // max(1, each.burn_in)
+    sample_sweeps = Sweeps(at.config.refine * len(state.phi), 1)
+    affordable = (sweeps.burn_in + sweeps.collect) // max(1, sample_sweeps.burn_in)
     rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-    for kept in range(min(sweeps.collect // sweeps.thin, max(1, paid))):
-        address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + kept)
+    for sample in range(min(sweeps.collect // sweeps.thin, max(1, affordable))):
+        address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + sample)
         theta = sample_theta(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
             local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
-            sweeping = address._replace(purpose=streams.INFER)  # separate numbers, as for the draw of topics
-            more = at.sampler.rate_cells(
-                glob, sweeping, observed, scored, local, each, hybrid.choose_first_rates(at, 1)
+            sweep_address = address._replace(
+                purpose=streams.INFER
+            )  # separate random numbers, as for the draw of topics
+            sample_rates = at.sampler.rate_cells(
+                glob, sweep_address, observed, scored, local, sample_sweeps, hybrid.choose_first_rates(at, 1)
             )
-            rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
+            rates = Rates(rates.cells + sample_rates.cells, rates.totals + sample_rates.totals)
             continue
         encoder.add_rates(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
         rates.totals[:] += theta[0].sum(axis=1)
@@ -167,7 +169,7 @@ def advance_chain(
 def make_locals(
     at: Hybrid, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
 ) -> Locals:
-    """Return local variables of Gibbs sweeps that continue from the encoder's draw."""
+    """Return the local variables for Gibbs sweeps that continue from the encoder's draw ``theta``."""
     local = at.sampler.allocate_locals(glob, docs)
     if len(theta) > 1:
         local.theta[:] = np.concatenate(theta[1:], axis=1)

@@ -18,17 +18,17 @@ from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
 from engine.streams import DROPPED, LABELS, LOGITS, make_generator
 
-LAST = 3  # mean, spread and bias: the weights of the last layer come last
-START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
-FASTER = 10.0  # step of the last layer relative to the encoder's
-STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; every fifth of them
+LAST = 3  # arrays of the last layer (mean, spread, bias), which come last among the weights
+START_SPREAD = -5.0  # its softplus is the initial standard deviation of a weight
+FASTER = 10.0  # step size of the last layer relative to the encoder's
+STEADY, EACH = 100, 5  # predictions average the weights of at most the last 100 mini-batches, every fifth of them
 NARROW = 8  # a layer with fewer units keeps them all
-LEAST_EFFECT = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
-GAIN = 2.0  # softplus is half as steep as its input at 0
+LEAST_EFFECT = 10.0  # effect that a unit's inputs can have under any decay; with 1 and 4 planted classes are not found
+GAIN = 2.0  # makes up for the slope 1/2 of softplus at 0
 
 
 class Lesson(NamedTuple):
-    """The log-probability of one table's labels and its derivatives.
+    """The log-probability of the labels of a table, and its derivatives.
 
     ``value`` (documents,) is ``ln p(y | theta)`` times the weight of labels, 0 without a label; ``outer`` its
     derivative in theta^(l), one (documents, K_l) per layer; ``gradient`` that in the classifier's own weights.
@@ -40,7 +40,7 @@ class Lesson(NamedTuple):
 
 
 class Classifier(NamedTuple):
-    """The kind of a classifier.
+    """The settings of a classifier.
 
     Attributes
     ----------
@@ -50,22 +50,21 @@ class Classifier(NamedTuple):
     weight : float
         Weight of ``ln p(y)`` relative to ``ln p(x)``.
     first, ramp : int
-        Mini-batch from which labels count, and number of mini-batches over which their weight rises.
+        Mini-batch from which labels count, and number of mini-batches over which their weight rises to ``weight``.
     rate : float
         Step size of the network's weights; the Gaussian layer moves faster than the encoder.
     n_documents : int
-        Documents that share the divergence of the weights.
+        Number of documents among which the divergence of the weights is divided.
     read : float
-        Share of the words of a document that are read while labels count.
+        Share of the words of a document that is read while labels count.
     seed : int
     shortcut : bool
         True if the last layer of sDATM-N also reads the features: the network then adds to sDATM-L.
     dropout : float
-        Share of the encoder's units that are left out for a document while labels are learned, different ones each
-        time.
+        Share of the encoder's units that is left out for a document while labels are learned; they differ each time.
     decay : float
-        Share of the encoder's weights, times its step size, that decays at each step while labels are learned, for a
-        single document with a label; for N of them a share of 1/N of it.
+        Share of the encoder's weights, times its step size, that decays at each step while labels are learned, if a
+        single document has a label; with N labelled documents it is 1/N of that.
     """
 
     n_classes: int
@@ -84,59 +83,60 @@ class Classifier(NamedTuple):
     def make_weights(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Return initial weights: g_1 passes topics on, h and g_2 are random, the last layer is 0.
 
-        A softplus is never negative and half as steep as its input at 0: signals would fade into what all documents
-        have in common.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
+        A softplus is never negative and has slope 1/2 at 0, so differences between documents would fade from layer to
+        layer.  Hence random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
         """
         rng = make_generator(seed, LABELS)
         weights: list[FloatArray] = []
-        wide = sum(widths)
+        n_inputs = sum(widths)
         for k in widths if self.hidden else ():
             weights += [GAIN * np.eye(k), np.zeros(k)]
         for width in self.hidden:
-            table = rng.normal(0.0, GAIN * np.sqrt(2.0 / (wide + width)), (wide, width))
+            table = rng.normal(0.0, GAIN * np.sqrt(2.0 / (n_inputs + width)), (n_inputs, width))
             weights += [table - table.mean(axis=0), np.zeros(width)]
-            wide = width
-        last = (wide + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
-        return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
+            n_inputs = width
+        last_shape = (n_inputs + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
+        return (*weights, np.zeros(last_shape), np.full(last_shape, START_SPREAD), np.zeros(self.n_classes))
 
     def weigh_labels(self, t: int) -> float:
         """Return the weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp``."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
     def weigh_newest(self, t: int) -> float | None:
-        """Return the share of the newest weights in the running mean that predicts; None before labels count.
+        """Return the share of the newest weights in the running mean used for predictions; None before labels count.
 
-        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more than
-        ``STEADY``: it follows while much is learned and is stable when little is.  It takes every ``EACH``-th step, as
-        neighbours are alike and tables of words are large; the share of the others is 0.
+        The mean covers about the last tenth of the steps with labels (Shamir and Zhang, 2013), at most ``STEADY``
+        steps: it follows the weights while much is learned, and is stable later.  Only every ``EACH``-th step counts,
+        as successive weights are alike and tables of words are large; the share of the other steps is 0.
         """
         if self.weigh_labels(t) == 0.0:
             return None
-        n_steps, rest = divmod(t - self.first, EACH)
-        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
+        n_steps, remainder = divmod(t - self.first, EACH)
+        return 0.0 if remainder else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
 
     def thin_documents(self, docs: Batch, t: int) -> Batch:
-        """Return the part of its documents that step ``t`` reads, another each time, so that none is memorised."""
+        """Return the part of each document that step ``t`` reads; it changes each step, so that none is memorised."""
         if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
         return thin_tokens(docs, self.read, self.seed, t)
 
     def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
-        """Return step sizes of the weights: of the network, which fails at large ones, then of the last layer.
+        """Return the step sizes of all weights: of the network, which fails at large ones, then of the last layer.
 
-        Features are logarithms, mostly near 0: the last layer has far to go, so its steps are ``FASTER`` than the
-        encoder's.
+        Features are logarithms, mostly near 0, so that the weights of the last layer become large: their steps are
+        ``FASTER`` times the encoder's.
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
     def list_decays(
         self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, read: int, labelled: int, t: int
     ) -> list[float]:
-        """Return the share of each array that decays at step ``t``: of the first ``n_encoder``, without biases.
+        """Return the share of each array that decays at step ``t``; only the encoder's arrays do, without biases.
 
-        ``labelled`` of the ``read`` documents of the mini-batch have a label.
+        The encoder's arrays are the first ``n_encoder``; ``labelled`` of the ``read`` documents of the mini-batch have
+        a label.
 
-        The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
+        The decay is a prior that all labelled documents share (their number is estimated from the mini-batch): the
         fewer they are, the sooner they are memorised.  A step of Adam is as long as its step size, so no weight
         outgrows 1 / strength, and what a unit reads from n values can move it by at least ``LEAST_EFFECT``.
         """
@@ -144,46 +144,46 @@ class Classifier(NamedTuple):
             return [0.0] * len(weights)
         strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
-            min(1.0, rate * min(strength, len(weight) / LEAST_EFFECT)) * (place < n_encoder and weight.ndim > 1)
-            for place, weight in enumerate(weights)
+            min(1.0, rate * min(strength, len(weight) / LEAST_EFFECT)) * (index < n_encoder and weight.ndim > 1)
+            for index, weight in enumerate(weights)
         ]
 
     def learn_labels(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
     ) -> Lesson:
-        """Return the log-probability of the labels of a table, and its derivatives."""
-        share = self.weigh_labels(t)
+        """Return the log-probability of the labels of a table of documents, and its derivatives."""
+        label_weight = self.weigh_labels(t)
         stages = _run_forward(weights, compute_features(theta, sizes))
         noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _draw_logits(weights, stages.read, noise)
-        chances = softmax(logits)
+        probabilities = softmax(logits)
         labelled = docs.labels >= 0
         rows = np.flatnonzero(labelled)
         value = np.zeros(len(labelled))
-        value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
-        d_logits = -share * chances * labelled[:, None]
-        d_logits[rows, docs.labels[rows]] += share
-        steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
-        return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
+        value[rows] = label_weight * np.log(np.maximum(probabilities[rows, docs.labels[rows]], 1e-300))
+        d_logits = -label_weight * probabilities * labelled[:, None]
+        d_logits[rows, docs.labels[rows]] += label_weight
+        slopes = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
+        return Lesson(value, *_run_backward(weights, stages, slopes, d_logits, noise, spread))
 
     def drop_units(self, documents: Array, widths: list[int], t: int) -> Dropout | None:
-        """Return the encoder's units dropped at step ``t`` (Srivastava et al., 2014), or None before labels.
+        """Return the encoder's units to drop at step ``t`` (Srivastava et al., 2014); None before labels count.
 
-        The remaining units are scaled up to compensate.  A layer of fewer than ``NARROW`` units keeps them all: so few
-        could not tell the classes apart.
+        The remaining units are scaled up to compensate.  A layer of fewer than ``NARROW`` units keeps them all, as
+        still fewer could not tell the classes apart.
         """
         if self.dropout == 0.0 or self.weigh_labels(t) == 0.0:
             return None
-        edges = np.cumsum(widths)
-        chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        ends = np.cumsum(widths)
+        uniforms = draw_uniforms(self.seed, DROPPED, t, documents, int(ends[-1]))
         shares = [1.0 - self.dropout * (width >= NARROW) for width in widths]
-        parts = np.split(chances, edges[:-1], axis=1)
+        parts = np.split(uniforms, ends[:-1], axis=1)
         return Dropout([(part >= 1.0 - portion) / portion for part, portion in zip(parts, shares, strict=True)], shares)
 
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
-        """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
+        """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element); 0 before labels count.
 
-        It counts once for any weight of the labels: ``weight`` labels per document are ``weight`` times the evidence.
+        It does not depend on the weight of labels: labels counted ``weight`` times are that much more evidence.
         """
         share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
@@ -201,19 +201,21 @@ class Classifier(NamedTuple):
         return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
     def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
-        """Return weights of topics for classes, (C, K_l) per layer: slopes of the mean logit in the features.
+        """Return the weights of topics for classes, (C, K_l) per layer: slopes of the mean logits in the features.
 
-        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic equally.
+        They are exact for sDATM-L; for sDATM-N they are the slopes at a document that uses all topics equally.
         """
         theta = [np.ones((1, k)) for k in widths]
         stages = _run_forward(weights, compute_features(theta, np.ones((1, len(widths)))))
-        quiet = np.zeros((1, self.n_classes))
+        zeros = np.zeros((1, self.n_classes))
         rows = []
         for c in range(self.n_classes):
             d_logits = np.zeros((1, self.n_classes))
             d_logits[0, c] = 1.0
-            outer, _ = _run_backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
-            rows.append([each[0] for each in outer])
+            outer, _ = _run_backward(
+                weights, stages, theta, d_logits, zeros, zeros + 1.0
+            )  # slopes of 1: derivatives in the features
+            rows.append([slopes[0] for slopes in outer])
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
 
@@ -231,8 +233,9 @@ def softmax(logits: FloatArray) -> FloatArray:
 class _Stages(NamedTuple):
     """Intermediate values of a forward pass.
 
-    ``features`` one per layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
-    sDATM-N; ``read`` the input of the last layer: the last of ``dense``, and with a shortcut the features too.
+    ``features`` has one array per layer; ``own`` is g_1 of each, empty for sDATM-L; ``dense`` is all of them joined,
+    then h and g_2 of sDATM-N; ``read`` is the input of the last layer: the last of ``dense``, with a shortcut joined
+    with the features.
     """
 
     features: list[FloatArray]
@@ -242,7 +245,7 @@ class _Stages(NamedTuple):
 
 
 def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
-    """Send features forward, with a shortcut if the last layer has rows for it."""
+    """Run features through the network, with a shortcut if the last layer has rows for it."""
     n, own = len(inputs), []
     if len(weights) > LAST:
         own = [softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)]
@@ -258,7 +261,7 @@ def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _
 def _draw_logits(
     weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return drawn logits and their standard deviations, (documents, C)."""
+    """Return drawn logits and their standard deviations, each (documents, C)."""
     mean, raw, bias = weights[-LAST:]
     spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
     return inputs @ mean + bias + spread * noise, spread
@@ -267,29 +270,29 @@ def _draw_logits(
 def _run_backward(
     weights: tuple[FloatArray, ...],
     stages: _Stages,
-    steep: list[FloatArray],
+    slopes: list[FloatArray],
     d_logits: FloatArray,
     noise: FloatArray,
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return derivatives in theta of every layer (``steep``: of its features) and in the classifier's weights."""
+    """Return derivatives in theta of every layer, where features have ``slopes``, and in the classifier's weights."""
     gradient, d_read = _run_last_backward(weights, stages.read, d_logits, noise, spread)
-    n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
-    d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
+    n, dense, ends = len(slopes), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
+    d_dense, d_shortcut = np.split(d_read, [dense[-1].shape[1]], axis=1)
     for i in range(len(dense) - 1, 0, -1):
-        at = 2 * (n + i - 1)
+        place = 2 * (n + i - 1)
         d_in = d_dense * softplus_slope(dense[i])
         gradient = [dense[i - 1].T @ d_in, d_in.sum(axis=0), *gradient]
-        d_dense = d_in @ weights[at].T
-    d_features = np.split(d_dense, edges[:-1], axis=1)
-    own: list[FloatArray] = []
+        d_dense = d_in @ weights[place].T
+    d_features = np.split(d_dense, ends[:-1], axis=1)
+    own_gradient: list[FloatArray] = []
     for i, (x, g) in enumerate(zip(stages.features, stages.own, strict=False)):  # sDATM-L has none
         d_in = d_features[i] * softplus_slope(g)
-        own += [x.T @ d_in, d_in.sum(axis=0)]
+        own_gradient += [x.T @ d_in, d_in.sum(axis=0)]
         d_features[i] = d_in @ weights[2 * i].T
-    if straight.shape[1]:
-        d_features = [a + b for a, b in zip(d_features, np.split(straight, edges[:-1], axis=1), strict=True)]
-    return [d * slopes for d, slopes in zip(d_features, steep, strict=True)], [*own, *gradient]
+    if d_shortcut.shape[1]:
+        d_features = [a + b for a, b in zip(d_features, np.split(d_shortcut, ends[:-1], axis=1), strict=True)]
+    return [d * layer_slopes for d, layer_slopes in zip(d_features, slopes, strict=True)], [*own_gradient, *gradient]
 
 
 def _run_last_backward(

@@ -1,4 +1,4 @@
-"""The document encoder of DATM: from counts to a posterior of every activation, and back to its gradients.
+"""The document encoder of DATM: from counts to the posterior of every activation, and gradients back.
 
 Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`compute_inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
 ``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
@@ -21,14 +21,14 @@ from engine.shared_settings import EncoderShape
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
-LENGTH = 8.0  # of a document's weighted inputs: that of 60 to 100 different words without weights
+LENGTH = 8.0  # norm of a document's weighted inputs; 60 to 100 different words have it without weights
 
 
 class TablePrior(NamedTuple):
-    """Prior of one table of documents.
+    """Prior of a table of documents.
 
-    ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
-    c^(L+1), ``sizes`` (documents, L) the factors of the second head.
+    ``phi`` are the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
+    c^(L+1), and ``sizes`` (documents, L) the factors of the second head.
     """
 
     phi: tuple[FloatArray, ...]
@@ -38,14 +38,14 @@ class TablePrior(NamedTuple):
 
 
 class Dropout(NamedTuple):
-    """Units left out of a pass: ``factors`` (documents, K_l) are 0 or 1 over the layer's share ``kept``."""
+    """Units left out of a pass: ``factors`` (documents, K_l) are 0 for them, else 1 / ``kept``, the layer's share."""
 
     factors: list[FloatArray]
     kept: list[float]
 
 
 class Tape(NamedTuple):
-    """Values of a forward pass that the backward pass needs, one entry per layer: tables of (documents, K_l).
+    """Values of a forward pass that the backward pass needs: one table (documents, K_l) per layer.
 
     ``kept`` is the share of a layer's units that took part.
     """
@@ -81,8 +81,8 @@ def draw_weights(
 ) -> tuple[FloatArray, ...]:
     """Draw initial weights: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
 
-    With another ``gain`` the size heads are that many times Glorot's and their columns sum to 0: what units have in
-    common cancels, and documents differ from the start.
+    With a ``gain`` other than 1, the size heads are that many times Glorot's and their columns sum to 0: what units
+    have in common cancels, and documents differ from the start.
     """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
@@ -95,7 +95,7 @@ def draw_weights(
 
 
 def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
-    """Return weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
+    """Return weights (or their moments) restricted to the units ``columns`` of the top layer (DATM Algorithm 2)."""
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
     w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns changes the memory order
@@ -103,10 +103,10 @@ def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[Floa
 
 
 def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
-    """Return h^(0) of every cell, (cells,): ``ln(1 + x)``, times the rarity of the word where ``spread`` (V,) is known.
+    """Return h^(0) of every cell, (cells,): ``ln(1 + x)``, times the rarity of the word if ``spread`` (V,) is known.
 
-    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then scaled to ``LENGTH``: its
-    subject matters, its length does not.
+    ``spread`` holds how many of ``met`` documents have each word.  Weighted inputs of a document are scaled to the norm
+    ``LENGTH``, so that its subject matters and its length does not.
     """
     values = np.log1p(docs.counts.astype(np.float64))
     if not len(spread):
@@ -116,7 +116,7 @@ def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
 
 
 def normalise_lengths(values: FloatArray, starts: Array) -> FloatArray:
-    """Return the ``values`` of cells with each document's scaled to length 1."""
+    """Return the ``values`` of cells, scaled so that those of each document have the Euclidean norm 1."""
     owners = list_owners(starts)
     squares = np.bincount(owners, values * values, len(starts) - 1)
     return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[owners])
@@ -154,7 +154,7 @@ class Heads(NamedTuple):
 
 
 def compute_heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: Dropout | None = None) -> Heads:
-    """Return both heads of every layer (eq. 23, 24)."""
+    """Return the shape head and the size head of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
@@ -180,18 +180,18 @@ def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any)
             k = k + above if kind.downward else k
         tape.priors.insert(0, above)
         size = size * prior.sizes[:, layer : layer + 1]
-        draw = family.draw_theta(k, size, noise(layer) if noise else _make_silence(family, k.shape), kind.by_mean)
+        draw = family.draw_theta(k, size, noise(layer) if noise else _make_unused_noise(family, k.shape), kind.by_mean)
         tape.draws.insert(0, draw if noise else draw._replace(theta=family.compute_mean(draw.shape, draw.scale)))
     return tape
 
 
-def _make_silence(family: ModuleType, shape: tuple[int, int]) -> Any:
-    """Return random numbers for a draw whose value is not used."""
+def _make_unused_noise(family: ModuleType, shape: tuple[int, int]) -> Any:
+    """Return placeholder noise for a draw whose value is not used."""
     return np.zeros(shape) if family is weibull else rsvi.make_noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
 
 
 def compute_divergences(kind: EncoderShape, tape: Tape, prior: TablePrior) -> list[FloatArray]:
-    """Return the KL of posterior and prior, one (documents,) array per layer, given the activations drawn above."""
+    """Return KL(posterior || prior), one (documents,) array per layer, given the draws in the layer above."""
     family = POSTERIORS[kind.posterior]
     return [
         family.compute_divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
@@ -208,7 +208,7 @@ def run_backward(
     weight: float,
     rewards: list[FloatArray],
 ) -> Gradient:
-    """Return derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
+    """Return the derivatives of ``sum f(theta) - weight * KL`` with respect to every weight of the encoder.
 
     Parameters
     ----------
@@ -242,25 +242,29 @@ def _run_network_backward(
     d_heads: list[tuple[FloatArray, FloatArray]],
     d_priors: list[FloatArray],
 ) -> Gradient:
-    """Run back through the dense layers, from the derivatives at the inputs of the heads' softplus.
+    """Return the gradient of the dense layers, from the derivatives at the inputs of the heads' softplus.
 
-    A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
+    A unit that was left out passes nothing: its value is 0, and so is the slope of a softplus whose value is 0.
     """
     hidden = tape.hidden
     grads = [np.zeros(0)] * (PER_LAYER * len(hidden))
     from_above: FloatArray | float = 0.0
     words = np.zeros(0)
     for layer in reversed(range(len(hidden))):
-        at = PER_LAYER * layer
+        place = PER_LAYER * layer
         d_k, d_size = d_heads[layer]
         h, share = hidden[layer], tape.kept[layer]
-        grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
-        grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
-        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * softplus_slope(h * share) / share
-        grads[at + 1] = d_in.sum(axis=0)
+        grads[place + 2], grads[place + 3] = h.T @ d_k, d_k.sum(axis=0)
+        grads[place + 4], grads[place + 5] = h.T @ d_size, d_size.sum(axis=0)
+        d_in = (
+            (d_k @ weights[place + 2].T + d_size @ weights[place + 4].T + from_above)
+            * softplus_slope(h * share)
+            / share
+        )
+        grads[place + 1] = d_in.sum(axis=0)
         if layer > 0:
-            grads[at] = hidden[layer - 1].T @ d_in
-            from_above = d_in @ weights[at].T
+            grads[place] = hidden[layer - 1].T @ d_in
+            from_above = d_in @ weights[place].T
         else:
             words = d_in
     return Gradient(grads[1:], words, d_priors)
@@ -305,7 +309,7 @@ def softplus_slope(value: FloatArray) -> FloatArray:
 
 
 class Likelihood(NamedTuple):
-    """Poisson likelihood of a table of documents (DATM eq. 15).
+    """Poisson log-likelihood of a table of documents (DATM eq. 15) and its slopes.
 
     ``value`` (documents,) is ``sum_v x_v ln(Phi theta)_v - sum_k theta_k``, without ``ln x!``; ``slope``
     (documents, K_1) its derivative in theta^(1); ``shares`` (cells,) are ``x_v / (Phi theta)_v``.
@@ -340,7 +344,7 @@ def compute_likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts:
 
 @compiled
 def compute_topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
-    """Return d / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
+    """Return d / d Phi^(1) of the first sum of the log-likelihood, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
     table = np.zeros_like(phi)
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):

@@ -1,8 +1,8 @@
 """State of hybrid inference: an encoder, or several, moved by gradients, and topics moved by SG-MCMC.
 
 Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian inference" (TPAMI
-2020), Algorithm 1; equation numbers are that paper's.  The state is that of DATM and its supervised versions; a
-mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+2020), Algorithm 1; equation numbers are that paper's.  The state serves DATM and its supervised versions.  Mini-batches
+are processed in ``hybrid_step.py``, and documents are placed in ``amortised.py``.
 
 Several encoders of one model learn from different starts, and predictions are their mean: Lakshminarayanan, Pritzel and
 Blundell, "Simple and scalable predictive uncertainty estimation using deep ensembles" (NIPS 2017).  The posterior of a
@@ -28,7 +28,7 @@ from engine.topic_moves import steps
 from engine.topic_moves.steps import Variables
 from engine.widths import GrowthRule
 
-NEVER = 1 << 40  # a sweep that is never reached
+NEVER = 1 << 40  # number of a sweep that is never reached
 
 
 class State(NamedTuple):
@@ -40,9 +40,9 @@ class State(NamedTuple):
     ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 per layer), then those of a classifier, with Adam's ``first`` and
     ``second`` moments and the number of their steps ``moved`` () int64; ``topic_first``, ``topic_second`` Adam's
     moments of ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights``
-    while labels are learned, else none; ``since`` () int64 each, in a run that continues another one: the step after
-    which the encoder, and that after which labels, begin there; ``others`` the further encoders of sDATM (see
-    :func:`join_encoders`).
+    while labels are learned, else none; ``since`` () int64 each, only in a run that continues another one: the step
+    after which the encoder begins, and the step after which labels count; ``others`` the further encoders of sDATM
+    (see :func:`join_encoders`).
     """
 
     t: Array
@@ -66,12 +66,12 @@ class State(NamedTuple):
 
     @property
     def encoder_age(self) -> int:
-        """Number of steps of the encoder."""
+        """Number of steps since the encoder began."""
         return int(self.t) - (int(self.since[0]) if self.since else 0)
 
 
 class Clock(NamedTuple):
-    """Chain of documents under evaluation, which is only the number of calls so far: ``clock`` () int64."""
+    """State of the chain of documents under evaluation: only the number of calls so far, ``clock`` () int64."""
 
     clock: Array
 
@@ -93,15 +93,15 @@ def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
 def estimate_work(layers: tuple[int, ...]) -> float:
     """Return the encoder's cost per document relative to a draw of a topic (see ``Kernel.work``).
 
-    Its dense products in both directions, and the special functions of every activation; measured with 128-64-32 and
-    with 512-256-128-64.
+    It covers the dense products in both directions and the special functions of every activation, as measured with
+    layers 128-64-32 and 512-256-128-64.
     """
     dense = sum(below * width for below, width in itertools.pairwise(layers)) + 2 * sum(k * k for k in layers)
     return dense / 80.0 + 6.0 * sum(layers)
 
 
 def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
-    """Return nearly flat topics, r = 1/K_L (1 with the paper's prior), a new encoder, and ``extra`` weights."""
+    """Return a state with nearly flat topics, r = 1/K_L (1 with the paper's prior), a new encoder, and ``extra``."""
     config, rule = at.config, read_rule(at.config)
     layers = config.layers[:1] if rule else config.layers
     rng = streams.make_generator(seed, streams.INIT)
@@ -126,43 +126,43 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
 
 
 def _start_spread(at: Hybrid) -> FloatArray:
-    """Return the ``spread`` of words before any document is read; none where inputs are not weighted."""
+    """Return the ``spread`` of words before any document is read; (0,) if inputs are not weighted."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
 def count_spread(at: Hybrid, state: State, docs: Batch) -> Array:
-    """Count the documents with each word, (V,); (0,) after as many as the corpus has were counted."""
+    """Return the number of documents with each word, (V,); (0,) once the whole corpus has been counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
 def add_spread(state: State, spread: Array, n_documents: int) -> State:
-    """Return the state with ``n_documents`` more documents counted in its spread."""
+    """Return the state with the counts ``spread`` of ``n_documents`` more documents added."""
     if not len(spread):
         return state
     return state._replace(spread=state.spread + spread, met=np.array(state.met + n_documents))
 
 
 def get_variables(state: State) -> Variables:
-    """Return the variables of the topics; those that no encoder uses are empty."""
+    """Return the variables of the topics; variables of models without an encoder are empty."""
     return Variables(state.phi, (), state.r, state.scale, state.top_scale, np.zeros(0), np.zeros(0))
 
 
 def choose_first_rates(at: Hybrid, default: int) -> int:
-    """Return the sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
+    """Return the sweep from which the rates c are drawn; never with the paper's prior, where c = 1 (section II-C)."""
     return NEVER if at.config.prior == "paper" else default
 
 
 def read_rule(config: Any) -> GrowthRule | None:
-    """Return how the widths are learned; None where they are not."""
+    """Return the rule by which widths are learned; None if they are fixed."""
     return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
 def _start_moments(
     at: Hybrid, weights: tuple[FloatArray, ...], phi: tuple[FloatArray, ...], r: FloatArray
 ) -> dict[str, Any]:
-    """Return the fields of a State in which Adam starts: its moments, the number of its steps, no mean of weights."""
+    """Return the fields of a State before Adam's first step: moments, number of steps, and no mean of weights."""
     moments = adam.start_moments(weights)
     topic = adam.start_moments((*phi, r) if at.config.inference == "wai" else ())
     return {"moved": np.array(0, dtype=np.int64), **moments._asdict(), "steady": ()} | {
@@ -171,7 +171,7 @@ def _start_moments(
 
 
 def keep_state(state: State) -> dict[str, Array]:
-    """Return a snapshot's arrays besides the topics: weights, running averages M and the schedule's position."""
+    """Return the arrays of a snapshot other than topics: weights, running averages M, and position in the schedule."""
     arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     arrays |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     arrays |= {"encoder_since": state.since[0]} if state.since else {}
@@ -180,21 +180,21 @@ def keep_state(state: State) -> dict[str, Array]:
 
 
 def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
-    """Return the state that continues a snapshot; weights it lacks (another model's) are those of `init_state`.
+    """Return the state that continues a snapshot; weights that it lacks, or of another shape, start as in `init_state`.
 
-    So do all ``extra`` weights when one of them has another shape there: half a classifier is useless.
+    If one of the ``extra`` weights has another shape in the snapshot, all of them do: half a classifier is useless.
     """
     phi, r = topics.unpack_topics(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
     rng = streams.make_generator(seed, streams.ENCODER)
     fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
-    head = restore_weights(arrays, "weights", extra, len(fresh))
+    extra_weights = restore_weights(arrays, "weights", extra, len(fresh))
     continues = "scale.0" in arrays
     t = int(arrays["t"]) if continues else 0
     zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
-    weights = (*restore_weights(arrays, "weights", fresh), *head)
+    weights = (*restore_weights(arrays, "weights", fresh), *extra_weights)
     return State(
         t=np.array(t, dtype=np.int64),
         phi=phi,
@@ -206,7 +206,7 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(spread) and "spread" in arrays else spread,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=weights,
-        since=_find_since(at, arrays, t, report=head is not extra),
+        since=_find_since(at, arrays, t, report=extra_weights is not extra),
         **_start_moments(at, weights, phi, r),
     )
 
@@ -214,17 +214,18 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
 def restore_weights(
     arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
 ) -> tuple[FloatArray, ...]:
-    """Return arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if shapes differ."""
+    """Return the arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if the shapes differ."""
     names = [f"{name}.{first + i}" for i in range(len(weights))]
-    restored = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
-    return restored if [mine.shape for mine in restored] == [weight.shape for weight in weights] else weights
+    restored = tuple(np.asarray(arrays.get(array_name, 0.0), dtype=np.float64) for array_name in names)
+    return restored if [array.shape for array in restored] == [weight.shape for weight in weights] else weights
 
 
 def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
     """Return the ``since`` of a state that continues from a snapshot at step ``t``.
 
-    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  An existing one has
-    learned without labels already: they count at once, and continue where they counted before (``report``).
+    A new encoder starts its schedules here, and waits for labels as in a new run.  An existing encoder has already
+    learned without labels, so they count at once; or since the same step as before if ``report``, that is, if the
+    classifier was restored too.
     """
     if "weights.0" not in arrays:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
@@ -234,7 +235,7 @@ def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -
 
 
 def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """Return the next step's structure, where widths are learned (Algorithm 2), with the encoder's rows."""
+    """Return the state with the structure of the next step, if widths are learned (Algorithm 2), and the events."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
@@ -250,28 +251,28 @@ def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event,
     return state, change.events
 
 
-PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean
+PARTS = 4  # tuples of an encoder in ``State.others``: weights, their two moments, their running mean
 
 
 def derive_seed(seed: int, number: int) -> int:
-    """Return the seed of encoder ``number``, the run's own for number 0."""
+    """Return the seed of encoder ``number``; for number 0 that of the run."""
     return seed if number == 0 else int(streams.make_generator(seed, streams.MEMBERS, number).integers(1 << 63))
 
 
 def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
     """Return the state with further encoders and their classifiers, which start at the weights ``others``."""
-    started = (
+    members = (
         state._replace(weights=weights, steady=(), **adam.start_moments(weights)._asdict()) for weights in others
     )
-    return join_encoders(state, started)
+    return join_encoders(state, members)
 
 
 def split_encoders(state: State) -> Iterator[State]:
-    """Yield the state as each encoder sees it, the model's own first."""
+    """Yield a state for each encoder with its own weights, the model's own encoder first."""
     yield state._replace(others=())
     n = len(state.weights)
     for first in range(0, len(state.others), PARTS * n):
-        parts = [state.others[at : at + n] for at in range(first, first + PARTS * n, n)]
+        parts = [state.others[start : start + n] for start in range(first, first + PARTS * n, n)]
         weights, moments, squares, steady = parts
         steady = steady if state.steady else ()  # averaged from the same step on as the first encoder's
         yield state._replace(weights=weights, first=moments, second=squares, steady=steady, others=())
@@ -280,7 +281,7 @@ def split_encoders(state: State) -> Iterator[State]:
 def join_encoders(state: State, others: Iterable[State]) -> State:
     """Return the state whose further encoders are those of ``others``.
 
-    All have the same parts: before labels count, the weights fill the place of a running mean that is not used.
+    All have the same parts: before labels count, the weights stand in for the unused running mean.
     """
     rows: tuple[FloatArray, ...] = ()
     for member in others:
@@ -289,7 +290,7 @@ def join_encoders(state: State, others: Iterable[State]) -> State:
 
 
 def keep_encoders(state: State) -> dict[str, Array]:
-    """Return a snapshot's arrays of further encoders, the weights that predict: ``encoder.1.0`` ..."""
+    """Return the snapshot arrays of further encoders, ``encoder.1.0`` ...: the weights used for predictions."""
     _, *others = split_encoders(state)
     return {
         f"encoder.{number}.{i}": weight

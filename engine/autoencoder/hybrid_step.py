@@ -1,4 +1,4 @@
-"""One mini-batch of hybrid inference (DATM Algorithm 1): a gradient step of the encoder, SG-MCMC of the topics."""
+"""A mini-batch of hybrid inference (DATM Algorithm 1): a gradient step of the encoder, and SG-MCMC of the topics."""
 
 import math
 from collections.abc import Sequence
@@ -25,11 +25,12 @@ ROWS = 100  # documents of one table: large enough for the matrix library
 
 
 class EncoderPass(NamedTuple):
-    """Results of one encoder for some documents.
+    """The results of one encoder for some documents.
 
-    ``theta`` (documents, K_l) per layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
-    every weight; ``elbo`` the evidence lower bound of what was read; ``topics`` the derivative in Phi^(1), Phi^(2) ...
-    and ``shapes`` in r, both only where the encoder's own gradients move them (WAI with ``counts=encoder``).
+    ``theta`` is the draw, (documents, K_l) per layer.  The rest are sums over documents: ``gradient`` of the objective
+    in every weight; ``elbo``, the evidence lower bound of what was read; ``topics``, the derivatives in Phi^(1),
+    Phi^(2) ..., and ``shapes``, that in r, both only if the encoder's own gradients move them (WAI with
+    ``counts=encoder``).
     """
 
     theta: tuple[FloatArray, ...]
@@ -47,13 +48,13 @@ class HybridStatistics(NamedTuple):
     encoders : tuple of EncoderPass
         One per encoder, the model's own first; without their theta.
     counted : tuple of SweepSums
-        Tables of the Gibbs sweeps, and of the encoder's draw, as selected by ``counts``.
+        Tables of the Gibbs sweeps and of the encoder's draw, as the setting ``counts`` selects.
     spread : (V,) int64
-        Documents with each word; (0,) where this is not needed.
+        Number of documents with each word; (0,) if it is not needed.
     bound, judged : float
-        Sum of the evidence lower bounds of ``judged`` whole documents, where the encoder reads only a part of them.
+        Sum of the evidence lower bounds of ``judged`` whole documents, for encoders that read only a part of them.
     documents, labelled, tokens, draws : int
-        Documents, those with a label, tokens, and topic assignments drawn.
+        Numbers of documents, documents with a label, tokens, and topic assignments drawn.
     """
 
     encoders: tuple[EncoderPass, ...]
@@ -84,45 +85,45 @@ def build_kernel(at: Hybrid, **own: Any) -> Kernel:
 def gather_statistics(
     at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None = None
 ) -> HybridStatistics:
-    """Encode documents, draw their activations, differentiate, and count under the draw."""
+    """Return the statistics of a mini-batch: encode documents, draw activations, differentiate, and count tokens."""
     t = int(state.t) + 1
     spread = hybrid.count_spread(at, state, docs)
     state, _ = hybrid.grow_state(at, seed, state)
     results = _learn_encoders(at, seed, state, docs, head)
-    theta, passes = results[0].theta, [each._replace(theta=()) for each in results]
+    theta, passes = results[0].theta, [result._replace(theta=()) for result in results]
     counted, draws = ((), 1) if _uses_own_bound(at) else _count_tokens(at, seed, state, docs, theta, t)
     bound, judged = (0.0, 0) if head is None or head.weigh_labels(t) == 0.0 else _sum_bounds(at, seed, state, docs)
     tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
-    sizes = (len(docs.documents), labelled, tokens, tokens * draws)
-    return HybridStatistics(tuple(passes), counted, spread, bound, judged, *sizes)
+    totals = (len(docs.documents), labelled, tokens, tokens * draws)
+    return HybridStatistics(tuple(passes), counted, spread, bound, judged, *totals)
 
 
 def move_state(
     at: Hybrid, seed: int, state: State, statistics: HybridStatistics, head: Classifier | None = None
 ) -> tuple[State, Info]:
-    """Move the encoders up their gradients, then Phi and r under the counts."""
+    """Move the encoders up their gradients, then Phi and r by the counts; return the state and its report."""
     config, n = at.config, statistics.documents
     t = int(state.t) + 1
     state, events = hybrid.grow_state(at, seed, hybrid.add_spread(state, statistics.spread, n))
     moved = _climb_encoder(at, state, statistics.encoders[0], statistics, head)
     if head and state.others:
         moved = _climb_others(at, seed, state, moved, statistics, head)
-    own, topic_rate = statistics.encoders[0], config.topic_rate * _compute_slowdown(state)
+    own_pass, topic_rate = statistics.encoders[0], config.topic_rate * _compute_slowdown(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
-    elbo = statistics.bound / statistics.judged if statistics.judged else own.elbo / max(1, n)
+    elbo = statistics.bound / statistics.judged if statistics.judged else own_pass.elbo / max(1, n)
     if _uses_own_bound(at):
-        state = _climb_topics(at, moved, [each / n for each in (*own.topics, own.shapes)], topic_rate)
+        state = _climb_topics(at, moved, [slopes / n for slopes in (*own_pass.topics, own_pass.shapes)], topic_rate)
     else:
-        got = _scale_counts(at, seed, state, statistics)
+        counts = _scale_counts(at, seed, state, statistics)
         if config.inference == "wai":
-            state = _climb_topics(at, moved, estimate_slopes(state, got, at.facts.n_documents), topic_rate)
+            state = _climb_topics(at, moved, estimate_slopes(state, counts, at.facts.n_documents), topic_rate)
         else:
-            state, sizes = _diffuse_topics(at, seed, moved, got, t)
+            state, sizes = _diffuse_topics(at, seed, moved, counts, t)
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 
 def _compute_slowdown(state: State) -> float:
-    """Return the current fraction of the gradients' first step sizes."""
+    """Return the current step sizes of gradients as a fraction of the first."""
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
 
@@ -132,30 +133,32 @@ def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Clas
         return [learn_encoder(at, seed, state, docs, None)]
     first, *others = hybrid.split_encoders(state)
     own_pass = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
-    pieces = []
+    arguments = []
     for number, member in enumerate(others, 1):
-        theirs = hybrid.derive_seed(seed, number)
-        head_of = head._replace(seed=theirs)
-        pieces.append((at, theirs, member, head_of.thin_documents(docs, int(state.t) + 1), head_of))
-    return [own_pass, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own_pass]
+        member_seed = hybrid.derive_seed(seed, number)
+        member_head = head._replace(seed=member_seed)
+        arguments.append((at, member_seed, member, member_head.thin_documents(docs, int(state.t) + 1), member_head))
+    return [own_pass, *at.sampler.pool.run(learn_encoder, arguments)] if arguments else [own_pass]
 
 
 def _climb_encoder(
-    at: Hybrid, state: State, learned: EncoderPass, statistics: HybridStatistics, head: Classifier | None
+    at: Hybrid, state: State, encoder_pass: EncoderPass, statistics: HybridStatistics, head: Classifier | None
 ) -> State:
-    """Move one encoder, and the classifier on top of it, a step up their gradient."""
-    t, slower = int(state.t) + 1, _compute_slowdown(state)
-    own = PER_LAYER * len(state.phi)
-    rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
-    rates = [rate] * own
-    rates += head.list_rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
-    fading = head.list_decays(state.weights, own, rate, statistics.documents, statistics.labelled, t) if head else None
-    gradient = average_gradient(learned, statistics.documents)
+    """Move an encoder, and the classifier on top of it, a step up their gradient."""
+    t, slowdown = int(state.t) + 1, _compute_slowdown(state)
+    n_encoder = PER_LAYER * len(state.phi)
+    rate, updates = at.config.learning_rate * slowdown, int(state.moved) + 1
+    rates = [rate] * n_encoder
+    rates += head.list_rates(len(state.weights) - n_encoder, at.config.learning_rate, slowdown) if head else []
+    decays = (
+        head.list_decays(state.weights, n_encoder, rate, statistics.documents, statistics.labelled, t) if head else None
+    )
+    gradient = average_gradient(encoder_pass, statistics.documents)
     if head:
-        shrunk = head.differentiate_divergence(state.weights[own:], t)
-        gradient[own:] = [dense + other for dense, other in zip(gradient[own:], shrunk, strict=True)]
+        d_divergence = head.differentiate_divergence(state.weights[n_encoder:], t)
+        gradient[n_encoder:] = [dense + other for dense, other in zip(gradient[n_encoder:], d_divergence, strict=True)]
     moments = Moments(state.first, state.second)
-    weights, moments = adam.step_adam(state.weights, moments, gradient, rates, updates, fading)
+    weights, moments = adam.step_adam(state.weights, moments, gradient, rates, updates, decays)
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
@@ -165,10 +168,12 @@ def _climb_encoder(
 
 
 def average_gradient(learned: EncoderPass, n_documents: int) -> list[FloatArray | RowGradient]:
-    """Return the gradient of a document's objective in every weight: the mean over ``n_documents``."""
+    """Return the mean over ``n_documents`` of the gradient of the objective in every weight."""
     return [
-        each._replace(values=each.values / n_documents) if isinstance(each, RowGradient) else each / n_documents
-        for each in learned.gradient
+        gradient._replace(values=gradient.values / n_documents)
+        if isinstance(gradient, RowGradient)
+        else gradient / n_documents
+        for gradient in learned.gradient
     ]
 
 
@@ -177,17 +182,17 @@ def _climb_others(
 ) -> State:
     """Move further encoders a step up their own gradients, over the topics before the step."""
     _, *others = hybrid.split_encoders(state)
-    pieces = [
-        (at, member, learned, statistics, head._replace(seed=hybrid.derive_seed(seed, number)))
-        for number, (member, learned) in enumerate(zip(others, statistics.encoders[1:], strict=True), 1)
+    arguments = [
+        (at, member, encoder_pass, statistics, head._replace(seed=hybrid.derive_seed(seed, number)))
+        for number, (member, encoder_pass) in enumerate(zip(others, statistics.encoders[1:], strict=True), 1)
     ]
-    return hybrid.join_encoders(moved, at.sampler.pool.run(_climb_encoder, pieces))
+    return hybrid.join_encoders(moved, at.sampler.pool.run(_climb_encoder, arguments))
 
 
 def _average_steady(
     steady: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], newest: float | None
 ) -> tuple[FloatArray, ...]:
-    """Return the running mean of the weights after a step; none before labels count."""
+    """Return the running mean of the weights after a step; empty before labels count."""
     if newest is None:
         return ()
     return adam.average_weights(steady, weights, newest) if newest else steady
@@ -198,10 +203,10 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
     n, t = len(docs.documents), int(state.t) + 1
     weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
     present = np.unique(docs.words)
-    places = np.zeros(state.weights[0].shape[0], dtype=np.int64)
-    places[present] = np.arange(len(present))
-    words = np.zeros((len(present), state.weights[0].shape[1]))
-    total: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
+    row_numbers = np.zeros(state.weights[0].shape[0], dtype=np.int64)
+    row_numbers[present] = np.arange(len(present))
+    word_gradient = np.zeros((len(present), state.weights[0].shape[1]))
+    totals: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
     theta, elbo = tuple(np.empty((n, phi.shape[1])) for phi in state.phi), 0.0
     by_gradient = _uses_own_bound(at)
     d_topics = [np.zeros_like(phi) for phi in state.phi] if by_gradient else []
@@ -211,31 +216,31 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
         noise = amortised.make_noise(at, state, _address_encoding(seed, state), part)
         left_out = head.drop_units(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
         tape = amortised.encode_table(at, state, part, prior, noise, left_out)
-        likely = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+        likelihood = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
         lesson = (
             head.learn_labels(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t)
             if head
             else None
         )
-        lost = encoder.compute_divergences(at.config.shape, tape, prior)
-        gradient = _differentiate_table(at, state, tape, prior, likely, lost, lesson, weight)
-        elbo += _sum_worth(likely, lost, part)
+        divergences = encoder.compute_divergences(at.config.shape, tape, prior)
+        gradient = _differentiate_table(at, state, tape, prior, likelihood, divergences, lesson, weight)
+        elbo += _sum_elbos(likelihood, divergences, part)
         values = encoder.compute_inputs(part, state.spread, int(state.met))
-        encoder.scatter_gradient(gradient.words, part.words, values, part.starts, places, words)
-        own = [*gradient.weights, *(lesson.gradient if lesson else [])]
-        total = [total[0], *(a + b for a, b in zip(total[1:], own, strict=True))]
-        for whole, layer in zip(theta, tape.theta, strict=True):
-            whole[first:last] = layer
+        encoder.scatter_gradient(gradient.words, part.words, values, part.starts, row_numbers, word_gradient)
+        table_gradient = [*gradient.weights, *(lesson.gradient if lesson else [])]
+        totals = [totals[0], *(a + b for a, b in zip(totals[1:], table_gradient, strict=True))]
+        for result, layer in zip(theta, tape.theta, strict=True):
+            result[first:last] = layer
         if by_gradient:
-            _add_topic_slopes(state, tape, likely.shares, part, gradient.priors, d_topics)
+            _add_topic_slopes(state, tape, likelihood.shares, part, gradient.priors, d_topics)
             d_shapes += gradient.priors[-1].sum(axis=0)
-    return EncoderPass(theta, (RowGradient(present, words), *total[1:]), elbo, tuple(d_topics), d_shapes)
+    return EncoderPass(theta, (RowGradient(present, word_gradient), *totals[1:]), elbo, tuple(d_topics), d_shapes)
 
 
 def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float, int]:
     """Return the summed evidence lower bounds (eq. 15) of the documents of the first table, and their number.
 
-    The bounds are of whole documents and with all units of the encoder, while labels are learned from less.
+    They use whole documents and all units of the encoder, although labels are learned with fewer words and units.
     """
     _, last, part = next(amortised.cut_tables(docs, ROWS), (0, 0, docs))
     if not last:
@@ -244,18 +249,20 @@ def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float
     tape = amortised.encode_table(
         at, state, part, prior, amortised.make_noise(at, state, _address_encoding(seed, state), part)
     )
-    likely = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-    return _sum_worth(likely, encoder.compute_divergences(at.config.shape, tape, prior), part), last
+    likelihood = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+    return _sum_elbos(likelihood, encoder.compute_divergences(at.config.shape, tape, prior), part), last
 
 
 def _address_encoding(seed: int, state: State) -> Address:
-    """Return the address of the next step's random numbers for the encoder."""
+    """Return the address of the encoder's random numbers for the next step."""
     return Address(seed, streams.ENCODER, int(state.t) + 1)
 
 
-def _sum_worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> float:
-    """Return the sum of the bounds of documents."""
-    return float(likely.value.sum() - sum(each.sum() for each in lost) - gammaln(docs.counts + 1.0).sum())
+def _sum_elbos(likelihood: encoder.Likelihood, divergences: list[FloatArray], docs: Batch) -> float:
+    """Return the sum of the evidence lower bounds of documents."""
+    return float(
+        likelihood.value.sum() - sum(divergence.sum() for divergence in divergences) - gammaln(docs.counts + 1.0).sum()
+    )
 
 
 def _differentiate_table(
@@ -263,30 +270,30 @@ def _differentiate_table(
     state: State,
     tape: Tape,
     prior: TablePrior,
-    likely: encoder.Likelihood,
-    lost: list[FloatArray],
+    likelihood: encoder.Likelihood,
+    divergences: list[FloatArray],
     lesson: Lesson | None,
     weight: float,
 ) -> encoder.Gradient:
-    """Return the gradient of one table, given its divergences."""
+    """Return the gradient of a table of documents, given its divergences."""
     kind = at.config.shape
-    outer = [likely.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
-    reward = likely.value
+    outer = [likelihood.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
+    reward = likelihood.value
     if lesson is not None:
         outer = [a + b for a, b in zip(outer, lesson.outer, strict=True)]
         reward = reward + lesson.value
     rewards = []
-    for layer in range(len(lost)):
+    for layer in range(len(divergences)):
         rewards.append(reward)
-        reward = reward - weight * lost[layer]
-    own = state.weights[: PER_LAYER * len(lost)]
-    return encoder.run_backward(kind, own, tape, prior, outer, weight, rewards)
+        reward = reward - weight * divergences[layer]
+    encoder_weights = state.weights[: PER_LAYER * len(divergences)]
+    return encoder.run_backward(kind, encoder_weights, tape, prior, outer, weight, rewards)
 
 
 def _add_topic_slopes(
     state: State, tape: Tape, shares: FloatArray, docs: Batch, priors: list[FloatArray], d_topics: list[FloatArray]
 ) -> None:
-    """Add derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
+    """Add the derivatives in Phi to ``d_topics``: for layer 1 through the rates, above through the prior shapes."""
     d_topics[0] += encoder.compute_topic_slope(state.phi[0], tape.theta[0], shares, docs.words, docs.starts)
     for layer in range(1, len(state.phi)):
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
@@ -298,30 +305,30 @@ def _uses_own_bound(at: Hybrid) -> bool:
 
 
 def estimate_slopes(state: State, got: LayerCounts, n_documents: int) -> list[FloatArray]:
-    """Return derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
+    """Return the derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
     phi = [table / np.maximum(old, encoder.TINY) for table, old in zip(got.tables, state.phi, strict=True)]
     r = got.top / np.maximum(state.r, encoder.TINY) - got.q
     return [each / n_documents for each in (*phi, r)]
 
 
 def _climb_topics(at: Hybrid, state: State, slopes: list[FloatArray], rate: float) -> State:
-    """Move Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
+    """Move Phi and r up their derivatives in logarithms, with a softmax to stay on the simplex (WAI).
 
-    Their priors enter too, with a document's share of each: without them a word that a topic has not used for a while
-    would keep falling and could not come back.
+    Their priors count too, with the share of one document: otherwise the weight of a word that a topic has not used
+    for a while would keep falling and could not recover.
     """
     config, n_documents = at.config, at.facts.n_documents
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
     share = config.eta / n_documents
-    steep: list[FloatArray | RowGradient] = [
+    gradients: list[FloatArray | RowGradient] = [
         phi * (slope - (phi * slope).sum(axis=0)) + share * (1.0 - len(phi) * phi)
         for phi, slope in zip(state.phi, slopes, strict=False)
     ]
     learns_r = config.prior == "matched"
     pull = (config.gamma0 / len(state.r) - config.c0 * state.r) / n_documents
-    steep.append((state.r * slopes[-1] + pull) * float(learns_r))
+    gradients.append((state.r * slopes[-1] + pull) * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step_adam(tuple(logs), moments, steep, [rate] * len(logs), int(state.moved))
+    new, moments = adam.step_adam(tuple(logs), moments, gradients, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)
@@ -333,7 +340,7 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 
 def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
-    """Pack the topics for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
+    """Return the topics packed for the kernels, for Gibbs sweeps with the prior mass of the words that occur."""
     swept = batches if at.config.refine or at.config.counts != "encoder" else ()
     words = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(docs.words for docs in swept)]))
     return at.sampler.pack_globals(state.phi, state.r, words)
@@ -350,60 +357,60 @@ def advance_chain(
 def _count_tokens(
     at: Hybrid, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
 ) -> tuple[tuple[SweepSums, ...], int]:
-    """Return the counts that move Phi and r, and how often each token was drawn for them.
+    """Return the counts that move Phi and r, and how often the topic of each token was drawn for them.
 
-    All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
-    proportions, and tables of half a document are not half of its tables.
+    All words count, even if the encoder drew ``theta`` from a part of them: only proportions of theta matter for the
+    topic of a word, and the tables of half a document are not half of its tables.
     """
     glob = pack_globals(at, state, docs)
-    parts, draws, most = [], 0, at.facts.n_tokens
+    parts, draws, n_tokens = [], 0, at.facts.n_tokens
     if at.config.counts != "encoder":
         plan = _plan_sweeps(at, len(state.phi))
         local = at.sampler.allocate_locals(glob, docs)
         if at.config.counts == "refined":
             plan = plan._replace(fresh=False)
             local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, most)[0])
+        parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, n_tokens)[0])
         draws += plan.burn_in + plan.collect
     if at.config.counts in ("encoder", "mixed"):
         local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.carry_counts(glob, Address(seed, streams.REDRAW, t), docs, local, most))
+        parts.append(at.sampler.carry_counts(glob, Address(seed, streams.REDRAW, t), docs, local, n_tokens))
         draws += 1
     return tuple(parts), draws
 
 
 def _scale_counts(at: Hybrid, seed: int, state: State, statistics: HybridStatistics) -> LayerCounts:
-    """Return the counts as tables of every layer, times rho; the mean of both kinds where there are two."""
+    """Return the counts as tables of every layer, times rho; the mean of both kinds if there are two."""
     t, rho = int(state.t) + 1, at.facts.n_documents / statistics.documents
     glob = at.sampler.pack_globals(state.phi, state.r, np.zeros(0, dtype=np.int64))
     swept, drawn = Address(seed, streams.LOCAL, t), Address(seed, streams.REDRAW, t)
-    ways = [(swept, rho / _plan_sweeps(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
-    ways += [(drawn, rho)] if at.config.counts in ("encoder", "mixed") else []
+    sources = [(swept, rho / _plan_sweeps(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
+    sources += [(drawn, rho)] if at.config.counts in ("encoder", "mixed") else []
     parts = [
         at.sampler.scale_counts(glob, address, sums, factor)
-        for sums, (address, factor) in zip(statistics.counted, ways, strict=True)
+        for sums, (address, factor) in zip(statistics.counted, sources, strict=True)
     ]
     return parts[0] if len(parts) == 1 else _mix_counts(*parts)
 
 
 def _plan_sweeps(at: Hybrid, n_layers: int) -> SweepPlan:
-    """Return the sweeps of a mini-batch, from theta = 1/K."""
+    """Return the plan of the sweeps of a mini-batch, which start at theta = 1/K."""
     burn_in = at.config.burn_in * n_layers
     first_rates = hybrid.choose_first_rates(at, max(1, burn_in // 2))
     return SweepPlan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
 
 
-def _mix_counts(one: LayerCounts, other: LayerCounts) -> LayerCounts:
-    """Return the mean of two counts."""
-    tables = [0.5 * (a + b) for a, b in zip(one.tables, other.tables, strict=True)]
-    return LayerCounts(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q))
+def _mix_counts(first: LayerCounts, second: LayerCounts) -> LayerCounts:
+    """Return the mean of two sets of counts."""
+    tables = [0.5 * (a + b) for a, b in zip(first.tables, second.tables, strict=True)]
+    return LayerCounts(tables, 0.5 * (first.top + second.top), 0.5 * (first.q + second.q))
 
 
 def _diffuse_topics(
-    at: Hybrid, seed: int, state: State, got: LayerCounts, t: int
+    at: Hybrid, seed: int, state: State, counts: LayerCounts, t: int
 ) -> tuple[State, tuple[FloatArray, ...]]:
-    """Update averages M (eq. 13, 14), take TLASGR steps of Phi (eq. 11) and r (eq. 12); return also step sizes."""
+    """Update M (eq. 13, 14) and take TLASGR steps of Phi (eq. 11) and r (eq. 12); return the state and step sizes."""
     old = hybrid.get_variables(state)
-    new, sizes = steps.diffuse_variables(at.config, seed, t, old, got, at.sampler.pool)
+    new, sizes = steps.diffuse_variables(at.config, seed, t, old, counts, at.sampler.pool)
     r = new.r if at.config.prior == "matched" else state.r
     return state._replace(phi=new.phi, r=r, scale=new.scale, top_scale=new.top_scale), sizes

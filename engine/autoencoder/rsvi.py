@@ -2,8 +2,8 @@
 
 Naesseth et al. (2017) as DATM describes it under eq. 26: a gamma draw of shape k + B is a smooth function of an
 accepted normal number, which passes a gradient nearly exactly; B uniform numbers bring the shape down to k; and a
-correction term, the score of the acceptance, makes the gradient unbiased.  Same functions and shapes as in
-``weibull.py``.
+correction term, the score of the acceptance, makes the gradient unbiased.  The functions and the shapes of their
+arguments are those of ``weibull.py``.
 """
 
 from math import log, sqrt
@@ -22,7 +22,7 @@ STEPS = 5  # B: uniform numbers that bring a draw of shape k + B down to shape k
 
 
 class Noise(NamedTuple):
-    """The address of the uniform streams of a table, one per document and layer, and its width."""
+    """The address of the random streams of a table, one per document and layer, and the width of the table."""
 
     seed: int
     purpose: int
@@ -35,8 +35,8 @@ class Noise(NamedTuple):
 class GammaDraw(NamedTuple):
     """Gamma activations of one layer; all (documents, K).
 
-    ``shape`` is k as used, ``scale`` the inverse rate, ``theta`` the draw; ``slope`` is d ln theta / d k for fixed
-    random numbers, ``score`` the derivative of the acceptance that the correction needs; ``moved`` as in
+    ``shape`` is k as used (clamped), ``scale`` the inverse rate, and ``theta`` the draw; ``slope`` is d ln theta / d k
+    for fixed random numbers; ``score`` is the derivative of the acceptance, for the correction; ``moved`` is as in
     ``weibull.WeibullDraw``.
     """
 
@@ -49,12 +49,12 @@ class GammaDraw(NamedTuple):
 
 
 def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> Noise:
-    """Return where the random numbers of a layer come from: a draw takes a number of them that depends on its shape."""
+    """Return the address of the random numbers of a layer; how many of them a draw takes depends on its shape."""
     return Noise(seed, purpose, step, layer, documents, width)
 
 
 def draw_theta(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) -> GammaDraw:
-    """Draw theta ~ Gam(k, scale), where ``size`` is the mean or, not ``by_mean``, the scale."""
+    """Draw theta ~ Gam(k, scale); ``size`` is the mean if ``by_mean``, else the scale."""
     k = np.clip(shape, weibull.LOW_SHAPE, weibull.HIGH_SHAPE)
     scale = np.maximum(size, weibull.LEAST_MEAN) / (k if by_mean else 1.0)
     normals, uniforms = _draw_accepted(at.seed, at.purpose, at.step, at.layer, at.documents, k)
@@ -66,9 +66,9 @@ def draw_theta(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) ->
 
 
 def transform_standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return ln of a Gam(k, 1) draw and its derivative in k, given its accepted normal and its B uniform numbers.
+    """Return ln of a Gam(k, 1) draw and its derivative in k, given an accepted normal number and B uniform numbers.
 
-    ``normals`` (documents, K) and ``uniforms`` (documents, K, B).
+    ``normals`` is (documents, K), ``uniforms`` (documents, K, B).
     """
     d = k + STEPS - 1.0 / 3.0
     bend = 1.0 + normals / np.sqrt(9.0 * d)
@@ -82,7 +82,7 @@ def transform_standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray)
 
 
 def compute_score(k: FloatArray, normals: FloatArray) -> FloatArray:
-    """Return d/dk of ln q(z) + ln |dz / d normal| at the draw of shape k + B: the correction's weight (RSVI eq. 8)."""
+    """Return d/dk of ln q(z) + ln |dz / d normal| at a draw of shape k + B, for the correction (RSVI eq. 8)."""
     a = k + STEPS
     d = a - 1.0 / 3.0
     bend = 1.0 + normals / np.sqrt(9.0 * d)
@@ -117,16 +117,16 @@ def pull_back(
     by_mean: bool,
     reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return derivatives as ``weibull.pull_back`` does; the correction is weighted by ``reward`` (documents,).
+    """Return the derivatives described in ``weibull.pull_back``, with a correction.
 
-    ``reward`` is the rest of the objective.
+    ``reward`` (documents,), the rest of the objective, is the weight of the correction.
     """
     k, s, a, b = at.shape, at.scale, np.maximum(prior, weibull.LEAST_PRIOR), rate[:, None]
-    free = (at.theta > weibull.LEAST_THETA) & (at.theta < weibull.MOST_THETA)
-    up = np.where(free, outer * at.theta, 0.0)
-    d_k = up * at.slope + reward[:, None] * at.score
+    inside = (at.theta > weibull.LEAST_THETA) & (at.theta < weibull.MOST_THETA)
+    d_log_theta = np.where(inside, outer * at.theta, 0.0)
+    d_k = d_log_theta * at.slope + reward[:, None] * at.score
     d_k = d_k - weight * ((k - a) * polygamma(1, k) + b * s - 1.0)
-    d_log_s = up - weight * (k * b * s - a)
+    d_log_s = d_log_theta - weight * (k * b * s - a)
     size = s * k if by_mean else s
     d_size = np.where(size > weibull.HELD_MEAN, d_log_s / size, 0.0)
     if by_mean:
@@ -137,7 +137,7 @@ def pull_back(
 
 @compiled
 def _draw_accepted(seed: int, purpose: int, step: int, layer: int, documents: Array, shape: FloatArray) -> Any:
-    """Draw the normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, and B uniform numbers each."""
+    """Draw normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, each with B uniform numbers."""
     normals, uniforms = np.empty(shape.shape), np.empty((*shape.shape, STEPS))
     for j in range(shape.shape[0]):
         rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])

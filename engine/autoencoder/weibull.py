@@ -17,7 +17,7 @@ from engine.streams import draw_positive, start_stream
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
 LEAST_MEAN = 1e-30
-HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean up to this is at LEAST_MEAN, up to rounding
+HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean up to this is clamped at LEAST_MEAN, apart from rounding
 LEAST_THETA, MOST_THETA = 1e-30, 1e30
 LEAST_PRIOR = 1e-2  # smallest prior shape: dead topics would dominate the bound, as psi(a) falls like -1/a
 
@@ -25,8 +25,9 @@ LEAST_PRIOR = 1e-2  # smallest prior shape: dead topics would dominate the bound
 class WeibullDraw(NamedTuple):
     """Weibull activations of one layer; all (documents, K).
 
-    ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` the draw, ``logs`` the ln of the standard
-    exponential behind it, ``moved`` is True where k is inside its bounds, so that gradients pass.
+    ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` is the draw, ``logs`` is ln of the standard
+    exponential variable from which it is made, and ``moved`` is True where k is inside its bounds, so that gradients
+    pass.
     """
 
     shape: FloatArray
@@ -52,7 +53,7 @@ def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int,
 
 @compiled
 def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> WeibullDraw:
-    """Draw theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
+    """Draw theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) if ``by_mean``, else lambda."""
     new = WeibullDraw(
         np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_)
     )
@@ -71,7 +72,7 @@ def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: b
 
 @compiled
 def compute_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return lambda Gamma(1 + 1/k), (documents, K)."""
+    """Return the mean of the posterior, lambda Gamma(1 + 1/k), (documents, K)."""
     new = np.empty_like(shape)
     for j in range(shape.shape[0]):
         for i in range(shape.shape[1]):
@@ -107,26 +108,26 @@ def pull_back(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
 
-    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value at a clamp
-    passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
+    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  Clamped values pass
+    no gradient.  The last argument is not used: a Weibull draw has no rejections to correct for.
     """
     d_shape, d_size, d_prior = np.empty_like(outer), np.empty_like(outer), np.empty_like(outer)
     for j in range(outer.shape[0]):
         b = rate[j]
         for i in range(outer.shape[1]):
             k, s, theta, a = at.shape[j, i], at.scale[j, i], at.theta[j, i], max(prior[j, i], LEAST_PRIOR)
-            free = LEAST_THETA < theta < MOST_THETA
-            up = outer[j, i] * theta if free else 0.0  # d / d ln theta
+            inside = LEAST_THETA < theta < MOST_THETA
+            d_log_theta = outer[j, i] * theta if inside else 0.0  # d / d ln theta
             inverse = 1.0 / k
             psi = digamma(1.0 + inverse)
-            bulk = b * s * exp(lgamma(1.0 + inverse))  # b times the mean
-            d_k = -up * at.logs[j, i] * inverse * inverse
-            d_k -= weight * (inverse - (EULER * a + bulk * psi) * inverse * inverse)
-            d_log_s = up - weight * (bulk - a)
+            scaled_mean = b * s * exp(lgamma(1.0 + inverse))  # b times the mean
+            d_k = -d_log_theta * at.logs[j, i] * inverse * inverse
+            d_k -= weight * (inverse - (EULER * a + scaled_mean * psi) * inverse * inverse)
+            d_log_s = d_log_theta - weight * (scaled_mean - a)
             if by_mean:
                 d_k += d_log_s * psi * inverse * inverse
-                middle = s * exp(lgamma(1.0 + inverse))
-                d_size[j, i] = d_log_s / middle if middle > HELD_MEAN else 0.0
+                mean = s * exp(lgamma(1.0 + inverse))
+                d_size[j, i] = d_log_s / mean if mean > HELD_MEAN else 0.0
             else:
                 d_size[j, i] = d_log_s / s if s > HELD_MEAN else 0.0
             d_shape[j, i] = d_k if at.moved[j, i] else 0.0

@@ -7,8 +7,8 @@ a token has topic k with probability proportional to (DPFA section 3.1; Zhou and
     phi_vk (n_k + r_k)  where the document's other tokens have the topic,
     phi_vk r_k q_k      where none has,  q_k = P(h_k = 1 | no token) = pi_k (1-p)^r_k / (pi_k (1-p)^r_k + 1 - pi_k).
 
-Then h_k^(1) is 1 where there are tokens, else drawn with q_k; the layers above follow (``network.py``).  The law is
-that of the sampler that draws theta and h^(1) first, and topics are found faster, because no topic is shut off.
+Then h_k^(1) is 1 if topic k has tokens, else drawn with q_k; the layers above follow (``network.py``).  The posterior
+is that of a sampler that draws theta and h^(1) first, but topics are found faster, because no topic is shut off.
 """
 
 from typing import NamedTuple
@@ -22,10 +22,10 @@ from engine.gibbs.augment import draw_crt
 from engine.jit import compiled
 from engine.streams import Address, Stream, draw_uniform, start_stream
 
-NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # quantities that sweeps are kept for
+NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what is summed over the kept sweeps
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
 LOG_HALF = -0.6931471805599453  # ln(1 - p)
-_BLOCK = 8
+_BLOCK = 8  # topics in a block of the sums
 
 
 class NetGlobals(NamedTuple):
@@ -37,10 +37,10 @@ class NetGlobals(NamedTuple):
 
 
 class NetPlan(NamedTuple):
-    """Sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th is kept for the ``quantity``.
+    """The sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th adds to the sums of ``quantity``.
 
-    ``fresh``: the local variables start in these sweeps.  ``everything``: every topic is on, and nothing above is
-    drawn.
+    ``fresh`` says whether the local variables are initialised first; ``everything`` says whether every topic is on,
+    and the layers above are not drawn.
     """
 
     fresh: bool
@@ -64,18 +64,18 @@ class NetDocs(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """Sums over documents and kept sweeps, of one thread: whole numbers, so that their order does not matter.
+    """Sums of one thread over documents and kept sweeps; they are integers, so that the order does not matter.
 
     Attributes
     ----------
     words : (V, K_1)
-        Tokens.
+        Numbers of tokens.
     tables : (K_1,)
-        CRT(n_jk, r_k).
+        Draws of CRT(n_jk, r_k).
     on : (units,)
-        Units that are on.
+        How often each unit is on.
     cross : (sum (K_{l+1} + 1) K_l,)
-        ``(2 h_k - 1)`` times every unit above, the last of which is always on; for each link.
+        For each pair of layers, ``(2 h_k - 1)`` times every unit above, the last of which is always on.
     gram : (sum P_l K_l,)
         ``omega_k`` times every pair of units above, in units of 1/2^32, P_l = (K_{l+1} + 1)(K_{l+1} + 2) / 2.
     slope : (sum (K_{l+1} + 1) K_l + K_L,)
@@ -91,7 +91,7 @@ class Tallies(NamedTuple):
 
 
 class NetOutcome(NamedTuple):
-    """Sums over the kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1)."""
+    """Sums over kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1) in ``chance``."""
 
     tallies: Tallies
     theta: FloatArray
@@ -99,7 +99,7 @@ class NetOutcome(NamedTuple):
 
 
 class NetMemory(NamedTuple):
-    """Working memory of one document: tokens ``n`` of every topic, block sums of new ones, and the topics in use."""
+    """Working memory for one document: tokens ``n`` of every topic, prior masses and their sums, and topics in use."""
 
     n: FloatArray
     prior: FloatArray
@@ -111,7 +111,7 @@ class NetMemory(NamedTuple):
 
 @compiled
 def make_memory(n_topics: int, n_units: int) -> NetMemory:
-    """Return working memory for a model with this number of topics and units."""
+    """Return working memory for a model with these numbers of topics and units."""
     blocks = (n_topics + _BLOCK - 1) // _BLOCK
     return NetMemory(
         np.zeros(n_topics),
@@ -127,7 +127,7 @@ def make_memory(n_topics: int, n_units: int) -> NetMemory:
 def sweep_documents(
     glob: NetGlobals, address: Address, docs: NetDocs, begin: int, end: int, plan: NetPlan, out: NetOutcome
 ) -> None:
-    """Sweep documents ``begin:end``, changing their local variables in place."""
+    """Sweep documents ``begin:end``, updating their local variables and ``out`` in place."""
     s, memory = network.make_scratch(glob.net), make_memory(len(glob.shapes), len(glob.net.bias))
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
@@ -138,16 +138,16 @@ def sweep_documents(
             rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, memory, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
                 if plan.quantity >= RATES:
-                    _keep_place(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
+                    _add_activations(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
                 elif plan.quantity != NOTHING:
-                    rng = _keep_tallies(rng, glob, docs, j, plan, s, memory, out.tallies)
+                    rng = _add_tallies(rng, glob, docs, j, plan, s, memory, out.tallies)
 
 
 @compiled
 def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, memory: NetMemory) -> Stream:
-    """Draw the layers above from their prior, and the topic of each token given those before it, every topic on.
+    """Draw the layers above from their prior, then the topic of each token given the tokens before, with all topics on.
 
-    From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
+    A document that starts with many topics loses most in a few sweeps; if r is large, it would rarely gain new ones.
     """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     rng = network.draw_downwards(rng, glob.net, docs.h[j], s, 1)
@@ -167,7 +167,7 @@ def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: Net
 
 @compiled
 def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, prior: FloatArray) -> None:
-    """Write ``r_k q_k`` to ``prior`` and q_k to the chances of layer 1."""
+    """Write ``r_k q_k`` to ``prior``, and q_k to ``s.chance`` of layer 1."""
     net, shapes = glob.net, glob.shapes
     if everything:
         s.chance[: len(shapes)] = 1.0
@@ -181,7 +181,7 @@ def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, p
 
 @compiled
 def _count_topics(topics: Array, memory: NetMemory) -> int:
-    """Count the topics of a document's tokens and list them; return their number."""
+    """Count the tokens of each topic in a document, list the topics in use, and return the number of these topics."""
     memory.n[:] = 0.0
     n_active = 0
     for token in range(len(topics)):
@@ -201,7 +201,7 @@ def _add_token(memory: NetMemory, k: int, n_active: int) -> int:
 
 @compiled
 def _remove_token(memory: NetMemory, k: int, n_active: int) -> int:
-    """Take one token from topic ``k``; return the number of topics in use."""
+    """Remove one token from topic ``k``; return the number of topics in use."""
     memory.n[k] -= 1.0
     if memory.n[k] == 0.0:
         slot = 0
@@ -214,7 +214,7 @@ def _remove_token(memory: NetMemory, k: int, n_active: int) -> int:
 
 @compiled
 def _add_blocks(row: FloatArray, memory: NetMemory) -> float:
-    """Sum ``phi_vk prior_k`` by blocks of eight topics; return the whole."""
+    """Sum ``phi_vk prior_k`` in blocks of eight topics; return the total."""
     prior, n_topics = memory.prior, len(memory.prior)
     total = 0.0
     for block in range(len(memory.blocks)):
@@ -230,9 +230,9 @@ def _add_blocks(row: FloatArray, memory: NetMemory) -> float:
 def _draw_topic(
     rng: Stream, row: FloatArray, base: float, shapes: FloatArray, memory: NetMemory, n_active: int
 ) -> tuple[int, Stream]:
-    """Draw a token's topic given the document's others.
+    """Draw the topic of a token given the other tokens of the document.
 
-    ``base`` is the mass of all topics as if no token had them; those in use have ``phi_vk (n_k + r_k - prior_k)`` more.
+    ``base`` is the mass of all topics as if they had no token; topics in use add ``phi_vk (n_k + r_k - prior_k)``.
     """
     total = 0.0
     for slot in range(n_active):
@@ -251,7 +251,7 @@ def _draw_topic(
 
 @compiled
 def _pick_topic(row: FloatArray, memory: NetMemory, point: float) -> int:
-    """Return the topic at a point of the prior mass; by a rounding it may lie behind the last."""
+    """Return the topic at a point of the cumulative prior mass, also if rounding puts the point beyond the last."""
     block = 0
     while block < len(memory.blocks) - 1 and point >= memory.blocks[block]:
         point -= memory.blocks[block]
@@ -275,7 +275,7 @@ def _sweep_document(
     memory: NetMemory,
     n_active: int,
 ) -> tuple[Stream, int]:
-    """Draw tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
+    """Draw the topics of tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
     shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     _weigh_topics(glob, h, everything, s, memory.prior)
     token = 0
@@ -299,10 +299,10 @@ def _sweep_document(
 
 
 @compiled
-def _keep_place(
+def _add_activations(
     shapes: FloatArray, memory: NetMemory, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
 ) -> None:
-    """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
+    """Add ``E[theta_k h_k | tokens, layers above]`` to ``theta``, and, if ``units``, P(h = 1) to ``chance``."""
     for k in range(len(shapes)):
         theta[k] += 0.5 * (memory.n[k] + shapes[k] if memory.n[k] > 0.0 else memory.prior[k])
     if units:
@@ -310,10 +310,10 @@ def _keep_place(
 
 
 @compiled
-def _keep_tallies(
+def _add_tallies(
     rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, plan: NetPlan, s: NetScratch, memory: NetMemory, out: Tallies
 ) -> Stream:
-    """Add a sweep of a document to the sums."""
+    """Add a sweep of a document to the tallies ``out``."""
     net, shapes = glob.net, glob.shapes
     _count_words(docs, j, out.words)
     for k in range(len(shapes)):
@@ -325,21 +325,21 @@ def _keep_tallies(
     if plan.everything:
         return rng
     if plan.quantity == MOMENTS:
-        _keep_moments(net, h, s, out)
+        _add_moments(net, h, s, out)
         return rng
     if not net.undirected:
-        _keep_slope(net, h, s, out.slope)
+        _add_unit_slope(net, h, s, out.slope)
         return rng
-    _keep_pairs(net, h, 1, s, out.slope)
+    _add_pairs(net, h, 1, s, out.slope)
     memory.other[:] = h
     rng = network.draw_reconstruction(rng, net, memory.other, s)
-    _keep_pairs(net, memory.other, -1, s, out.slope)
+    _add_pairs(net, memory.other, -1, s, out.slope)
     return rng
 
 
 @compiled
 def _count_words(docs: NetDocs, j: int, table: Array) -> None:
-    """Add a document's tokens to the table of words by topics."""
+    """Add the tokens of a document to the table of words by topics."""
     token = docs.tokens[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         row = table[docs.words[cell]]
@@ -350,7 +350,7 @@ def _count_words(docs: NetDocs, j: int, table: Array) -> None:
 
 @compiled
 def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
-    """List the units of a layer that are on, and behind them the one that always is; return their number."""
+    """Write the units of a layer that are on to ``on``, then the unit that always is; return their number."""
     n = 0
     for j in range(net.widths[layer]):
         if h[net.first[layer] + j]:
@@ -361,31 +361,31 @@ def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
 
 
 @compiled
-def _keep_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
-    """Add the moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
+def _add_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
+    """Add moments for the Gaussian draws of weights between layers: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
     cross, gram = 0, 0
     for layer in range(len(net.widths) - 1):
-        width, begin = net.widths[layer], net.first[layer]
-        above = net.widths[layer + 1] + 1
+        width, first_unit = net.widths[layer], net.first[layer]
+        n_above = net.widths[layer + 1] + 1
         n = list_active(net, h, layer + 1, s.on)
         for k in range(width):
-            s.fixed[begin + k] = np.int64(s.omega[begin + k] * UNIT + 0.5)
+            s.fixed[first_unit + k] = np.int64(s.omega[first_unit + k] * UNIT + 0.5)
         for a in range(n):
             row = out.cross[cross + s.on[a] * width : cross + (s.on[a] + 1) * width]
             for k in range(width):
-                row[k] += 2 * h[begin + k] - 1
+                row[k] += 2 * h[first_unit + k] - 1
             for b in range(a + 1):
                 pair = gram + (s.on[a] * (s.on[a] + 1) // 2 + s.on[b]) * width
                 products = out.gram[pair : pair + width]
                 for k in range(width):
-                    products[k] += s.fixed[begin + k]
-        cross += above * width
-        gram += above * (above + 1) // 2 * width
+                    products[k] += s.fixed[first_unit + k]
+        cross += n_above * width
+        gram += n_above * (n_above + 1) // 2 * width
 
 
 @compiled
-def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
-    """Add the gradient of the log-probability of a sigmoid belief network's units: ``(h_k - sigmoid(psi_k)) h'``."""
+def _add_unit_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
+    """Add the gradient of the log-probability of units in a sigmoid belief network: ``(h_k - sigmoid(psi_k)) h'``."""
     for layer in range(len(net.widths)):
         network.compute_inputs(net, h, layer, s.inputs)
     for k in range(len(h)):
@@ -394,34 +394,34 @@ def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
 
 
 @compiled
-def _keep_pairs(net: Network, h: Array, sign: int, s: NetScratch, slope: Array) -> None:
-    """Add, or subtract, the pairs of units that are on together: the two phases of contrastive divergence."""
-    one = sign * np.int64(UNIT)
+def _add_pairs(net: Network, h: Array, sign: int, s: NetScratch, slope: Array) -> None:
+    """Add (or subtract) the pairs of units that are both on: the two phases of contrastive divergence."""
+    increment = sign * np.int64(UNIT)
     for k in range(len(h)):
-        s.fixed[k] = one * h[k]
+        s.fixed[k] = increment * h[k]
     _add_slope(net, h, s, slope)
 
 
 @compiled
 def _add_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
-    """Add the numbers ``s.fixed`` of all units to the rows of the units above them that are on."""
-    at = 0
+    """Add ``s.fixed`` of all units to the rows of those units above them that are on."""
+    offset = 0
     for layer in range(len(net.widths)):
-        width, begin = net.widths[layer], net.first[layer]
-        top = layer + 1 == len(net.widths)
-        n = 1 if top else list_active(net, h, layer + 1, s.on)
+        width, first_unit = net.widths[layer], net.first[layer]
+        is_top = layer + 1 == len(net.widths)
+        n = 1 if is_top else list_active(net, h, layer + 1, s.on)
         for a in range(n):
-            unit = 0 if top else s.on[a]
-            row = slope[at + unit * width : at + (unit + 1) * width]
+            unit = 0 if is_top else s.on[a]
+            row = slope[offset + unit * width : offset + (unit + 1) * width]
             for k in range(width):
-                row[k] += s.fixed[begin + k]
-        if not top:
-            at += (net.widths[layer + 1] + 1) * width
+                row[k] += s.fixed[first_unit + k]
+        if not is_top:
+            offset += (net.widths[layer + 1] + 1) * width
 
 
 @compiled
 def rate_cells(phi: FloatArray, theta: FloatArray, scored: Counts, begin: int, end: int, cells: FloatArray) -> None:
-    """Write ``(Phi theta_j)_v`` of the scored cells of documents ``begin:end``."""
+    """Write the rates ``(Phi theta_j)_v`` of the scored cells of documents ``begin:end`` to ``cells``."""
     for j in range(begin, end):
         for cell in range(scored.starts[j], scored.starts[j + 1]):
             row, total = phi[scored.words[cell]], 0.0

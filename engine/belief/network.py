@@ -4,7 +4,7 @@ Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for 
 layer l is on with probability ``sigmoid(W_k^(l) h^(l+1) + c_k^(l))`` (eq. 3, 4, with ``h^(2)`` on the right of eq. 4);
 in a Boltzmann machine (eq. 5) the layer below adds ``W^(l-1)' h^(l-1)``.  Layer ``l`` of the paper is index ``l - 1``.
 
-Units of all layers lie in one vector of a document, layer 1 first, so that one kernel serves any number of layers.
+The units of all layers of a document form one vector, layer 1 first, so that one kernel serves any number of layers.
 """
 
 from math import erfc, exp, fabs, pi, sqrt
@@ -17,8 +17,8 @@ from engine.gibbs.augment import Draw, draw_exponential, draw_normal
 from engine.jit import compiled
 from engine.streams import Stream, draw_uniform
 
-MOST_LOGIT = 30.0  # bound of log-odds: no unit is impossible
-FIRST_WEIGHT = 3.0  # from a unit that starts as a cluster to its own units below
+MOST_LOGIT = 30.0  # bound of log-odds, so that no state of a unit is impossible
+FIRST_WEIGHT = 3.0  # initial weight between a unit and the units below that form its cluster
 
 
 class Network(NamedTuple):
@@ -29,14 +29,14 @@ class Network(NamedTuple):
     widths : (L,) int64
         K_1 ... K_L.
     first : (L,) int64
-        Where layer ``l`` begins among the units.
+        Index of the first unit of each layer.
     table : (L,) int64
-        Where ``W^(l)``, column after column, begins in ``columns``; column j are the weights of unit j of layer l + 1.
+        Start of ``W^(l)``, column after column, in ``columns``; column j holds the weights of unit j of layer l + 1.
     columns : (sum K_l K_{l+1},) float64
     bias : (units,) float64
         c^(1) ... c^(L).
     undirected : bool
-        A Boltzmann machine.
+        True for a Boltzmann machine, False for a sigmoid belief network.
     """
 
     widths: Array
@@ -50,9 +50,9 @@ class Network(NamedTuple):
 class NetScratch(NamedTuple):
     """Working memory for the units of one document.
 
-    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``rest`` what remains to
-    be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point;
-    ``on`` a list of units.
+    ``inputs`` (units,) are log-odds from the layer above, ``omega`` the Polya-Gamma draws, ``rest`` the residuals,
+    ``chance`` the probability with which each unit was last drawn, ``fixed`` fixed-point numbers, and ``on`` a list of
+    units.
     """
 
     inputs: FloatArray
@@ -64,7 +64,7 @@ class NetScratch(NamedTuple):
 
 
 def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
-    """Return ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,), packed."""
+    """Return a packed network from ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,)."""
     widths = np.array([len(bias) for bias in biases], dtype=np.int64)
     sizes = np.array([table.size for table in weights], dtype=np.int64)
     columns = np.concatenate([np.zeros(0), *(table.T.ravel() for table in weights)])
@@ -74,23 +74,23 @@ def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 
 
 def split_layers(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """Return an array over the units of all layers, cut into layers of these widths."""
+    """Return an array over the units of all layers, split into layers of these widths."""
     return tuple(np.split(units, np.cumsum(layers)[:-1]))
 
 
 def make_cluster_weights(
     noise: tuple[FloatArray, ...], shares: tuple[FloatArray, ...]
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Return weights, and biases but for the top's, with which units start as clusters of those below.
+    """Return initial weights, and biases of all layers but the top, that make each unit a cluster of units below.
 
-    A unit that is on makes its own units below likely, and where none is on few are.
+    A unit that is on makes the units of its cluster likely to be on; if no unit is on, few units below are.
 
     Parameters
     ----------
     noise : tuple of (K_l, K_{l+1})
-        Weights without clusters, added to.
+        Weights without clusters, to which those of the clusters are added.
     shares : tuple of (K_l, K_{l+1})
-        Share of each cluster in a unit below; the largest is the unit's own cluster.
+        Share of each cluster in a unit below; the unit belongs to the cluster with the largest.
     """
     weights, biases = [], []
     for table, share in zip(noise, shares, strict=True):
@@ -112,15 +112,15 @@ def make_scratch(net: Network) -> NetScratch:
 
 @compiled
 def sigmoid(x: float) -> float:
-    """Return ``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
+    """Return ``1 / (1 + e^-x)`` of log-odds x, clamped to at most ``MOST_LOGIT`` in size."""
     return 1.0 / (1.0 + np.exp(-min(max(x, -MOST_LOGIT), MOST_LOGIT)))
 
 
 @compiled
 def compute_inputs(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
-    """Write ``W^(l) h^(l+1) + c^(l)`` to the ``inputs`` of a layer."""
-    begin, width = net.first[layer], net.widths[layer]
-    for k in range(begin, begin + width):
+    """Write ``W^(l) h^(l+1) + c^(l)`` to the part of ``inputs`` that belongs to a layer."""
+    first_unit, width = net.first[layer], net.widths[layer]
+    for k in range(first_unit, first_unit + width):
         inputs[k] = net.bias[k]
     if layer + 1 == len(net.widths):
         return
@@ -128,21 +128,21 @@ def compute_inputs(net: Network, h: Array, layer: int, inputs: FloatArray) -> No
     for j in range(net.widths[layer + 1]):
         if h[above + j]:
             column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
-            mine = inputs[begin : begin + width]
+            layer_inputs = inputs[first_unit : first_unit + width]
             for k in range(width):
-                mine[k] += column[k]
+                layer_inputs[k] += column[k]
 
 
 @compiled
 def draw_bit(rng: Stream, chance: float) -> tuple[int, Stream]:
-    """Draw 1 with this probability, else 0."""
+    """Draw 1 with probability ``chance``, else 0."""
     u, rng = draw_uniform(rng)
     return (1 if u < chance else 0), rng
 
 
 @compiled
 def draw_downwards(rng: Stream, net: Network, h: Array, s: NetScratch, lowest: int) -> Stream:
-    """Draw every layer from the top down to index ``lowest`` given the layers above it, without the words."""
+    """Draw the layers from the top down to index ``lowest``, each given the layer above it, without the words."""
     for layer in range(len(net.widths) - 1, lowest - 1, -1):
         compute_inputs(net, h, layer, s.inputs)
         for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
@@ -166,7 +166,7 @@ def draw_upwards(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
 
 @compiled
 def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
-    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi are computed."""
+    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi have been computed."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
         s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
         s.rest[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
@@ -180,19 +180,19 @@ def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetSc
     ``rest_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
     eq. 8 is ``sum_k w_kj rest_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
-    width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
+    width, first_unit, above = net.widths[layer], net.first[layer], net.first[layer + 1]
     compute_inputs(net, h, layer + 1, s.inputs)
-    rest, omega = s.rest[begin : begin + width], s.omega[begin : begin + width]
+    rest, omega = s.rest[first_unit : first_unit + width], s.omega[first_unit : first_unit + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
         linear, square = _sum_products(column, rest, omega)
-        was = h[above + j]
-        log_odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
+        old = h[above + j]
+        log_odds = s.inputs[above + j] + linear + (0.5 if old else -0.5) * square
         s.chance[above + j] = sigmoid(log_odds)
-        now, rng = draw_bit(rng, s.chance[above + j])
-        if now != was:
-            h[above + j] = now
-            sign = 1.0 if now else -1.0
+        new, rng = draw_bit(rng, s.chance[above + j])
+        if new != old:
+            h[above + j] = new
+            sign = 1.0 if new else -1.0
             for k in range(width):
                 rest[k] -= sign * omega[k] * column[k]
     return rng
@@ -223,13 +223,13 @@ def _sum_products(column: FloatArray, rest: FloatArray, omega: FloatArray) -> tu
 @compiled
 def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, given both its neighbours (eq. 5)."""
-    width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
+    width, first_unit, above = net.widths[layer], net.first[layer], net.first[layer + 1]
     compute_inputs(net, h, layer + 1, s.inputs)
     for j in range(net.widths[layer + 1]):
         column = net.table[layer] + j * width
         log_odds = s.inputs[above + j]
         for k in range(width):
-            if h[begin + k]:
+            if h[first_unit + k]:
                 log_odds += net.columns[column + k]
         s.chance[above + j] = sigmoid(log_odds)
         h[above + j], rng = draw_bit(rng, s.chance[above + j])
@@ -247,8 +247,8 @@ def draw_reconstruction(rng: Stream, net: Network, h: Array, s: NetScratch) -> S
     return rng
 
 
-_CUT = 0.64  # where the two proposals meet
-_FAR = 20.0  # from this |z| / 2 on the mass right of the cut is below float64 precision
+_CUT = 0.64  # point where the two proposals meet
+_FAR = 20.0  # from this |z| / 2 on, the mass to the right of the cut is below float64 precision
 _ROOT = sqrt(1.0 / _CUT)
 _HALF_SQUARE = pi * pi / 8.0
 
@@ -258,10 +258,10 @@ def draw_polya_gamma(rng: Stream, z: float) -> Draw:
     """Draw ``PG(1, z)`` for any finite z: mean ``tanh(z / 2) / (2 z)``, 1/4 at 0."""
     half = 0.5 * fabs(z)
     rate = _HALF_SQUARE + 0.5 * half * half
-    right = 0.0 if half > _FAR else _compute_right_share(half, rate)
+    right_share = 0.0 if half > _FAR else _compute_right_share(half, rate)
     while True:
         u, rng = draw_uniform(rng)
-        if u < right:
+        if u < right_share:
             e, rng = draw_exponential(rng)
             x = _CUT + e / rate
         else:
@@ -304,18 +304,18 @@ def _draw_left(rng: Stream, half: float) -> Draw:
 
 @compiled
 def _draw_inverse_square(rng: Stream) -> Draw:
-    """Draw ``1 / N^2`` given that it is at most the cut, by two exponentials."""
+    """Draw ``1 / N^2``, N standard normal, given that it is at most the cut, from two exponential variables."""
     while True:
-        one, rng = draw_exponential(rng)
-        other, rng = draw_exponential(rng)
-        if one * one <= 2.0 * other / _CUT:
-            scale = 1.0 + _CUT * one
+        first, rng = draw_exponential(rng)
+        second, rng = draw_exponential(rng)
+        if first * first <= 2.0 * second / _CUT:
+            scale = 1.0 + _CUT * first
             return _CUT / (scale * scale), rng
 
 
 @compiled
 def _compute_term(x: float, n: int) -> float:
-    """Return term n of the series, in the form that converges at once on its side of the cut."""
+    """Return term n of the series for the density at ``x``, in the form that converges fast on that side of the cut."""
     step = n + 0.5
     if x > _CUT:
         return pi * step * exp(-0.5 * step * step * pi * pi * x)

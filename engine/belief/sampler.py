@@ -1,7 +1,7 @@
 """Local variables of documents under fixed topics and weights: start, sweep, rate and place documents.
 
-All calls of the compiled sweeps are here.  Work is cut into contiguous runs of documents, one per thread; every
-document owns its random stream and every sum is of whole numbers, so results are the same bits for any number of
+The compiled sweeps are called from this module only.  Work is cut into contiguous runs of documents, one per thread.
+Each document has its own random stream and all sums are integers, so results are bit-identical for any number of
 threads.
 """
 
@@ -19,7 +19,7 @@ from engine.gibbs.local import MOST_COUNTED, find_token_starts
 from engine.pool import Pool, add_in_place, cut_rows
 from engine.streams import Address
 
-PLACING = Sweeps(20, 20)  # per layer, to infer theta
+PLACING = Sweeps(20, 20)  # per layer, by default, to place new documents
 
 
 class NetLocals(NamedTuple):
@@ -30,7 +30,7 @@ class NetLocals(NamedTuple):
 
 
 class NetChain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64, the calls so far, then as in NetLocals."""
+    """Local chains of documents under evaluation: ``clock`` () int64 counts the calls; the rest is as in NetLocals."""
 
     clock: Array
     topics: Array
@@ -38,14 +38,14 @@ class NetChain(NamedTuple):
 
 
 def allocate_locals(glob: NetGlobals, batch: Batch) -> NetLocals:
-    """Return uninitialised local variables of a batch."""
+    """Return local variables for a batch, all 0, still to be drawn."""
     n_tokens = int(find_token_starts(batch)[-1])
     shape = (len(batch.documents), len(glob.net.bias))
     return NetLocals(np.zeros(n_tokens, dtype=np.uint16), np.zeros(shape, dtype=np.int8))
 
 
 def copy_locals(local: NetLocals) -> NetLocals:
-    """Return a copy, for a sweep to change."""
+    """Return a copy that a sweep may change in place."""
     return NetLocals(local.topics.copy(), local.h.copy())
 
 
@@ -54,7 +54,7 @@ def tally_documents(
 ) -> Tallies:
     """Sweep every document, changing ``local`` in place; return the sums of the kept sweeps.
 
-    ``most``: tokens of all the documents whose sums will be added up.
+    ``most``: number of tokens in all the documents whose sums will be added up, which decides the integer type.
     """
     most = max(most, len(local.topics))
     tallies: list[Tallies] = []
@@ -68,7 +68,7 @@ def tally_documents(
 
 
 def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -> NetLocals:
-    """Draw the local variables with which a chain starts: layers above from their prior, then the topics of tokens."""
+    """Draw the initial local variables of a chain: the layers above from their prior, then the topics of tokens."""
     local = allocate_locals(glob, batch)
     plan = NetPlan(True, 0, 0, 1, False, documents.NOTHING)
     _sweep_documents(glob, address, batch, local, plan, lambda: _NO_OUTCOME, pool)
@@ -76,14 +76,14 @@ def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -
 
 
 def start_chain(glob: NetGlobals, seed: int, batch: Batch, pool: Pool) -> NetChain:
-    """Return the chains of documents under evaluation at their start."""
+    """Return the initial chains of documents under evaluation."""
     return NetChain(np.array(0, dtype=np.int64), *start_locals(glob, Address(seed, streams.CHAIN, 0), batch, pool))
 
 
 def advance_chain(
     glob: NetGlobals, seed: int, chain: NetChain, observed: Batch, scored: Batch, sweeps: Sweeps, pool: Pool
 ) -> tuple[NetChain, Rates]:
-    """Return the chains after more sweeps, changing none, and the rates of :func:`rate_documents`."""
+    """Return the chains after more sweeps, as a copy, and the rates of :func:`rate_documents`."""
     local, clock = copy_locals(NetLocals(chain.topics, chain.h)), int(chain.clock) + 1
     rates = rate_documents(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps, pool)
     return NetChain(np.array(clock, dtype=np.int64), *local), rates
@@ -94,7 +94,7 @@ def rate_documents(
 ) -> Rates:
     """Sweep chains on ``observed``, changing ``local`` in place; return summed rates of the ``scored`` cells.
 
-    A kept sweep gives ``E[theta o h]`` under its tokens and the layers above.
+    Each kept sweep contributes ``E[theta o h]`` (elementwise product) given its tokens and the layers above.
     """
     theta = np.zeros((len(observed.documents), len(glob.shapes)))
     plan = NetPlan(False, sweeps.burn_in, sweeps.collect, sweeps.thin, False, documents.RATES)
@@ -107,7 +107,7 @@ def rate_documents(
 
 
 def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sweeps | None, pool: Pool) -> Local:
-    """Return posterior means for new documents: of theta o h, and of the units of the layers above."""
+    """Return posterior means for new documents: of theta o h (elementwise), and of the units of the layers above."""
     net = glob.net
     request = sweeps or Sweeps(PLACING.burn_in * len(net.widths), PLACING.collect * len(net.widths))
     plan = NetPlan(True, request.burn_in, request.collect, request.thin, False, documents.THETA)
@@ -129,6 +129,7 @@ def _sweep_documents(
     make_outcome: Callable[[], NetOutcome],
     pool: Pool,
 ) -> None:
+    """Run the compiled sweeps over a batch; every thread writes to its own ``make_outcome()``."""
     docs = NetDocs(batch.words, batch.counts, batch.starts, batch.documents, find_token_starts(batch), *local)
     pool.run(
         documents.sweep_documents,
@@ -137,14 +138,15 @@ def _sweep_documents(
 
 
 def _allocate_tallies(glob: NetGlobals, plan: NetPlan, n_tokens: int) -> Tallies:
+    """Return sums of 0, with the parts that the plan asks for; other parts are empty."""
     widths = glob.net.widths.tolist()
     links = list(itertools.pairwise(widths))
-    kind = np.int32 if n_tokens * plan.collect <= MOST_COUNTED // 2 else np.int64
+    dtype = np.int32 if n_tokens * plan.collect <= MOST_COUNTED // 2 else np.int64
     pairs = sum(below * (above + 1) for below, above in links)
     squares = sum(below * (above + 1) * (above + 2) // 2 for below, above in links)
     moments, slope = plan.quantity == documents.MOMENTS, plan.quantity == documents.GRADIENT
     return Tallies(
-        np.zeros(glob.phi.shape, kind),
+        np.zeros(glob.phi.shape, dtype),
         np.zeros(widths[0], np.int64),
         np.zeros(sum(widths), np.int64),
         np.zeros(pairs if moments else 0, np.int64),
@@ -153,7 +155,7 @@ def _allocate_tallies(glob: NetGlobals, plan: NetPlan, n_tokens: int) -> Tallies
     )
 
 
-_NONE = np.zeros(0, np.int64)
+_EMPTY = np.zeros(0, np.int64)
 _NO_OUTCOME = NetOutcome(
-    Tallies(np.zeros((0, 0), np.int32), _NONE, _NONE, _NONE, _NONE, _NONE), np.zeros((0, 0)), np.zeros((0, 0))
+    Tallies(np.zeros((0, 0), np.int32), _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY), np.zeros((0, 0)), np.zeros((0, 0))
 )

@@ -1,4 +1,4 @@
-"""Steps of topics, shapes, weights and biases from sums over documents, by each kind of inference.
+"""Steps of topics, shapes, weights and biases given sums over documents, one for each kind of inference.
 
 Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015): Gibbs
 sampling and Bayesian conditional density filtering (section 3.1, Algorithm 1), and stochastic gradient Nose-Hoover
@@ -24,9 +24,9 @@ from engine.streams import SHAPES, start_stream
 from engine.topic_moves import diffusion, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
-SHAPE, RATE = 1.1, 0.01  # Gamma prior of the precision of a weight: Student's t
-LEAST_SHAPE = 1e-9  # of r: no topic is impossible
-_TOGETHER = 1 << 22  # most entries of the matrices that are factorised together
+SHAPE, RATE = 1.1, 0.01  # gamma prior of a weight's precision, which makes the weight's prior a Student's t
+LEAST_SHAPE = 1e-9  # smallest r, so that every topic remains possible
+_MOST_ENTRIES = 1 << 22  # most entries of the matrices that are factorised at a time
 
 
 class Shrinkage(NamedTuple):
@@ -44,13 +44,13 @@ def draw_rows(
     Parameters
     ----------
     gram : ((K_2 + 1)(K_2 + 2) / 2, K_1) float64
-        Lower triangles.
+        Lower triangles of the Gram matrices of the units above, one column per unit below.
     cross : (K_2 + 1, K_1) float64
         Sums of ``(2 h_k - 1) h``.
     precision : (K_1, K_2) float64
         Prior precision of every weight.
     rng : Generator or None
-        None: their means.
+        None: return the conditional means instead.
 
     Returns
     -------
@@ -60,42 +60,46 @@ def draw_rows(
     lower = np.tril_indices(size)
     noise = np.zeros((width, size)) if rng is None else rng.standard_normal((width, size))
     rows = np.empty((width, size))
-    step = max(1, _TOGETHER // (size * size))
+    step = max(1, _MOST_ENTRIES // (size * size))
     for begin in range(0, width, step):
-        part = slice(begin, begin + step)
-        matrices = np.zeros((len(range(width)[part]), size, size))
-        matrices[:, lower[0], lower[1]] = gram[:, part].T
-        matrices[:, lower[1], lower[0]] = gram[:, part].T
-        matrices[:, range(size - 1), range(size - 1)] += precision[part]
+        columns = slice(begin, begin + step)
+        matrices = np.zeros((len(range(width)[columns]), size, size))
+        matrices[:, lower[0], lower[1]] = gram[:, columns].T
+        matrices[:, lower[1], lower[0]] = gram[:, columns].T
+        matrices[:, range(size - 1), range(size - 1)] += precision[columns]
         matrices[:, size - 1, size - 1] += 1.0
         factor = np.linalg.cholesky(matrices)
-        half = np.linalg.solve(factor, 0.5 * cross[:, part].T[..., None]) + noise[part, :, None]
-        rows[part] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
+        half = np.linalg.solve(factor, 0.5 * cross[:, columns].T[..., None]) + noise[columns, :, None]
+        rows[columns] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
     return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
 
 
 def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw prior precisions of weights under Student's t: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)`` (authors' code)."""
+    """Draw prior precisions of weights with a Student's t prior: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)``.
+
+    The constants are those of the authors' code.
+    """
     return np.asarray(rng.gamma(SHAPE + 0.5, size=weights.shape) / (RATE + 0.5 * weights**2))
 
 
 def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | None) -> FloatArray:
-    """Return the log-odds of the top units, ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)`` or its mean.
+    """Return the log-odds of the top units, drawn (or at the mean of pi if ``rng`` is None).
 
-    With a single unit that prior would be improper: it is then ``Beta(1, 1)``.
+    ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)``.  With a single unit that prior would be improper, so
+    ``Beta(1, 1)`` is used.
     """
     share = 1.0 / len(on)
     a, b = share + on, max(1.0 - share, share) + documents - on
     if rng is None:
         log_odds = np.log(a / b)
     else:
-        one, other = rng.gamma(a), rng.gamma(b)
-        log_odds = np.log(np.maximum(one, 1e-300)) - np.log(np.maximum(other, 1e-300))
+        on_draw, off_draw = rng.gamma(a), rng.gamma(b)
+        log_odds = np.log(np.maximum(on_draw, 1e-300)) - np.log(np.maximum(off_draw, 1e-300))
     return np.asarray(np.clip(log_odds, -MOST_LOGIT, MOST_LOGIT))
 
 
 def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
-    """Draw ``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2, or return its mean."""
+    """Draw ``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2; return means if no ``rng``."""
     shape = prior.gamma0 + tables
     draw = shape if rng is None else rng.gamma(shape)
     return np.asarray(np.maximum(draw / (prior.c0 - LOG_HALF * on), LEAST_SHAPE))
@@ -104,10 +108,10 @@ def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.ra
 def step_shapes(
     r: FloatArray, tables: FloatArray, on: FloatArray, prior: Shrinkage, size: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Take one Langevin step of ln r, ``size`` divided by the counts that each r explains.
+    """Take one Langevin step of ln r, its size divided by the counts that each r explains.
 
-    The gradient is ``gamma0 + tables_k - (c0 - on_k ln(1 - p)) r_k``: at the mode its slope is the first part, by which
-    the step is divided, so that the same size serves every corpus.
+    The gradient is ``gamma0 + tables_k - (c0 - on_k ln(1 - p)) r_k``.  Its slope at the mode is ``gamma0 + tables_k``
+    in size; the step is divided by that, so that the same ``size`` suits every corpus.
     """
     shape = prior.gamma0 + tables
     steps = size / shape
@@ -116,12 +120,12 @@ def step_shapes(
     return np.asarray(np.maximum(r * np.exp(moved), LEAST_SHAPE))
 
 
-N_STEPS = 50
-_SHIFT = 40  # a stream's item is the number of the table, then the parameter in the low 40 bits
+N_STEPS = 50  # thermostat steps per mini-batch
+_SHIFT = 40  # a stream's item is the number of the table, followed by the parameter in the low 40 bits
 
 
 def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
-    """Return thermostats of weights and biases before the first step, of every link and of the top biases."""
+    """Return the initial thermostats: for the weights and biases of every link, then for the biases of the top."""
     shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
     return tuple(np.full(shape, noise) for shape in shapes)
 
@@ -138,9 +142,9 @@ def step_thermostats(
     eta : float
         Square of the step size.
     noise : float
-        C, the noise injected; where thermostats begin.
+        C, the injected noise, and the initial value of thermostats.
     at : LayerAddress
-        Address of the random streams, the number of the table as its layer.
+        Address of the random streams, with the number of the table as its layer.
     """
     new, friction = x.ravel().copy(), xi.ravel().copy()
     _step_thermostats(new, friction, gradient.ravel(), eta, noise, at, N_STEPS)
@@ -151,7 +155,7 @@ def step_thermostats(
 def _step_thermostats(
     x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress, n_steps: int
 ) -> None:
-    """Take the steps in place, parameter by parameter: with a fixed gradient none depends on another."""
+    """Take the steps in place, one parameter after another: with a fixed gradient they are independent."""
     spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
     for i in range(len(x)):
         z, rng = draw_normal(start_stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
@@ -163,12 +167,12 @@ def _step_thermostats(
             xi[i] += u * u - eta
 
 
-SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, relative to the step
-Sizes = tuple[FloatArray, ...]
+SCALE_RATE = 0.5  # rate of the running mean of the counts that a topic explains, relative to the step size
+Sizes = tuple[FloatArray, ...]  # step sizes, one array per layer
 
 
 class NetSetup(NamedTuple):
-    """Constants of the steps of a run: its settings, the number of training documents, and the threads."""
+    """Constants of all steps of a run: its settings, the number of training documents, and the thread pool."""
 
     settings: Config
     n_documents: int
@@ -181,7 +185,10 @@ class NetSetup(NamedTuple):
 
 
 class NetStatistics(NamedTuple):
-    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and the numbers of both."""
+    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`.
+
+    ``documents`` and ``tokens`` are the numbers of documents and of their tokens.
+    """
 
     words: Array
     tables: Array
@@ -196,11 +203,11 @@ class NetStatistics(NamedTuple):
 class NetVariables(NamedTuple):
     """Variables that a step moves.
 
-    ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (else of no rows); ``scale`` (K_1,) running mean of the counts
-    that topics explain, 0 before the first; ``shapes`` (K_1,) r; ``weights[l-1]`` (K_l, K_{l+1}) W^(l),
+    ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (no rows otherwise); ``scale`` (K_1,) running mean of the counts
+    that topics explain, 0 before the first step; ``shapes`` (K_1,) r; ``weights[l-1]`` (K_l, K_{l+1}) W^(l),
     ``precision[l-1]`` its prior precisions; ``biases[l-1]`` (K_l,) c^(l); ``thermostats`` of ``[W, c]``
-    (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () but for SGNHT; ``filtered`` the sums of BCDF, as fields
-    of NetStatistics, () otherwise.
+    (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () except for SGNHT; ``filtered`` the running sums of BCDF
+    in the order of NetStatistics, () otherwise.
     """
 
     phi: FloatArray
@@ -215,7 +222,7 @@ class NetVariables(NamedTuple):
 
 
 class NetStep(NamedTuple):
-    """Variables after a step, its sizes by layer, and the ``sample`` and ``eta`` of the topics for their running mean.
+    """Variables after a step, step sizes by layer, and the topics' ``sample`` and ``eta`` for their running mean.
 
     See :func:`engine.topic_moves.averages.update_mean`.
     """
@@ -236,24 +243,25 @@ def step_gibbs(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
 
 
 def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
-    """Take a step of Bayesian conditional density filtering: all from the sums of all mini-batches (Algorithm 1).
+    """Take a step of Bayesian conditional density filtering, from the running sums of all mini-batches (Algorithm 1).
 
-    The sums of a mini-batch are means over its kept sweeps; the topics and weights are means of their conditionals
-    under the sums, which is the limit of the mean of many draws.
+    A mini-batch contributes means over its kept sweeps.  Topics and weights become the means of their conditionals
+    given the running sums: the limit of the mean of many draws.
     """
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     n_sweeps = config.filter_collect
     counted = got._replace(documents=got.documents * n_sweeps, tokens=got.tokens * n_sweeps)
-    before = old.filtered or (np.array(0.0),) * len(counted)
+    previous = old.filtered or (np.array(0.0),) * len(counted)
     sums = (
-        np.asarray((1.0 - config.forget) * past + now / n_sweeps) for past, now in zip(before, counted, strict=True)
+        np.asarray((1.0 - config.forget) * old_sum + new_sum / n_sweeps)
+        for old_sum, new_sum in zip(previous, counted, strict=True)
     )
     total = NetStatistics(*sums)
     table = total.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
     shapes = draw_shapes(total.tables, network.split_layers(total.on, config.layers)[0], setup.prior, None)
     new = old._replace(phi=phi, shapes=shapes, filtered=tuple(total))
-    if t == config.everything_on:  # the units counted were not drawn from the network
+    if t == config.everything_on:  # the counted units were all on, not drawn from the network: forget them
         total = total._replace(on=np.zeros_like(total.on), documents=np.array(0.0))
         new = new._replace(filtered=tuple(total._replace(tables=np.zeros_like(total.tables))))
     new = _draw_network(setup, t, new, total, None, rng)
@@ -283,15 +291,15 @@ def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
     return NetStep(new, sizes, phi, 0.0)
 
 
-def _split_moments(layers: tuple[int, ...], got: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
-    """Return ``gram`` and ``cross`` of every link as floats."""
-    moments, pair, square = [], 0, 0
+def _split_moments(layers: tuple[int, ...], sums: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
+    """Return ``gram`` and ``cross`` of every link as floats, as :func:`draw_rows` takes them."""
+    moments, pair_start, square_start = [], 0, 0
     for below, above in itertools.pairwise(layers):
         pairs, squares = below * (above + 1), below * (above + 1) * (above + 2) // 2
-        gram = np.asarray(got.gram[square : square + squares]).reshape(-1, below) / documents.UNIT
-        cross = np.asarray(got.cross[pair : pair + pairs]).reshape(-1, below).astype(np.float64)
+        gram = np.asarray(sums.gram[square_start : square_start + squares]).reshape(-1, below) / documents.UNIT
+        cross = np.asarray(sums.cross[pair_start : pair_start + pairs]).reshape(-1, below).astype(np.float64)
         moments.append((gram, cross))
-        pair, square = pair + pairs, square + squares
+        pair_start, square_start = pair_start + pairs, square_start + squares
     return moments
 
 
@@ -301,26 +309,30 @@ def _draw_network(
     old: NetVariables,
     sums: NetStatistics,
     rng: np.random.Generator | None,
-    chances: np.random.Generator,
+    precision_rng: np.random.Generator,
 ) -> NetVariables:
-    """Return weights, biases and precisions from sums over documents: drawn, or their conditional means."""
+    """Return the variables with weights, biases and precisions given sums over documents.
+
+    Weights and biases are drawn, or conditional means if ``rng`` is None; precisions are always drawn.
+    """
     layers = setup.settings.layers
     if t <= setup.settings.everything_on:
         return old
     rows = [
-        draw_rows(*each, table, rng) for each, table in zip(_split_moments(layers, sums), old.precision, strict=True)
+        draw_rows(*moments, table, rng)
+        for moments, table in zip(_split_moments(layers, sums), old.precision, strict=True)
     ]
     weights = tuple(table for table, _ in rows)
     top = draw_top_bias(network.split_layers(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
     student = setup.settings.shrinkage == "student"
-    precision = tuple(draw_precisions(table, chances) for table in weights) if student else old.precision
+    precision = tuple(draw_precisions(table, precision_rng) for table in weights) if student else old.precision
     return old._replace(weights=weights, biases=(*(bias for _, bias in rows), top), precision=precision)
 
 
 def _step_topics(
     setup: NetSetup, seed: int, t: int, old: NetVariables, words: FloatArray, scale: FloatArray, eps: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return topics after a mini-batch, and the phi_hat of SGRLD."""
+    """Return the topics after a mini-batch, and the phi_hat of SGRLD (unchanged for other steps)."""
     config = setup.settings
     if config.topic_step == "sgrld":
         expanded = diffusion.step_sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
@@ -330,17 +342,20 @@ def _step_topics(
 
 
 def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
-    """Return weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
-    config, at = setup.settings, 0
+    """Return the variables after thermostat steps of weights and biases along the gradient of data and priors.
+
+    ``slope`` holds the mini-batch gradients of all links, one after another, scaled to the corpus.
+    """
+    config, start = setup.settings, 0
     weights, biases, thermostats = [], [], []
     tables = [*old.weights, np.zeros((config.layers[-1], 0))]
     precisions = [*old.precision, np.zeros((config.layers[-1], 0))]
-    parts = zip(tables, precisions, old.biases, old.thermostats, strict=True)
-    for number, (table, precision, bias, xi) in enumerate(parts):
+    layers = zip(tables, precisions, old.biases, old.thermostats, strict=True)
+    for number, (table, precision, bias, xi) in enumerate(layers):
         x = np.vstack([table.T, bias])
-        pull = np.vstack([(precision * table).T, bias])
-        gradient = slope[at : at + x.size].reshape(x.shape) - pull
-        at += x.size
+        prior_pull = np.vstack([(precision * table).T, bias])
+        gradient = slope[start : start + x.size].reshape(x.shape) - prior_pull
+        start += x.size
         x, friction = step_thermostats(x, xi, gradient, eta, config.noise, LayerAddress(seed, t, number))
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))

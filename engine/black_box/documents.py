@@ -1,8 +1,8 @@
-"""Documents in a step: their hidden units, and the gradients they contribute to the shared weights.
+"""Hidden units of documents: their layout, means and first parameters, and the results of a draw.
 
 Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The units of all layers of a document are
 stored in one row: layer 1 first, ``T`` in all.  The variational parameters of a document change only in steps that
-read it; their gradients are those of :mod:`engine.black_box.pathwise` or :mod:`engine.black_box.scores`.
+read it; :mod:`engine.black_box.pathwise` and :mod:`engine.black_box.scores` compute their gradients.
 """
 
 from math import exp, log, log1p
@@ -27,17 +27,17 @@ class Units(NamedTuple):
     link : int
         IDENTITY, SIGMOID or SOFT: mean of a unit, given the weighted sum of those above (eq. 1).
     kind : int
-        Unconstrained parameters of a gamma: SOFTPLUS or LOGARITHM.
+        Parametrisation of a gamma by unconstrained numbers: SOFTPLUS or LOGARITHM.
     bias : int
-        1 where the last column of every upper matrix is an intercept, else 0.
+        1 if the last column of every upper matrix is an intercept, else 0.
     shape : float
-        Of gamma units, in every layer.
+        Shape of gamma units in the prior, the same in every layer.
     top : float
         Stand-in for the weighted sum of units above the top layer: its mean, before the link.
     offsets : (L + 1,) int64
-        First unit of every layer.
+        First unit of every layer, then T.
     positive : int
-        1 where upper weights are gamma, 0 where they are normal.
+        1 if upper weights are gamma, 0 if they are normal.
     """
 
     family: int
@@ -51,9 +51,9 @@ class Units(NamedTuple):
 
 
 class Params(NamedTuple):
-    """Variational parameters of documents, (documents, T) float32, as :class:`engine.black_box.weights.Weights`.
+    """Variational parameters of documents, (documents, T) float32, as in :class:`engine.black_box.weights.Weights`.
 
-    Families with one parameter have no columns in ``second`` and ``root2``.
+    For families with one parameter ``second`` and ``root2`` have no columns.
     """
 
     first: Array
@@ -70,9 +70,9 @@ class Loadings(NamedTuple):
     table : (V, K_1)
         ``W_0``.
     sums : (K_1,) float64
-        Column sums of its mean: the linear part of the likelihood needs no draw.
+        Column sums of the mean of ``W_0``: the linear part of the likelihood needs no draw.
     upper : (L - 1, K, K + 1) float64
-        ``W_1`` ... with zeros where a layer is narrower than the widest, intercepts behind the weights of the layer.
+        ``W_1`` ... padded with zeros to the widest layer (K); intercepts follow the last weight of their layer.
     """
 
     table: Array
@@ -81,10 +81,10 @@ class Loadings(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Results of one draw for the gradients of the weights.
+    """Results of one draw from which the gradients of the weights are computed.
 
-    ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 count over rate;
-    ``sheets`` (parts, L - 1, K, K + 1) sums of pulls on the upper weights.
+    ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 the counts divided by
+    their rates; ``sheets`` (parts, L - 1, K, K + 1) are the summed gradients of the upper weights.
     """
 
     units: Array
@@ -93,10 +93,10 @@ class Trace(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Sums over documents for the score functions of the weights, one row for every part of the documents.
+    """Sums over documents for the score functions of the weights, one row per part (piece of work) of the documents.
 
-    ``words`` (parts, V): log-likelihood of a word's tokens but for the linear part; ``logs`` (parts, T): log density of
-    every unit below the top given those above; ``units`` (parts, T): the units themselves.
+    ``words`` (parts, V): log-likelihood of each word's tokens without the linear part; ``logs`` (parts, T): log density
+    of each unit given the units above; ``units`` (parts, T): the units themselves.
     """
 
     words: FloatArray
@@ -105,9 +105,9 @@ class Terms(NamedTuple):
 
 
 def make_model(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Units:
-    """Return hidden units of these widths, those of the top with mean ``top``.
+    """Return the hidden units of a model with layers of these widths; ``top`` is the mean of the top's units.
 
-    Bernoulli and Poisson units have an intercept: all units above may be 0.
+    Bernoulli and Poisson units have an intercept, because all units above may be 0.
     """
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     if family == families.BERNOULLI:
@@ -118,7 +118,7 @@ def make_model(family: int, link: int, kind: int, shape: float, top: float, widt
 
 
 def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
-    """Return upper matrices (K_l, K_{l+1} + bias) as :attr:`Loadings.upper`."""
+    """Pad the upper matrices (K_l, K_{l+1} + bias) with zeros to the layout of :attr:`Loadings.upper`."""
     widest = int(np.diff(model.offsets).max())
     out = np.zeros((len(matrices), widest, widest + 1))
     for link, matrix in enumerate(matrices):
@@ -128,7 +128,7 @@ def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 @inlined
 def compute_dot_product(row: Array, units: Array) -> float:
-    """Return the inner product, summed in eight interleaved parts."""
+    """Return the inner product, summed in eight interleaved parts for speed."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
     k = 0
@@ -160,7 +160,7 @@ def sum_above(model: Units, upper: FloatArray, z: FloatArray, link: int, i: int)
 
 @compiled
 def write_means(model: Units, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
-    """Write ``E[z]`` of documents ``begin:end`` (documents, T)."""
+    """Write ``E[z]`` of documents ``begin:end`` to ``out`` (documents, T)."""
     for j in range(begin, end):
         for t in range(out.shape[1]):
             if model.family == families.GAMMA:
@@ -195,18 +195,18 @@ def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
     return out
 
 
-_ROUNDS = 20  # rounds of the updates that initialise a document's parameters
-_TURNS = 5  # passes through the layers
+_ROUNDS = 20  # coordinate updates of a layer, when a document's parameters are initialised
+_TURNS = 5  # passes through all layers
 
 
 @compiled
 def begin_documents(
     model: Units, loadings: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
 ) -> None:
-    """Write the first parameters of documents ``begin:end``, the weights at their means.
+    """Write the initial parameters of documents ``begin:end``, with the weights at their means.
 
-    Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
-    upper layer by the ratio of the units below to their means; alternately, a few times.
+    Layer 1 is found by the coordinate updates of Poisson factorisation under the prior given by the layers above; each
+    upper layer by multiplicative updates that fit the units below.  Both alternate a few times.
     """
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, counts, rates = np.empty(total), np.empty(total), np.empty(width)
@@ -214,11 +214,11 @@ def begin_documents(
     gamma = model.family == families.GAMMA
     prior = model.shape if gamma else 0.1
     for j in range(begin, end):
-        tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
+        n_tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
         all_sums = loadings.sums.sum() + 1e-30
         for k in range(width):
             rates[k] = prior / model.top if gamma else prior
-            counts[k] = tokens * loadings.sums[k] / all_sums
+            counts[k] = n_tokens * loadings.sums[k] / all_sums
         for t in range(width, total):
             z[t], counts[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
         for turn in range(_TURNS if gamma and layers > 1 else 1):
@@ -235,7 +235,7 @@ def begin_documents(
 
 @inlined
 def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
-    """Write the parameters of a unit with this mean, those of a gamma unit with this shape."""
+    """Write the parameters of unit ``t`` with this mean, and for a gamma unit with this shape."""
     if model.family == families.GAMMA:
         first[t], second[t] = families.write_gamma(model.kind, shape, mean)
     elif model.family == families.BERNOULLI:
@@ -257,7 +257,10 @@ def _begin_words(
     units: Array,
     rounds: int,
 ) -> None:
-    """Repeat ``z ~ Gam(prior + counts, rate + sums)``, ``counts`` the counts split by the geometric means of z."""
+    """Repeat the update ``z ~ Gam(prior + counts, rate + sums)`` of layer 1 of document ``j``; ``z`` are its means.
+
+    ``counts`` are the document's counts, split over topics in proportion to the geometric means of z (``units``).
+    """
     width = len(rates)
     for _ in range(rounds):
         for k in range(width):
@@ -277,7 +280,7 @@ def _begin_words(
 
 @inlined
 def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatArray, link: int) -> None:
-    """Update the layer above ``link`` from the units of that layer, multiplicatively."""
+    """Fit the units above ``link`` to the units below it, by multiplicative updates."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
     for _ in range(_ROUNDS):
         for t in range(above, end):
@@ -298,7 +301,7 @@ def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatAr
 def begin_hierarchy(
     model: Units, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
 ) -> None:
-    """Write the first parameters of the layers above the first in rows ``begin:end``, layer 1 at ``means``."""
+    """Write the initial parameters of the layers above layer 1 in rows ``begin:end``, given ``means`` of layer 1."""
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, counts = np.empty(total), np.empty(total)
     for j in range(begin, end):

@@ -1,11 +1,11 @@
-"""Variational families: parameters, densities, draws, and derivatives of draws along the parameters.
+"""Variational families: parameters, densities, draws, and derivatives of draws with respect to the parameters.
 
-Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), its appendix; implicit
+After the appendix of Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015); implicit
 reparameterisation after Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients" (NeurIPS 2018).
 
-Every variable has one or two unconstrained parameters ``first`` and ``second``; a gamma's are, under ``SOFTPLUS``,
-its shape and scale through a softplus, as in the paper, and under ``LOGARITHM`` the logarithms of its shape and mean,
-which are orthogonal in the Fisher metric, so that steps along one do not disturb the other.
+Every variable has one or two unconstrained parameters, ``first`` and ``second``.  For a gamma of kind ``SOFTPLUS``, its
+shape and scale are the softplus of the two, as in the paper.  For kind ``LOGARITHM``, they are the logarithms of its
+shape and mean, which are orthogonal in the Fisher metric, so that steps in one do not disturb the other.
 """
 
 from math import exp, lgamma, log, log1p, sqrt
@@ -16,20 +16,20 @@ from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_positive, draw_uniform
 
 GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
-IDENTITY, SIGMOID, SOFT = range(3)  # links: mean of a unit given the weighted sum of those above
-SOFTPLUS, LOGARITHM = range(2)  # parameters of a gamma
+IDENTITY, SIGMOID, SOFT = range(3)  # links from the weighted sum of the units above to the mean; SOFT is softplus
+SOFTPLUS, LOGARITHM = range(2)  # kinds of the unconstrained parameters of a gamma
 
-LEAST_SHAPE = 0.005  # bounds of the variational parameters, as in the released code
+LEAST_SHAPE = 0.005  # bounds of the variational parameters, as in the code released by the authors
 LEAST_SCALE = 1e-5
 MOST_SHAPE = 1e7
-MOST_LOG = 30.0  # of a logarithm of a mean
-LEAST_LOG = -690.0  # draws are at least 1e-300
+MOST_LOG = 30.0  # the largest logarithm of a mean
+LEAST_LOG = -690.0  # the smallest logarithm of a draw, which keeps draws above 1e-300
 LEAST_MEAN = 1e-6  # added to the mean of a unit, which the units above could make 0
 LEAST_RATE = 1e-10  # added to the rate of a word
 _HALF_LOG_TAU = 0.9189385332046727
-_CUBE = 10.0  # shapes above this: their quantiles are those of a cube, to 1 % in the far tails
+_LARGE_SHAPE = 10.0  # above it, a gamma is close to the cube of a normal: accurate to 1 % in the far tails
 
-Numbers: TypeAlias = Any  # a tuple of floats: numba infers it, the checker cannot
+Numbers: TypeAlias = Any  # a tuple of floats; numba infers its length, mypy cannot
 
 
 @inlined
@@ -59,13 +59,13 @@ def inverse_softplus(y: float) -> float:
 
 @inlined
 def compute_gamma_functions(x: float) -> Numbers:
-    """Return ln Gamma(x), digamma and trigamma of x > 0, to about 1e-9, by Stirling's series from 4 on."""
-    product, one, two = 1.0, 0.0, 0.0
+    """Return ln Gamma(x), digamma and trigamma of x > 0, to about 1e-9, by Stirling's series at 4 or more."""
+    product, inverses, inverse_squares = 1.0, 0.0, 0.0
     while x < 4.0:
         y = 1.0 / x
         product *= x
-        one += y
-        two += y * y
+        inverses += y
+        inverse_squares += y * y
         x += 1.0
     y = 1.0 / x
     z = y * y
@@ -74,9 +74,9 @@ def compute_gamma_functions(x: float) -> Numbers:
     log_gamma += y * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0))))
     if product != 1.0:
         log_gamma -= log(product)
-    digamma = log_x - 0.5 * y - one
+    digamma = log_x - 0.5 * y - inverses
     digamma -= z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))))
-    trigamma = y + 0.5 * z + two
+    trigamma = y + 0.5 * z + inverse_squares
     trigamma += y * z * (1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * 5.0 / 66.0))))
     return log_gamma, digamma, trigamma
 
@@ -102,7 +102,7 @@ def write_gamma(kind: int, shape: float, mean: float) -> Numbers:
 
 @inlined
 def bound_parameters(kind: int, family: int, first: float, second: float) -> Numbers:
-    """Return unconstrained parameters clipped to their bounds, after a step."""
+    """Clip unconstrained parameters to their bounds after a step."""
     if family == GAMMA:
         if kind == SOFTPLUS:
             return max(first, -5.2958), max(second, -11.51292)  # softplus of these: LEAST_SHAPE, LEAST_SCALE
@@ -116,7 +116,7 @@ def bound_parameters(kind: int, family: int, first: float, second: float) -> Num
 def chain_gamma(
     kind: int, first: float, second: float, shape: float, scale: float, along_shape: float, along_scale: float
 ) -> Numbers:
-    """Return derivatives along the unconstrained parameters from those along shape and scale."""
+    """Apply the chain rule: derivatives by the unconstrained parameters from those by shape and scale."""
     if kind == SOFTPLUS:
         return along_shape * sigmoid(first), along_scale * sigmoid(second)
     return shape * along_shape - scale * along_scale, scale * along_scale
@@ -124,14 +124,14 @@ def chain_gamma(
 
 @inlined
 def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
-    """Draw the logarithm of a Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
+    """Draw the logarithm of a Gam(shape, 1) (Marsaglia and Tsang); below 1 by a draw of shape + 1, then scaled down."""
     boosted = shape < 1.0
-    above = shape + 1.0 if boosted else shape
+    boosted_shape = shape + 1.0 if boosted else shape
     value = 0.0
     while True:
         x, rng = draw_normal(rng)
         u, rng = draw_positive(rng)
-        value, accepted = judge_large_gamma(above, x, u)
+        value, accepted = judge_large_gamma(boosted_shape, x, u)
         if accepted:
             break
     log_x = log(value)
@@ -145,8 +145,8 @@ def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
 def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
     """Return ``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1) at a fixed quantile: ``-(dF / d shape) / (x f)``.
 
-    The power series of the incomplete gamma function and of its derivative, an asymptotic series far in the upper
-    tail; above a shape of 10, the cube root of a gamma is nearly normal (Wilson and Hilferty, 1931).
+    Computed by the power series of the incomplete gamma function and of its derivative; far in the upper tail by an
+    asymptotic series; and above a shape of 10 as if the cube root were normal (Wilson and Hilferty, 1931).
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
     digamma : float
         Of the shape.
     """
-    if shape > _CUBE:
+    if shape > _LARGE_SHAPE:
         c = exp((log_x - log(shape)) / 3.0)
         return max(1.5 - 0.5 * c + 1.0 / (6.0 * shape), 0.0) / (shape * c)
     x = exp(log_x)
@@ -165,12 +165,12 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
         tail = 1.0 + (one + (two + three / x) / x) / x
         slope = (1.0 + (2.0 * shape - 3.0 + (3.0 * shape * shape - 12.0 * shape + 11.0) / x) / x) / x
         return max((log_x - digamma) * tail + slope, 0.0) / x
-    term, total, slope, harmonic, above = 1.0, 1.0, 0.0, 0.0, shape
+    term, total, slope, harmonic, denominator = 1.0, 1.0, 0.0, 0.0, shape
     for _ in range(500):
-        above += 1.0
-        share = 1.0 / above
-        term *= x * share
-        harmonic += share
+        denominator += 1.0
+        inverse = 1.0 / denominator
+        term *= x * inverse
+        harmonic += inverse
         total += term
         slope += term * harmonic
         if term * harmonic < 1e-12 * total:
@@ -180,7 +180,7 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
 
 @inlined
 def draw_poisson(rng: Stream, rate: float) -> tuple[float, Stream]:
-    """Draw a Poisson number as a float by products of uniforms, a large rate in pieces that are added."""
+    """Draw a Poisson number as a float by products of uniforms; a large rate is split, and the draws are added."""
     total = 0.0
     while rate > 0.0:
         piece = min(rate, 30.0)
@@ -196,7 +196,7 @@ def draw_poisson(rng: Stream, rate: float) -> tuple[float, Stream]:
 
 @inlined
 def draw_bernoulli(rng: Stream, chance: float) -> tuple[float, Stream]:
-    """Draw 1 with this chance, else 0."""
+    """Draw 1 with probability ``chance``, else 0."""
     u, rng = draw_uniform(rng)
     return (1.0 if u < chance else 0.0), rng
 
@@ -217,7 +217,7 @@ def bound_gamma(prior: float, shape: float, log_scale: float, log_gamma: float, 
 def differentiate_bound(
     shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, pull: float
 ) -> Numbers:
-    """Return derivatives of the bound along shape and scale of a gamma variable z, from one draw of all else.
+    """Return the derivatives of the bound by shape and scale of a gamma variable z, given one draw of all variables.
 
     Terms linear in z and in ln z under q are integrated exactly; only ``pull`` depends on the draw.
 
@@ -230,9 +230,9 @@ def differentiate_bound(
     prior : float
         Shape of the prior.
     rate : float
-        All factors of -z in the log-joint: the rate of the prior and others.
+        The sum of all factors of -z in the log-joint: the rate of the prior and others.
     pull : float
-        Derivative of the rest of the log-joint along ln z, at the draw.
+        Derivative of the rest of the log-joint by ln z, at the draw.
     """
     along_shape = pull * slope + (prior - shape) * trigamma + 1.0 - rate * scale
     along_scale = (pull + prior) / scale - rate * shape
@@ -240,13 +240,13 @@ def differentiate_bound(
 
 
 @inlined
-def estimate_coefficient(products: float, squares: float, values: float) -> float:
+def estimate_control_coefficient(products: float, squares: float, values: float) -> float:
     """Return the control variate's coefficient, E[g s] / E[s^2] if the squared correlation is at least 1/2, else 0.
 
     Parameters
     ----------
     products, squares, values : float
-        Sums over the samples set aside of ``g s``, ``s^2`` and ``g^2``, where s is the score and g = s f.
+        Sums of ``g s``, ``s^2`` and ``g^2`` over samples kept apart for this, where s is the score and g = s f.
     """
     if squares <= 0.0 or values <= 0.0 or products * products < 0.5 * values * squares:
         return 0.0
@@ -260,18 +260,18 @@ def read_scale(kind: int, second: float) -> float:
 
 
 class Stride(NamedTuple):
-    """Size of a step: ``rate`` of this step, ``window`` of the running mean."""
+    """How far a step goes: the learning ``rate``, and the ``window`` of the running mean of squared gradients."""
 
     rate: float
     window: float
 
 
 @inlined
-def scale_step(pace: Stride, gradient: float, root: float) -> tuple[float, float]:
-    """Return one parameter's uphill step and the root of its running mean of squares, where 0 means none yet."""
+def scale_step(stride: Stride, gradient: float, root: float) -> tuple[float, float]:
+    """Return the uphill step of a parameter and the root of its running mean of squared gradients (0 = none yet)."""
     size = abs(gradient)
     if not size < 1e30:  # nan or too large: this sample is ignored
         return 0.0, root
-    squared = (1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window
+    squared = (1.0 - 1.0 / stride.window) * root * root + gradient * gradient / stride.window
     root = sqrt(squared) if root > 0.0 else size
-    return (pace.rate * gradient / root if root > 0.0 else 0.0), root
+    return (stride.rate * gradient / root if root > 0.0 else 0.0), root

@@ -1,4 +1,4 @@
-"""One step of a deep exponential family: documents, then the weights (Ranganath et al., 2015, Algorithm 2)."""
+"""One step of a deep exponential family: first documents, then weights (Ranganath et al., 2015, Algorithm 2)."""
 
 from typing import Any, NamedTuple
 
@@ -16,10 +16,10 @@ from engine.pool import Pool, cut_evenly
 from engine.schedule import Schedule
 from engine.streams import Address
 
-_SAMPLES = 1 << 12  # most samples of a step: part of the address of a stream
-_FEWER = 4  # divides the samples of training, in score steps of documents alone
-_ALONE = 4  # draws of a pathwise step of documents alone
-_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their step sizes, relative to the first of training
+_MOST_SAMPLES = 1 << 12  # most samples of a step, because the sample is part of a stream's address
+_SAMPLE_DIVISOR = 4  # a score-function step of documents alone takes the samples of a training step divided by this
+_FEWEST_DRAWS = 4  # fewest draws of a pathwise step of documents alone
+_SHRINKING = Schedule(0.5, 10.0, 1.0)  # step sizes of documents alone, relative to the first one of training
 
 
 class Scheme(NamedTuple):
@@ -29,26 +29,27 @@ class Scheme(NamedTuple):
     ----------
     model : Units
     priors : tuple of Prior
-        Of ``W_0``, ``W_1`` ...
+        Priors of ``W_0``, ``W_1`` ...
     n_words, n_documents : int
     samples, aside : int
         Number of samples of a step, and of those that only estimate the control variate.
     draws : int
-        Number of draws of the weights in a step, where their gradients are pathwise; samples are divided among them.
+        Number of draws of the weights in a step if their gradients are pathwise; samples are divided among them.
     scores : bool
         True if all gradients are score functions; else those of gamma units and of the weights are pathwise.
     pace : Schedule
+        Step sizes.
     window : float
-        Of RMSProp.
+        Number of steps over which RMSProp averages the size of gradients.
     batch : int
         Approximate number of documents that move in a step.
     pool : Pool
     cache : dict
-        The cells of the last documents, word by word.
+        The cells of the latest documents, sorted by word.
     first_mean : float
         Mean of a unit of layer 1 at the start of a run.
     on : float
-        Mean of the top's units, where these are not gamma.
+        Mean of the top's units, if they are not gamma.
     """
 
     model: Units
@@ -79,27 +80,27 @@ class Scheme(NamedTuple):
 
     @property
     def token_draws(self) -> int:
-        """Number of times that a step reads the words of a document."""
+        """Number of times a step reads the words of a document."""
         return self.draws if self.path else self.samples
 
     def average_activity(self, statistics: "Evidence") -> tuple[FloatArray, ...]:
-        """Return mean units of every layer over the documents that moved."""
+        """Return the mean units of every layer over the documents that moved."""
         mean = statistics.active / max(1, int(statistics.documents))
         return tuple(np.split(mean, self.model.offsets[1:-1].tolist()))
 
     def find_stride(self, t: int) -> Stride:
-        """Return the pace of step ``t``, counted from 1."""
+        """Return the step size and RMSProp window of step ``t``, counted from 1."""
         return Stride(schedule.step_size(self.pace, t), self.window)
 
 
 class Evidence(NamedTuple):
     """Sums over documents from which the weights are moved.
 
-    ``documents``, ``tokens`` () int64 those that moved; ``bound`` () their part of the evidence lower bound; ``active``
-    (T,) sums of E[z].  For score functions, a row each sample: ``words`` (S, V) log-likelihood of the words' tokens but
-    for the linear part, ``logs`` (S, T) log densities of the units given those above, ``units`` (S, T) the units.  For
-    pathwise gradients: ``pulls`` and ``along`` (V, K_1), ``sheets`` and ``sheets_along`` (L - 1, K, K + 1) (see
-    :func:`engine.black_box.weights.climb_path`).
+    ``documents``, ``tokens`` () int64: numbers of those that moved; ``bound`` (): their part of the evidence lower
+    bound; ``active`` (T,): sums of E[z].  For score functions, one row per sample: ``words`` (S, V) log-likelihood of
+    each word's tokens without the linear part, ``logs`` (S, T) log densities of the units given those above, ``units``
+    (S, T) the units.  For pathwise gradients: ``pulls`` and ``along`` (V, K_1) of ``W_0``, ``sheets`` and
+    ``sheets_along`` (L - 1, K, K + 1) of the upper weights (see :class:`engine.black_box.weights.Pulls`).
     """
 
     documents: Array
@@ -116,20 +117,21 @@ class Evidence(NamedTuple):
 
 
 def choose_documents(plan: Scheme, seed: int, t: int, numbers: Array) -> Array:
-    """Return the documents (rows) that move at step ``t``: all, or those whose turn it is, each once a pass."""
-    parts = -(-plan.n_documents // plan.batch)
-    if parts <= 1:
+    """Return the rows of the documents that move at step ``t``; each document moves once per pass over the corpus."""
+    n_parts = -(-plan.n_documents // plan.batch)
+    if n_parts <= 1:
         return np.arange(len(numbers))
     turns = np.empty(len(numbers), dtype=np.int64)
-    _write_turns(seed, (t - 1) // parts, parts, np.asarray(numbers, dtype=np.int64), turns)
-    return np.flatnonzero(turns == (t - 1) % parts)
+    _write_turns(seed, (t - 1) // n_parts, n_parts, np.asarray(numbers, dtype=np.int64), turns)
+    return np.flatnonzero(turns == (t - 1) % n_parts)
 
 
 @compiled
-def _write_turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -> None:
+def _write_turns(seed: int, pass_number: int, n_parts: int, numbers: Array, out: Array) -> None:
+    """Draw the part of each document (0 to ``n_parts`` - 1) in this pass over the corpus."""
     for j in range(len(numbers)):
-        word, _ = streams.draw_bits(streams.start_stream(seed, streams.BATCHES, turn, numbers[j]))
-        out[j] = np.int64((word >> np.uint64(11)) % np.uint64(parts))
+        word, _ = streams.draw_bits(streams.start_stream(seed, streams.BATCHES, pass_number, numbers[j]))
+        out[j] = np.int64((word >> np.uint64(11)) % np.uint64(n_parts))
 
 
 def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
@@ -139,10 +141,10 @@ def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
 
 
 def begin_units(plan: Scheme, loadings: Loadings, docs: Batch) -> Params:
-    """Return first parameters of documents."""
+    """Return the initial variational parameters of documents."""
     n, total = len(docs.documents), int(plan.model.offsets[-1])
-    two = total if plan.model.family == GAMMA else 0
-    first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
+    n_second = total if plan.model.family == GAMMA else 0
+    first, second = np.zeros((n, total), np.float32), np.zeros((n, n_second), np.float32)
     pieces = cut_evenly(n, PARTS)
     plan.pool.run(
         documents.begin_documents, [(plan.model, loadings, docs.cells, first, second, a, b) for a, b in pieces]
@@ -153,7 +155,7 @@ def begin_units(plan: Scheme, loadings: Loadings, docs: Batch) -> Params:
 def gather_statistics(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
-    """Move the parameters of the documents whose turn it is, and sum their evidence for the weights."""
+    """Step the documents whose turn it is at step ``t``; return their sums for the weights, and all parameters."""
     rows = choose_documents(plan, seed, t, docs.documents)
     if len(rows) == len(docs.documents):
         return _gather_chosen(plan, seed, t, matrices, docs, local)
@@ -162,16 +164,17 @@ def gather_statistics(
     cells = docs.cells.select_cells(np.repeat(moving, np.diff(docs.starts)))
     starts = np.concatenate([[0], np.cumsum(np.diff(cells.starts)[rows])]).astype(np.int64)
     batch = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
-    statistics, moved = _gather_chosen(plan, seed, t, matrices, batch, Params(*(part[rows] for part in local)))
-    after = Params(*(part.copy() for part in local))
-    for table, part in zip(after, moved, strict=True):
-        table[rows] = part
-    return statistics, after
+    statistics, moved = _gather_chosen(plan, seed, t, matrices, batch, Params(*(values[rows] for values in local)))
+    new_local = Params(*(values.copy() for values in local))
+    for table, values in zip(new_local, moved, strict=True):
+        table[rows] = values
+    return statistics, new_local
 
 
 def _gather_chosen(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
+    """Move all documents of ``docs``; return the sums for the weights, and the documents' new parameters."""
     trace = _make_trace(plan, docs)
     active = documents.compute_means(plan.model, local, plan.pool).sum(axis=0)
     statistics = _make_statistics(plan, docs, active)
@@ -204,28 +207,28 @@ class _DocumentStep(NamedTuple):
     aside: int
 
     def begin_sums(self) -> Any:
-        """Return the sums of gradients before the first sample."""
+        """Return the gradient sums of the documents, all 0."""
         n, total = self.local.first.shape
         if self.plan.path:
             return np.zeros((n, total, 2), dtype=np.float32)
         return weights.make_scores(n, total, 2 if self.local.second.shape[1] else 1)
 
     def add_sample(self, loadings: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
-        """Add sample ``i``; return the bound."""
+        """Add the gradients of sample ``i`` to ``sums``; return its evidence lower bound."""
         plan, docs = self.plan, self.docs
-        address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
+        address = Address(self.seed, self.purpose, self.t * _MOST_SAMPLES + i)
         pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
-        head = (plan.model, loadings, address, docs.cells, docs.documents, self.local, sums)
+        arguments = (plan.model, loadings, address, docs.cells, docs.documents, self.local, sums)
         if plan.path:
-            calls: list[Any] = [(*head, trace, part, a, b) for part, (a, b) in pieces]
+            calls: list[Any] = [(*arguments, trace, part, a, b) for part, (a, b) in pieces]
             return float(sum(plan.pool.run(pathwise.differentiate_documents, calls)))
-        calls = [(*head, i < self.aside, terms, trace, part, a, b) for part, (a, b) in pieces]
+        calls = [(*arguments, i < self.aside, terms, trace, part, a, b) for part, (a, b) in pieces]
         return float(sum(plan.pool.run(scores.score_documents, calls)))
 
     def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
-        """Return the parameters after the step."""
+        """Return the parameters after a step along the summed gradients."""
         plan, old = self.plan, self.local
-        new = Params(*(np.empty_like(part) for part in old))
+        new = Params(*(np.empty_like(values) for values in old))
         pieces = cut_evenly(len(old.first), PARTS)
         if plan.path:
             if samples > 1:
@@ -238,25 +241,28 @@ class _DocumentStep(NamedTuple):
 
 
 def _make_trace(plan: Scheme, docs: Batch) -> Trace:
+    """Return a trace for these documents, all 0, in the precision that the gradients need."""
     n, width = len(docs.documents), int(plan.model.offsets[1])
     sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
-    kind = np.float64 if plan.scores else np.float32
-    return Trace(np.zeros((n, width), dtype=kind), np.zeros(0 if plan.scores else len(docs.words), kind), sheets)
+    dtype = np.float64 if plan.scores else np.float32
+    return Trace(np.zeros((n, width), dtype=dtype), np.zeros(0 if plan.scores else len(docs.words), dtype), sheets)
 
 
 def _find_sheet_shape(plan: Scheme) -> tuple[int, int, int]:
+    """Return the shape (L - 1, K, K + 1) of all upper weights, K the width of the widest layer."""
     widest = int(np.diff(plan.model.offsets).max())
     return plan.n_layers - 1, widest, widest + 1
 
 
 def _make_terms(plan: Scheme, *, wanted: bool) -> Terms:
+    """Return terms of 0, without columns if they are not wanted."""
     total = int(plan.model.offsets[-1]) if wanted else 0
     words = np.zeros((PARTS, plan.n_words if wanted else 0))
     return Terms(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
 
 
 def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[WeightDraw]:
-    """Draw all weights once."""
+    """Draw the weights of all matrices once."""
     return [
         weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=not plan.scores)
         for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
@@ -264,14 +270,16 @@ def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[We
 
 
 def _fix_weights(plan: Scheme, draws: list[WeightDraw]) -> Loadings:
-    upper = documents.pad_matrices(plan.model, tuple(each.values for each in draws[1:]))
+    """Return drawn weights in the form that documents read."""
+    upper = documents.pad_matrices(plan.model, tuple(draw.values for draw in draws[1:]))
     return Loadings(draws[0].values, draws[0].sums, upper)
 
 
 def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
+    """Return the evidence of documents before the first sample: gradients and bound 0."""
     samples, total = (plan.samples if plan.scores else 0), int(plan.model.offsets[-1])
-    table = (0, 0) if plan.scores else (plan.n_words, int(plan.model.offsets[1]))
-    sheet = (0, 0, 0) if plan.scores else _find_sheet_shape(plan)
+    table_shape = (0, 0) if plan.scores else (plan.n_words, int(plan.model.offsets[1]))
+    sheet_shape = (0, 0, 0) if plan.scores else _find_sheet_shape(plan)
     return Evidence(
         documents=np.array(len(docs.documents), dtype=np.int64),
         tokens=np.array(docs.counts.sum(dtype=np.float64)).astype(np.int64),
@@ -280,10 +288,10 @@ def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
         words=np.zeros((samples, plan.n_words if samples else 0)),
         logs=np.zeros((samples, total if samples else 0)),
         units=np.zeros((samples, total if samples else 0)),
-        pulls=np.zeros(table),
-        along=np.zeros(table),
-        sheets=np.zeros(sheet),
-        sheets_along=np.zeros(sheet),
+        pulls=np.zeros(table_shape),
+        along=np.zeros(table_shape),
+        sheets=np.zeros(sheet_shape),
+        sheets_along=np.zeros(sheet_shape),
     )
 
 
@@ -306,15 +314,15 @@ def _add_sample(
     starts, rows, places = _sort_by_word(plan, docs.cells)
     trace.ratios[:] *= trace.ratios.dtype.type(share)
     table, slopes, _ = weight_draws[0]
-    head = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
-    plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
+    arguments = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
+    plan.pool.run(pathwise.pull_words, [(*arguments, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
     sheet = trace.sheets.sum(axis=0) * share
     into.sheets[:] += sheet
     into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in weight_draws[1:]))
 
 
 def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
-    """Return the cells word by word, cached as long as the documents are the same."""
+    """Return the cells sorted by word (starts, documents, cells), cached as long as the documents are the same."""
     if plan.cache.get("words") is not cells.words or plan.cache.get("starts") is not cells.starts:
         starts, order = sort_by_word(cells.words, plan.n_words)
         by_word = starts, list_owners(cells.starts)[order].astype(np.int32), order
@@ -327,7 +335,7 @@ def move_weights(
 ) -> tuple[tuple[Weights, ...], float]:
     """Step all weights; return them and the evidence lower bound per document.
 
-    ``rates`` (V, K_1) are those of the prior of ``W_0`` where it has a hierarchy of columns.
+    ``rates`` (V, K_1) are the rates of the prior of ``W_0`` if that is a hierarchy of columns.
     """
     scale = plan.n_documents / max(1, int(statistics.documents))
     if plan.scores:
@@ -340,6 +348,7 @@ def move_weights(
 def _move_path(
     plan: Scheme, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float, rates: Array | None
 ) -> tuple[tuple[Weights, ...], float]:
+    """Step all weights by pathwise gradients; return them and their part of the bound.  ``scale`` = N / documents."""
     moved, total, pace = [], 0.0, plan.find_stride(t)
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
@@ -359,14 +368,15 @@ def _move_path(
 def _move_scores(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float
 ) -> tuple[tuple[Weights, ...], float]:
+    """Step all weights by score functions; return them and their part of the bound.  ``scale`` = N / documents."""
     moved, total = [], 0.0
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
         sums = weights.make_scores(rows, columns)
-        low = int(plan.model.offsets[link - 1]) if link else 0
+        first_unit = int(plan.model.offsets[link - 1]) if link else 0
         for draw in range(plan.samples):
             sample = weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=False)
-            terms = evidence.logs[draw, low : low + rows] if link else evidence.words[draw]
+            terms = evidence.logs[draw, first_unit : first_unit + rows] if link else evidence.words[draw]
             units = np.zeros(0) if link else evidence.units[draw, :columns] * scale
             weights.add_scores(prior, matrix, sample, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
         pace = plan.find_stride(t)
@@ -378,8 +388,8 @@ def _move_scores(
 def step_documents(
     plan: Scheme, seed: int, purpose: int, step: int, loadings: Loadings, docs: Batch, local: Params, pace: Stride
 ) -> Params:
-    """Step documents alone, the weights at their means."""
-    samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
+    """Return the parameters of documents after a step, with the weights fixed at their means."""
+    samples = max(plan.draws, _FEWEST_DRAWS) if plan.path else max(plan.samples // _SAMPLE_DIVISOR, 2)
     document_step = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
     sums, terms = document_step.begin_sums(), _make_terms(plan, wanted=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
@@ -395,7 +405,10 @@ def sweep_documents(
     plan: Scheme, seed: int, purpose: int, clock: int, loadings: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
     scored: Counts | None,
 ) -> tuple[Params, FloatArray, Rates | None]:  # fmt: skip
-    """Step documents alone; return the parameters after the steps, mean ``E[z]`` over those kept, and summed rates."""
+    """Step documents with fixed weights; return their parameters, the mean ``E[z]`` over kept steps, and summed rates.
+
+    Rates are those of the ``scored`` cells; None without them.
+    """
     total = np.zeros(local.first.shape)
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     n_kept = 0
@@ -409,6 +422,6 @@ def sweep_documents(
         n_kept += 1
         if rates is not None:
             pieces = cut_evenly(len(docs.documents), PARTS)
-            head = (loadings, scored, means, rates.cells, rates.totals)
-            plan.pool.run(documents.add_rates, [(*head, a, b) for a, b in pieces])
+            arguments = (loadings, scored, means, rates.cells, rates.totals)
+            plan.pool.run(documents.add_rates, [(*arguments, a, b) for a, b in pieces])
     return local, total / max(1, n_kept), rates

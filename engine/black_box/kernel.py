@@ -1,4 +1,4 @@
-"""Kernel that deep exponential families share: first weights, documents, and the topics presented."""
+"""The kernel that all deep exponential families share: initial weights, documents, and the topics as users see them."""
 
 from typing import Any, NamedTuple
 
@@ -23,12 +23,12 @@ def sum_columns(table: FloatArray) -> FloatArray:
 
 
 def is_linear(model: Units) -> bool:
-    """Return True if means of units are linear in those above: the scale of ``W_0`` can then move into them."""
+    """Return True if the mean of a unit is linear in those above, so that the scale of ``W_0`` can move into them."""
     return model.link == IDENTITY
 
 
 def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tuple[FloatArray, ...]) -> Topics:
-    """Return the hierarchy of a model of documents.
+    """Return the hierarchy of topics of a model of documents.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
     Returns
     -------
     Topics
-        ``phi[0]`` are the columns of ``W_0`` on the simplex; their scale c is moved into the activations, which are
-        tokens.  Links that are linear are tokens of a unit below per unit above; others are in the units
-        themselves, and ``means[0]`` are then the tokens of a unit that is on.  ``r`` are the mean activations of the
-        top.
+        ``phi[0]`` are the columns of ``W_0`` on the simplex; their scale moves into the activations of layer 1, which
+        are then counted in tokens.  The weights of a linear link from layer 2 are tokens below per unit above; the
+        weights of other links are those of the model, and ``means[0]`` are then the tokens that a unit adds when it
+        is on.  ``r`` are the mean activations of the top layer.
     """
     table, *upper = matrices
     scale = sum_columns(table)
-    phi, links, value = [table / scale], [], scale
+    phi, links, token_values = [table / scale], [], scale
     popularity = [scale * activity[0]]
     kind = contract.POSITIVE if model.positive else contract.SIGNED
     response = {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
@@ -59,8 +59,8 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
         bias = (matrix[:, width:] * size)[:, 0] if model.bias else np.zeros(len(matrix))
         links.append(Link(kind, response, np.ascontiguousarray(bias)))
         phi.append(weights)
-        value = value @ _measure_effects(model, matrix, activity[link + 1])
-        popularity.append(value * activity[link + 1])
+        token_values = token_values @ _measure_effects(model, matrix, activity[link + 1])
+        popularity.append(token_values * activity[link + 1])
     first = activity[0] * scale if is_linear(model) else scale
     unit = {GAMMA: contract.GAMMA, BERNOULLI: contract.BINARY}.get(model.family, contract.COUNT)
     return Topics(
@@ -74,7 +74,7 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
 
 
 def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[FloatArray, ...]:
-    """Return activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
+    """Split mean units (documents, T) into the activations of every layer, with those of layer 1 in tokens."""
     layers = np.split(units, model.offsets[1:-1].tolist(), axis=1)
     return (layers[0] * scale, *layers[1:])
 
@@ -90,16 +90,17 @@ def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> 
 
 
 def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
+    """Return the means of Poisson or Bernoulli units, given the weighted sums of the units above."""
     if model.link == SOFT:
         return np.logaddexp(0.0, sums)
     return 1.0 / (1.0 + np.exp(-sums))
 
 
-_PLACING = Sweeps(40, 60)  # steps of a new document
+_PLACING = Sweeps(40, 60)  # steps to place a new document
 
 
 class UnitChain(NamedTuple):
-    """Units of documents under evaluation: ``clock`` () int64, the steps so far, then as in ``Params``."""
+    """Units of documents under evaluation: ``clock`` () int64 counts the steps; the rest is as in ``Params``."""
 
     clock: Array
     first: Array
@@ -109,7 +110,7 @@ class UnitChain(NamedTuple):
 
 
 def build_kernel(plan: Scheme, **own: Any) -> Kernel:
-    """Return the kernel of a model; results do not depend on the threads of the plan.
+    """Return the kernel of a model; results do not depend on the number of threads.
 
     Parameters
     ----------
@@ -140,20 +141,20 @@ def build_kernel(plan: Scheme, **own: Any) -> Kernel:
 
 
 def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
-    """Return matrices as the fields of a State: the first parameters of all, then the second ..."""
-    parts = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
-    return {f"{prefix}{name}": part for name, part in zip(Weights._fields, parts, strict=True)}
+    """Return matrices as the fields of a State: the ``first`` parameters of all matrices, then the ``second`` ..."""
+    fields = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
+    return {f"{prefix}{name}": values for name, values in zip(Weights._fields, fields, strict=True)}
 
 
 def get_weights(state: Any, prefix: str = "") -> tuple[Weights, ...]:
     """Return the matrices that a State holds in the fields of :func:`name_weights`."""
-    parts = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
-    return tuple(Weights(*each) for each in zip(*parts, strict=True))
+    fields = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
+    return tuple(Weights(*parameters) for parameters in zip(*fields, strict=True))
 
 
 def name_units(units: Params, prefix: str = "unit_") -> dict[str, Any]:
     """Return variational parameters of units as the fields of a State."""
-    return {f"{prefix}{name}": part for name, part in zip(Params._fields, units, strict=True)}
+    return {f"{prefix}{name}": values for name, values in zip(Params._fields, units, strict=True)}
 
 
 def get_units(state: Any, prefix: str = "unit_") -> Params:
@@ -169,14 +170,14 @@ def put_units(state: Any, units: Params) -> Any:
 def move_state(
     plan: Scheme, seed: int, state: Any, statistics: Evidence, rates: Array | None = None, bound: float = 0.0
 ) -> tuple[Any, Info]:
-    """Return the state after a step of the weights that all documents share.
+    """Return the state and the report after a step of the weights that all documents share.
 
     Parameters
     ----------
     rates : (V, K_1) array, optional
-        Rates of the prior of ``W_0``, where it has a hierarchy of columns.
+        Rates of the prior of ``W_0``, if that is a hierarchy of columns.
     bound : float
-        Part of that hierarchy in the evidence lower bound.
+        That hierarchy's part of the evidence lower bound.
     """
     t = int(state.t) + 1
     moved, elbo = inference.move_weights(plan, seed, t, get_weights(state), statistics, rates)
@@ -188,7 +189,7 @@ def move_state(
 
 
 def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme:
-    """Return the constants of the steps of a run: those that all models share, and ``own``."""
+    """Return the constants of the steps of a run; ``own`` are those that differ between models."""
     return Scheme(
         n_words=facts.n_words,
         n_documents=facts.n_documents,
@@ -202,7 +203,7 @@ def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme
 
 
 def choose_parameters(config: Any) -> int:
-    """Return the kind of the unconstrained parameters of gamma laws."""
+    """Return the parametrisation of gamma distributions that the settings ask for: LOGARITHM or SOFTPLUS."""
     return families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
 
 
@@ -217,14 +218,14 @@ def list_widths(model: Units) -> list[int]:
 
 
 def make_no_units(model: Units) -> Params:
-    """Return units of no document."""
-    none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
-    second = none if model.family == families.GAMMA else none[:, :0]
-    return Params(none, second, none, second)
+    """Return the units of a corpus of no documents."""
+    empty = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
+    second = empty if model.family == families.GAMMA else empty[:, :0]
+    return Params(empty, second, empty, second)
 
 
 def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
-    """Draw unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
+    """Draw unconstrained parameters of all weights as the released code does: 0.01 e^x, x ~ N(0, 1)."""
     rng = streams.make_generator(seed, streams.INIT)
     layers, matrices = list_widths(plan.model), []
     for link, prior in enumerate(plan.priors):
@@ -239,7 +240,7 @@ def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
 
 
 def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
-    """Draw the same for the units of documents with these numbers, each from its own stream."""
+    """Draw unconstrained parameters 0.01 e^x for the units of documents, each document from its own random stream."""
     shape = (len(numbers), int(model.offsets[-1]))
     normals = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
     noise = (0.01 * np.exp(normals.transpose(1, 0, 2))).astype(np.float32)
@@ -253,13 +254,13 @@ def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
 
 
 def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
-    """Return mean activations before any document is read: those of the units of the top."""
+    """Return the mean activations of a run before its first step, the same for all units."""
     mean = plan.first_mean if plan.model.family == GAMMA else plan.on
     return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
 
 def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
-    """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
+    """Return initial weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
     phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
     tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
     matrices = [_make_word_weights(plan, phi[0], tokens)]
@@ -275,9 +276,9 @@ def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights
 def read_weights(
     plan: Scheme, facts: Facts, arrays: dict[str, Array]
 ) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
-    """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
+    """Return weights with the topics of another model's snapshot, these topics, and the activations of the top."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
-    phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
+    phi = tuple(np.asarray(values, dtype=np.float64) for values in collect_arrays(arrays, "phi"))
     matrices = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
     scale = weights.compute_means(plan.priors[0], matrices[0], plan.pool).sum(axis=0)
     for link, table in enumerate(phi[1:], start=1):
@@ -290,21 +291,21 @@ def read_weights(
 
 
 def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
-    """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
+    """Return a ``W_0`` with topics ``phi`` (V, K_1) on the simplex; ``tokens`` is the mean length of a document."""
     table = phi * (tokens / (plan.first_mean * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
     return weights.begin_weights(plan.priors[0], shape, table)
 
 
 def _make_link_weights(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
-    """Return upper weights of these means, with intercepts of mean ``bias``."""
+    """Return upper weights with means ``level``, and intercepts (if the model has them) with mean ``bias``."""
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
     return weights.begin_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
 
 
 def place_documents(plan: Scheme, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
-    """Return mean units of documents over the last steps, those of layer 1 in tokens."""
+    """Fit new documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
     local = inference.begin_units(plan, loadings, docs)
     _, units, _ = inference.sweep_documents(
         plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
@@ -313,14 +314,14 @@ def place_documents(plan: Scheme, seed: int, loadings: Loadings, docs: Batch, sw
 
 
 def start_chain(plan: Scheme, loadings: Loadings, docs: Batch) -> UnitChain:
-    """Return units of documents at the start of their evaluation."""
+    """Return the initial units of documents under evaluation."""
     return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, loadings, docs))
 
 
 def advance_chain(
     plan: Scheme, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[UnitChain, Rates | None]:
-    """Step documents on their observed cells, and sum rates of their scored ones."""
+    """Step documents on their observed cells; return their units and the summed rates of the scored cells."""
     clock, local = int(chain.clock), Params(*chain[1:])
     local, _, rates = inference.sweep_documents(
         plan, seed, streams.CHAIN, clock, loadings, observed, local, sweeps, scored.cells
@@ -330,17 +331,19 @@ def advance_chain(
 
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
-    """Return the fields of a state, tuples of arrays, under the names of a snapshot."""
-    return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
+    """Return fields of a state (tuples of arrays) by their names in a snapshot: ``name.0``, ``name.1`` ..."""
+    return {f"{name}.{link}": array for name in names for link, array in enumerate(getattr(state, name))}
 
 
 def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
-    """Return the state at a snapshot's step, with these fields of it; None if one is missing or has another shape."""
+    """Return the state with these fields and the step of a snapshot; None if one is missing or has another shape."""
     fields = {}
     for name in names:
-        parts = getattr(state, name)
-        keys = [f"{name}.{link}" for link in range(len(parts))]
-        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, parts, strict=True)):
+        old_arrays = getattr(state, name)
+        keys = [f"{name}.{link}" for link in range(len(old_arrays))]
+        if any(
+            key not in arrays or arrays[key].shape != array.shape for key, array in zip(keys, old_arrays, strict=True)
+        ):
             return None
-        fields[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, parts, strict=True))
+        fields[name] = tuple(arrays[key].astype(array.dtype) for key, array in zip(keys, old_arrays, strict=True))
     return state._replace(t=np.asarray(arrays["t"], dtype=np.int64), **fields)

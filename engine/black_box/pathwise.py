@@ -1,7 +1,8 @@
 """Gradients of the bound through the draws of gamma units, and the steps of documents along them.
 
-A draw is a smooth function of the parameters of its law, which are moved along the derivative of the bound through it
-(:func:`engine.black_box.families.differentiate_bound`).  The pulls on the weights come from the same draws.
+A draw is a smooth function of the parameters of its distribution, so the bound can be differentiated through it
+(:func:`engine.black_box.families.differentiate_bound`).  *Pulls* are derivatives of the log-joint along the logarithm
+of a unit or weight; those of the weights come from the same draws.
 """
 
 from math import exp, lgamma, log
@@ -26,7 +27,7 @@ def differentiate_hierarchy(
     pulls: FloatArray,
     sheet: FloatArray,
 ) -> None:
-    """Write gradients of the gamma layers among themselves, at one draw of the units.
+    """Write the rates of gamma units given the layers above, and add the gradients of their densities.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def differentiate_hierarchy(
     z : (T,) float64
         The draw.
     means : (T,) float64
-        ``E[z]`` under q: the density of a unit given those above is linear in it, up to terms independent of them.
+        ``E[z]`` under q, used instead of the draw of the lower unit: its log density is linear in z, up to terms that
+        do not depend on the units above.
     rates : (T,) float64
         Written: rate of every unit given the draw of those above.
     pulls : (T,) float64
@@ -59,7 +61,7 @@ def differentiate_hierarchy(
 
 
 class UnitDesk(NamedTuple):
-    """Working memory for the units of one document, (T,) each: their draw ``z``, and what gradients need of them."""
+    """Working memory for the units of one document, (T,) each: their draw ``z`` and the values their gradients need."""
 
     z: FloatArray
     means: FloatArray
@@ -73,6 +75,7 @@ class UnitDesk(NamedTuple):
 
 @compiled
 def _make_desk(n_units: int) -> UnitDesk:
+    """Return working memory for documents of ``n_units`` units."""
     desk = np.empty((8, n_units))
     return UnitDesk(desk[0], desk[1], desk[2], desk[3], desk[4], desk[5], desk[6], desk[7])
 
@@ -81,7 +84,7 @@ def _make_desk(n_units: int) -> UnitDesk:
 def _draw_units(
     rng: Stream, model: Units, first: Array, second: Array, lowest: int, desk: UnitDesk, bound: float
 ) -> tuple[Stream, float]:
-    """Draw the units from ``lowest`` on, whose parameters are ``first`` and ``second``; add -E[ln q] to the bound."""
+    """Draw the units from number ``lowest`` on, given their parameters; return the stream, and bound + E[-ln q]."""
     normaliser = lgamma(model.shape)
     for t in range(lowest, len(desk.z)):
         shape, scale, log_scale = families.read_gamma(model.kind, first[t - lowest], second[t - lowest])
@@ -106,20 +109,22 @@ def _add_gradients(
     gradient: Array,
     bound: float,
 ) -> float:
-    """Add the gradients of the units from ``lowest`` on, and the part of their prior in the bound, which is returned.
+    """Add the gradients of the units from number ``lowest`` on; return the bound with the expectation of their prior.
 
-    ``sums`` are the linear factors of the first units in the likelihood, of none for columns.
+    ``sums`` are the factors of the units of layer 1 in the linear part of the likelihood; empty for columns.
     """
     for t in range(lowest, len(desk.z)):
-        at, rate = t - lowest, desk.rates[t]
+        place, rate = t - lowest, desk.rates[t]
         linear = sums[t] if t < len(sums) else 0.0
         bound += model.shape * log(rate) - rate * desk.means[t]
-        one, two = families.differentiate_bound(
+        along_shape, along_scale = families.differentiate_bound(
             desk.shapes[t], desk.scales[t], desk.trigammas[t], desk.slopes[t], model.shape, rate + linear, desk.pulls[t]
         )
-        g1, g2 = families.chain_gamma(model.kind, first[at], second[at], desk.shapes[t], desk.scales[t], one, two)
-        gradient[at, 0] += g1
-        gradient[at, 1] += g2
+        g1, g2 = families.chain_gamma(
+            model.kind, first[place], second[place], desk.shapes[t], desk.scales[t], along_shape, along_scale
+        )
+        gradient[place, 0] += g1
+        gradient[place, 1] += g2
     return bound
 
 
@@ -139,27 +144,27 @@ def differentiate_documents(
 ) -> float:
     """Add one draw's pathwise gradients of documents ``begin:end`` to ``gradient`` (documents, T, 2); return the bound.
 
-    All units are gamma.
+    All units must be gamma.
     """
     desk, width, bound = _make_desk(model.offsets[-1]), model.offsets[1], 0.0
-    pull1 = np.empty(width, dtype=np.float32)
+    word_pulls = np.empty(width, dtype=np.float32)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
         first, second, units = local.first[j], local.second[j], trace.units[j]
         rng, bound = _draw_units(rng, model, first, second, 0, desk, bound)
         for k in range(width):
             units[k] = desk.z[k] if desk.z[k] > 1e-35 else 0.0
-            pull1[k] = 0.0
+            word_pulls[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = loadings.table[cells.words[cell]]
             rate = compute_dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             trace.ratios[cell] = ratio
             for k in range(width):
-                pull1[k] += ratio * row[k]
+                word_pulls[k] += ratio * row[k]
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
         for k in range(width):
-            desk.pulls[k] = pull1[k] * units[k]
+            desk.pulls[k] = word_pulls[k] * units[k]
             bound -= desk.means[k] * loadings.sums[k]
         differentiate_hierarchy(model, loadings.upper, desk.z, desk.means, desk.rates, desk.pulls, trace.sheets[part])
         bound = _add_gradients(model, first, second, 0, desk, loadings.sums, gradient[j], bound)
@@ -179,20 +184,20 @@ def differentiate_columns(
     begin: int,
     end: int,
 ) -> float:
-    """Add gradients of rows as :func:`differentiate_documents`, layer 1 excepted: the columns of a double DEF.
+    """Add one draw's gradients of all layers but the first for the columns of a double DEF; return the bound.
 
     Parameters
     ----------
     means : (rows, K_1) float64
-        Of layer 1 under q.
+        Means of layer 1 under q.
     local : Params
-        Of the layers above, (rows, T - K_1).
+        Parameters of the layers above, (rows, T - K_1).
     gradient : (rows, T - K_1, 2) float32
         Added to.
     rates : (rows, K_1) float32
         Added to: rates of layer 1 given the draw of the layers above.
     """
-    desk, width, bound, none = _make_desk(model.offsets[-1]), model.offsets[1], 0.0, np.empty(0)
+    desk, width, bound, no_sums = _make_desk(model.offsets[-1]), model.offsets[1], 0.0, np.empty(0)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, j)
         first, second = local.first[j], local.second[j]
@@ -202,7 +207,7 @@ def differentiate_columns(
         differentiate_hierarchy(model, upper, desk.z, desk.means, desk.rates, desk.pulls, sheet)
         for k in range(width):
             rates[j, k] += desk.rates[k]
-        bound = _add_gradients(model, first, second, width, desk, none, gradient[j], bound)
+        bound = _add_gradients(model, first, second, width, desk, no_sums, gradient[j], bound)
     return bound
 
 
@@ -224,16 +229,17 @@ def pull_words(
     starts: Array, rows: Array, places: Array, trace: Trace, table: Array, slopes: Array, pulls: Array, along: Array,
     begin: int, end: int,
 ) -> None:  # fmt: skip
-    """Add the pulls on ``W_0``, words ``begin:end``: ``w_vk sum_n z_nk x_nv / rate_nv``, and these times the slopes.
+    """Add the pulls on ``W_0`` of words ``begin:end``, and the pulls times the slopes of the draw to ``along``.
 
-    ``starts``, ``rows`` and ``places`` are the cells word by word (:func:`engine.corpus.sort_by_word`).
+    The pull is ``w_vk sum_n z_nk x_nv / rate_nv``.  ``starts``, ``rows`` and ``places`` are the cells sorted by word:
+    their beginnings, documents and places (:func:`engine.corpus.sort_by_word`).
     """
     width = table.shape[1]
     total = np.empty(width)
     for v in range(begin, end):
         total[:] = 0.0
-        for at in range(starts[v], starts[v + 1]):
-            ratio, units = trace.ratios[places[at]], trace.units[rows[at]]
+        for i in range(starts[v], starts[v + 1]):
+            ratio, units = trace.ratios[places[i]], trace.units[rows[i]]
             for k in range(width):
                 total[k] += ratio * units[k]
         for k in range(width):

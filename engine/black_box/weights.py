@@ -1,8 +1,8 @@
-"""Weights that all documents share: their variational laws, draws, and steps.
+"""Weights that all documents share: their variational distributions, draws, and steps.
 
 ``W_0`` (V, K_1) is gamma in every variant; the weights of the upper links are gamma or normal.  A matrix of weights
-keeps its unconstrained parameters and the running roots of RMSProp in single precision; draws are a pure function of
-(seed, step, sample, link, row), so that every block of documents reads the same.
+stores its unconstrained parameters and the running roots of RMSProp in single precision; draws are a pure function of
+(seed, step, sample, link, row), so that every block of documents reads the same draws.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_evenly
 from engine.streams import start_stream
 
-PARTS = 16  # pieces of work for any number of threads: sums are taken in their order
-_DRAWS = 1 << 12  # samples of a step, at most: the third word of a stream's address
+PARTS = 16  # pieces of work, whatever the number of threads: sums are added in their order
+_MOST_DRAWS = 1 << 12  # most samples of a step, because step and sample share one word of a stream's address
 
 
 class Weights(NamedTuple):
     """Variational parameters of one matrix of weights.
 
     ``first``, ``second`` (rows, columns) float32 are the unconstrained parameters (:mod:`engine.black_box.families`);
-    ``root1``, ``root2`` the running roots of RMSProp, 0 before the first step.
+    ``root1``, ``root2`` are the running roots of RMSProp, 0 before the first step.
     """
 
     first: Array
@@ -37,9 +37,9 @@ class Weights(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Prior of weights: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL, mean 0 and scale 1.
+    """Prior of weights: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL with mean 0 and scale 1.
 
-    ``kind`` is the parametrisation of a gamma, SOFTPLUS or LOGARITHM.
+    ``kind`` is the parametrisation of the variational distribution by unconstrained numbers, SOFTPLUS or LOGARITHM.
     """
 
     family: int
@@ -49,10 +49,10 @@ class Prior(NamedTuple):
 
 
 class WeightDraw(NamedTuple):
-    """One draw of a matrix: ``values``, and ``slopes`` float32, d ln w / d shape or the normal number.
+    """One draw of a matrix: ``values``, and ``slopes`` float32: d ln w / d shape, or the standard normal number drawn.
 
-    Values are single precision where there are slopes; scores need every digit of the smallest.  ``sums`` (columns,)
-    float64 are those of the means of gamma weights.
+    Values are single precision if there are slopes; score functions need double precision for the smallest values.
+    ``sums`` (columns,) float64 are the column sums of the means of gamma weights.
     """
 
     values: Array
@@ -61,7 +61,7 @@ class WeightDraw(NamedTuple):
 
 
 class WeightAddress(NamedTuple):
-    """Address of a draw: the run's ``seed``, ``step``, number of the ``draw`` in it, and ``link`` of the matrix."""
+    """Address of a draw: ``seed`` of the run, ``step``, number of the ``draw`` in it, and ``link`` of the matrix."""
 
     seed: int
     step: int
@@ -70,19 +70,20 @@ class WeightAddress(NamedTuple):
 
 
 def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
-    """Return gamma weights of this shape and mean, or normal ones of this mean and standard deviation ``shape``."""
+    """Return gamma weights with this shape and mean, or normal ones with this mean and standard deviation ``shape``."""
     if prior.family == families.NORMAL:
         first, second = np.asarray(mean), np.full(np.shape(mean), np.log(shape))
         if prior.kind == families.SOFTPLUS:
             second = np.log(np.expm1(np.exp(second)))
     else:
-        laws = np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float))
-        first, second = _unconstrain(prior.kind, *laws)
+        parameters = np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float))
+        first, second = _unconstrain(prior.kind, *parameters)
     zeros = np.zeros(first.shape, dtype=np.float32)
     return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
 
 
 def _unconstrain(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the two unconstrained parameters of gamma distributions with these shapes and means."""
     out = np.empty((2, shape.size))
     _write_unconstrained(kind, np.ascontiguousarray(shape).ravel(), np.ascontiguousarray(mean).ravel(), out)
     return out[0].reshape(shape.shape), out[1].reshape(shape.shape)
@@ -90,6 +91,7 @@ def _unconstrain(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatA
 
 @compiled
 def _write_unconstrained(kind: int, shape: FloatArray, mean: FloatArray, out: FloatArray) -> None:
+    """Write the unconstrained parameters of gamma distributions to ``out`` (2, n)."""
     for i in range(len(shape)):
         out[0, i], out[1, i] = families.write_gamma(kind, shape[i], mean[i])
 
@@ -109,6 +111,7 @@ def compute_all_means(priors: Sequence[Prior], matrices: Sequence[Weights], pool
 
 @compiled
 def _write_means(prior: Prior, weights: Weights, out: FloatArray, begin: int, end: int) -> None:
+    """Write ``E[w]`` of rows ``begin:end``."""
     first, second = weights.first, weights.second
     for i in range(begin, end):
         for k in range(out.shape[1]):
@@ -124,8 +127,8 @@ def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Po
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
     derivatives = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
     sums = np.zeros((PARTS, weights.first.shape[1]))
-    head = (prior, weights, sample, WeightDraw(values, derivatives, sums))
-    pool.run(_write_draws, [(*head, part, a, b) for part, (a, b) in enumerate(cut_evenly(len(values), PARTS))])
+    arguments = (prior, weights, sample, WeightDraw(values, derivatives, sums))
+    pool.run(_write_draws, [(*arguments, part, a, b) for part, (a, b) in enumerate(cut_evenly(len(values), PARTS))])
     return WeightDraw(values, derivatives, sums.sum(axis=0))
 
 
@@ -133,10 +136,11 @@ def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Po
 def _write_draws(
     prior: Prior, weights: Weights, sample: WeightAddress, out: WeightDraw, part: int, begin: int, end: int
 ) -> None:
+    """Draw rows ``begin:end``, and add their means to row ``part`` of ``out.sums``."""
     first, second = weights.first, weights.second
     values, slopes, sums = out
-    want = slopes.shape[0] > 0
-    step = sample.step * _DRAWS + sample.draw
+    want_slopes = slopes.shape[0] > 0
+    step = sample.step * _MOST_DRAWS + sample.draw
     for i in range(begin, end):
         rng = start_stream(sample.seed, streams.TOPICS, step, (sample.link << 40) + i)
         for k in range(values.shape[1]):
@@ -146,7 +150,7 @@ def _write_draws(
                 value = scale * exp(log_x)
                 values[i, k] = value
                 sums[part, k] += shape * scale
-                if want:
+                if want_slopes:
                     if value < 1e-35:
                         values[i, k] = 0.0  # single precision is slow below
                     _, digamma, _ = families.compute_gamma_functions(shape)
@@ -154,23 +158,23 @@ def _write_draws(
             else:
                 x, rng = draw_normal(rng)
                 values[i, k] = first[i, k] + families.read_scale(prior.kind, second[i, k]) * x
-                if want:
+                if want_slopes:
                     slopes[i, k] = x
 
 
 class Pulls(NamedTuple):
-    """Gradients of the data's log-joint along a matrix of weights.
+    """Gradients of the log-joint of the data along a matrix of weights.
 
     Attributes
     ----------
     pulls : (rows, columns)
         Mean over draws of d / d ln w (gamma) or d / d w (normal) of the log-joint of the data.
     along : (rows, columns)
-        Mean over draws of that times the draw's slope (:class:`WeightDraw`).
+        Mean over draws of the pull times the draw's slope (:class:`WeightDraw`).
     linear : (columns,) float64
         Factor of -w in the log-joint of the data, without the prior (gamma).
     rates : (rows, columns) or (0, 0)
-        Rates of the priors of single weights, where they come from a hierarchy of columns.
+        Rates of the prior of each weight, if they come from a hierarchy of columns.
     """
 
     pulls: Array
@@ -188,9 +192,9 @@ def climb_path(
     -------
     Weights
     float
-        ``E[ln p(w)] - E[ln q(w)]`` before the step, without the part of a hierarchy of columns.
+        ``E[ln p(w)] - E[ln q(w)]`` before the step, without the prior of the columns' own hierarchy.
     """
-    new = Weights(*(np.empty_like(part) for part in weights))
+    new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
     bounds = pool.run(_climb_path, [(prior, weights, gradient, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
@@ -200,6 +204,7 @@ def climb_path(
 def _climb_path(
     prior: Prior, old: Weights, gradient: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> float:
+    """Step rows ``begin:end`` by pathwise gradients; return their part of the bound before the step."""
     pulls, along, linear, rates = gradient
     bound = 0.0
     has_rates = rates.shape[0] > 0
@@ -213,10 +218,12 @@ def _climb_path(
                 log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
                 rate = rates[i, k] if has_rates else prior.rate
                 # the slope is in ``along`` already, a mean over draws of products
-                one, two = families.differentiate_bound(
+                along_shape, along_scale = families.differentiate_bound(
                     shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
                 )
-                g1, g2 = families.chain_gamma(prior.kind, first, second, shape, scale, one + along[i, k], two)
+                g1, g2 = families.chain_gamma(
+                    prior.kind, first, second, shape, scale, along_shape + along[i, k], along_scale
+                )
                 bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
                 bound += prior.shape * (log(rate) if has_rates else log_rate) - normaliser
             else:
@@ -235,10 +242,10 @@ def _climb_path(
 
 
 class Scores(NamedTuple):
-    """Running sums of the score-function estimate of a matrix, (rows, columns, 2) float64, one place a parameter.
+    """Running sums of the score-function estimate of a matrix, (rows, columns, 2) float64; the last axis is parameters.
 
-    Over the samples set aside: ``products`` of g s, ``squares`` of s^2, ``values`` of g^2; over the others ``gradient``
-    of g and ``scores`` of s.
+    With s the score of a sample and g = s f: over the samples set aside for the control variate, ``products`` sums g s,
+    ``squares`` s^2 and ``values`` g^2; over the others, ``gradient`` sums g and ``scores`` s.
     """
 
     products: FloatArray
@@ -249,13 +256,13 @@ class Scores(NamedTuple):
 
 
 def make_scores(rows: int, columns: int, places: int = 2) -> Scores:
-    """Return the sums before the first sample, of as many parameters as ``places``."""
+    """Return sums of 0 for distributions with ``places`` parameters."""
     return Scores(*(np.zeros((rows, columns, places)) for _ in range(5)))
 
 
 @inlined
 def add_sample(into: Scores, i: int, k: int, place: int, s: float, g: float, aside: bool) -> None:
-    """Add one sample of one parameter, its score s and g = s f."""
+    """Add one sample of parameter ``place`` of entry (i, k): its score s and g = s f."""
     if aside:
         into.products[i, k, place] += g * s
         into.squares[i, k, place] += s * s
@@ -269,9 +276,9 @@ def add_scores(
     prior: Prior, weights: Weights, sample: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
 ) -> None:  # fmt: skip
-    """Add one sample: ``terms`` (rows,) the log-joint of a row, less ``units @ w`` of its own row.
+    """Add one sample of all weights to ``into``; ``terms - units @ w`` (rows,) is the log-joint of the data by rows.
 
-    The Markov blanket of every weight of a row is the same but for its own prior and q.
+    All weights of a row have the same Markov blanket, except for their own prior and q.
     """
     pieces = cut_evenly(len(weights.first), PARTS)
     pool.run(_add_scores, [(prior, weights, sample.values, terms, units, into, aside, a, b) for a, b in pieces])
@@ -282,6 +289,7 @@ def _add_scores(
     prior: Prior, weights: Weights, values: Array, terms: FloatArray, units: FloatArray, into: Scores, aside: bool,
     begin: int, end: int,
 ) -> None:  # fmt: skip
+    """Add one sample of the weights of rows ``begin:end``."""
     for i in range(begin, end):
         common = terms[i]
         for k in range(len(units)):
@@ -295,8 +303,8 @@ def _add_scores(
                 log_z = log(z)
                 f = common + families.compute_log_density(log_z, z, prior.shape, 1.0 / prior.rate)
                 f -= families.compute_log_density(log_z, z, shape, scale)
-                one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
-                s1, s2 = families.chain_gamma(prior.kind, p, q, shape, scale, one, two)
+                along_shape, along_scale = log_z - log_scale - digamma, (z / scale - shape) / scale
+                s1, s2 = families.chain_gamma(prior.kind, p, q, shape, scale, along_shape, along_scale)
             else:
                 scale = families.read_scale(prior.kind, q)
                 x = (values[i, k] - p) / scale
@@ -311,8 +319,8 @@ def _add_scores(
 def climb_scores(
     prior: Prior, weights: Weights, sums: Scores, samples: int, pace: families.Stride, pool: Pool
 ) -> Weights:
-    """Take one step uphill by the score-function estimate over ``samples`` that were not set aside."""
-    new = Weights(*(np.empty_like(part) for part in weights))
+    """Take one step uphill along the score-function estimate; ``samples`` were not set aside."""
+    new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
     pool.run(_climb_scores, [(prior, weights, sums, samples, pace, new, a, b) for a, b in pieces])
     return new
@@ -322,6 +330,7 @@ def climb_scores(
 def _climb_scores(
     prior: Prior, old: Weights, sums: Scores, samples: int, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> None:
+    """Step rows ``begin:end`` along the score-function estimate."""
     for i in range(begin, end):
         for k in range(old.first.shape[1]):
             g1 = estimate_gradient(sums, i, k, 0, samples)
@@ -334,8 +343,10 @@ def _climb_scores(
 
 @compiled
 def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
-    """Return the gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
-    a = families.estimate_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
+    """Return the gradient of one parameter: the mean of ``s (f - a)``, with ``a`` from the samples set aside."""
+    a = families.estimate_control_coefficient(
+        sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place]
+    )
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 

@@ -1,9 +1,9 @@
 """Exact random draws for augmented Gibbs sampling, compiled.
 
 Every draw is a pure function ``value, rng = draw(rng, ...)`` over :class:`engine.streams.Stream`, in
-float64 and int64 scalars, and none of them can give NaN or infinity for parameters in its range.
+float64 and int64 scalars, and none returns NaN or infinity for parameters in its range.
 Gammas are ``Gam(shape, scale = 1)`` and never exactly 0 for a positive shape: at shape 1e-4 most of
-the mass lies below the smallest float64, and a draw there is that smallest number (``TINY``).
+the mass lies below the smallest normal float64, and draws there are returned as that number (``TINY``).
 """
 
 from math import erfc, exp, fabs, floor, log, log1p, pi, sqrt
@@ -18,19 +18,19 @@ from engine.streams import Stream, draw_bits, draw_positive, draw_uniform, start
 Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the type checker cannot
 
 TINY = 2.2250738585072014e-308  # the smallest normal float64
-BELOW_ONE = 1.0 - 1.1102230246251565e-16
-_LOG_TINY = -708.3964185322641
+BELOW_ONE = 1.0 - 1.1102230246251565e-16  # the largest float64 below 1
+_LOG_TINY = -708.3964185322641  # ln TINY
 _INV_E = exp(-1.0)
 SQUEEZE = 0.0331 / 1.5  # see judge_large_gamma
-_MIDDLE_SHAPE = 0.1  # shapes from here to 1 are drawn one higher and scaled down, which is faster there
-_ROOT_BITS = 14  # the largest whole inverse of a shape has this many bits
+_MIDDLE_SHAPE = 0.1  # from here to 1, drawing Gam(shape + 1) and scaling it down is the faster way
+_ROOT_BITS = 14  # draw_root_gamma is used if the inverse of a shape is an integer of at most this many bits
 
 _N_LAYERS = 256
 LAYER_MASK = np.uint64(_N_LAYERS - 1)
-_S11 = np.int64(11)
-_UNIT = 1.0 / 4503599627370496.0  # 2^-52, a signed 53-bit number becomes [-1, 1)
+_SHIFT_TO_53_BITS = np.int64(11)  # shift that leaves a signed 53-bit number
+_UNIT = 1.0 / 4503599627370496.0  # 2^-52, maps signed 53-bit numbers to [-1, 1)
 _NORMAL_EDGE = 3.6541528853610088  # where the tail of the normal ziggurat begins
-_EXPONENTIAL_EDGE = 7.69711747013105
+_EXPONENTIAL_EDGE = 7.69711747013105  # where the tail of the exponential ziggurat begins
 
 
 def _build_normal_layers() -> tuple[FloatArray, FloatArray]:
@@ -65,7 +65,7 @@ def draw_normal(rng: Stream) -> Draw:
     while True:
         word, rng = draw_bits(rng)
         i = word & LAYER_MASK
-        x = (np.float64(np.int64(word) >> _S11) + 0.5) * _UNIT * NORMAL_X[i]
+        x = (np.float64(np.int64(word) >> _SHIFT_TO_53_BITS) + 0.5) * _UNIT * NORMAL_X[i]
         if fabs(x) < NORMAL_X[i + 1]:
             return x, rng
         x, accepted, rng = judge_normal_edge(rng, i, x)
@@ -75,7 +75,10 @@ def draw_normal(rng: Stream) -> Draw:
 
 @compiled
 def judge_normal_edge(rng: Stream, i: int, x: float) -> Any:
-    """Judge a point outside the rectangle of strip ``i``: the wedge, or below the last strip the tail."""
+    """Accept or reject a point in the wedge of strip ``i``, or redraw it from the tail in the base strip (i = 0).
+
+    Returns the point, whether it is accepted, and the stream.
+    """
     if i == 0:
         while True:
             u, rng = draw_positive(rng)
@@ -100,7 +103,7 @@ def draw_exponential(rng: Stream) -> Draw:
         if x < _EXPONENTIAL_X[i + 1]:
             return start + x, rng
         if i == 0:
-            start += _EXPONENTIAL_EDGE  # memoryless: beyond the edge it starts again
+            start += _EXPONENTIAL_EDGE  # the exponential has no memory: draw again, starting at the edge
             continue
         u, rng = draw_uniform(rng)
         if _EXPONENTIAL_F[i] + u * (_EXPONENTIAL_F[i + 1] - _EXPONENTIAL_F[i]) < exp(-x):
@@ -109,7 +112,7 @@ def draw_exponential(rng: Stream) -> Draw:
 
 @inlined
 def draw_gamma(rng: Stream, shape: float) -> Draw:
-    """Draw ``Gam(shape, 1)``: at least ``TINY`` for a positive shape, 0 for shape 0."""
+    """Draw ``Gam(shape, 1)``, which is at least ``TINY`` for a positive shape and 0 for shape 0."""
     if shape < _MIDDLE_SHAPE:
         if shape <= 0.0:
             return 0.0, rng
@@ -126,7 +129,7 @@ def draw_gamma(rng: Stream, shape: float) -> Draw:
 def draw_log_gamma(rng: Stream, shape: float) -> Draw:
     """Draw the logarithm of ``Gam(shape, 1)``, exact far below ``TINY``; -inf for shape 0.
 
-    The same stream gives the logarithm of what :func:`draw_gamma` gives.
+    Given the same stream, it returns the logarithm of the draw of :func:`draw_gamma`.
     """
     if shape >= 1.0:
         x, rng = _draw_large_gamma(rng, shape)
@@ -142,7 +145,7 @@ def draw_log_gamma(rng: Stream, shape: float) -> Draw:
 
 @inlined
 def _draw_large_gamma(rng: Stream, shape: float) -> Draw:
-    """Draw for a shape of at least 1: the cube of a normal (Marsaglia and Tsang, TOMS 2000)."""
+    """Draw a gamma with a shape of at least 1, as the cube of a normal (Marsaglia and Tsang, TOMS 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / sqrt(9.0 * d)
     while True:
@@ -159,9 +162,9 @@ def _draw_large_gamma(rng: Stream, shape: float) -> Draw:
 def judge_large_gamma(shape: float, x: float, u: float) -> tuple[float, bool]:
     """Accept or reject one proposal for a shape of at least 1, from a normal and a uniform.
 
-    Marsaglia and Tsang accept at once below ``1 - 0.0331 x^4``, which holds for d = 2/3.  For larger d so does
-    ``1 - 0.0331 x^4 / 1.5 d``: by ``t = c x`` the exact bound is ``exp(d g(t))`` and this one ``1 - d h(t)``; their
-    difference is convex in d, 0 at d = 0 and not negative at 2/3.
+    Marsaglia and Tsang accept at once if u is below ``1 - 0.0331 x^4``, a bound that is valid for d = 2/3.  For larger
+    d the bound ``1 - 0.0331 x^4 / 1.5 d`` is valid too: with ``t = c x`` the exact bound is ``exp(d g(t))`` and this
+    one ``1 - d h(t)``; their difference is convex in d, 0 at d = 0 and not negative at d = 2/3.
     """
     d = shape - 1.0 / 3.0
     v = 1.0 + x * (1.0 / sqrt(9.0 * d))
@@ -175,10 +178,10 @@ def judge_large_gamma(shape: float, x: float, u: float) -> tuple[float, bool]:
 
 @inlined
 def _draw_small_gamma(rng: Stream, shape: float) -> Draw:
-    """Draw for a shape far below 1 (Ahrens and Dieter's GS, 1974).
+    """Draw a gamma with a shape far below 1 (algorithm GS of Ahrens and Dieter, 1974).
 
-    Under 1 the proposal is ``U^(1 / shape)``, drawn as an exponential of minus its logarithm, so that
-    nothing underflows; the number that chose the branch is uniform again and decides acceptance.
+    Proposals below 1 are ``U^(1 / shape)``; minus the logarithm of U is drawn as an exponential, so that nothing
+    underflows.  Given the branch, the number that chose it is uniform again, and decides acceptance.
     """
     limit = 1.0 + shape * _INV_E
     while True:
@@ -200,7 +203,7 @@ def _draw_small_gamma(rng: Stream, shape: float) -> Draw:
 
 @compiled
 def _draw_small_log_gamma(rng: Stream, shape: float) -> Draw:
-    """Draw the logarithm of what :func:`_draw_small_gamma` draws; a common function would be half as fast."""
+    """Draw the logarithm of the draw of :func:`_draw_small_gamma`; one function for both would be half as fast."""
     limit = 1.0 + shape * _INV_E
     while True:
         u, rng = draw_uniform(rng)
@@ -218,9 +221,10 @@ def _draw_small_log_gamma(rng: Stream, shape: float) -> Draw:
 
 @compiled
 def draw_root_gamma(rng: Stream, root: int) -> Draw:
-    """Draw ``Gam(1 / root, 1)`` for a whole ``root`` above 1, at least ``TINY``.
+    """Draw ``Gam(1 / root, 1)`` for an integer ``root`` above 1, at least ``TINY``.
 
-    As :func:`_draw_small_gamma`, but the power of the uniform is a whole number: a few products, no logarithm.
+    The method is that of :func:`_draw_small_gamma`, but the power of the uniform is an integer: computing it takes a
+    few products and no logarithm.
     """
     while True:
         u, rng = draw_uniform(rng)
@@ -257,7 +261,7 @@ def judge_root_gamma(root: int, u: float, v: float, x: float) -> tuple[float, bo
 
 @compiled
 def draw_root_log_gamma(rng: Stream, root: int) -> Draw:
-    """Draw the logarithm of what :func:`draw_root_gamma` draws, exact far below ``TINY``."""
+    """Draw the logarithm of the draw of :func:`draw_root_gamma`, exact far below ``TINY``."""
     while True:
         u, rng = draw_uniform(rng)
         v, rng = draw_positive(rng)
@@ -279,7 +283,7 @@ def judge_root_log_gamma(root: int, u: float, v: float) -> tuple[float, bool]:
 
 
 def find_root(shape: float) -> int:
-    """Return the whole number of which ``shape`` is the inverse, for :func:`draw_root_gamma`; 0 where there is none."""
+    """Return the integer whose inverse is ``shape``, for :func:`draw_root_gamma`; 0 if there is none."""
     root = round(1.0 / shape)
     return root if 1.0 / _MIDDLE_SHAPE <= root < 1 << _ROOT_BITS and 1.0 / root == shape else 0
 
@@ -306,15 +310,15 @@ def draw_beta(rng: Stream, a: float, b: float) -> Draw:
 def draw_crt(rng: Stream, n: int, r: float) -> Draw:
     """Draw the number of tables of a Chinese restaurant, ``CRT(n, r) = sum_{i=1..n} Bernoulli(r / (r + i - 1))``.
 
-    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are drawn one by one; once a
-    new table is rare, whole runs of customers are skipped: the gap to the next candidate is geometric
-    with the current chance, and the candidate, whose own chance is smaller, is kept with their ratio.
+    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are drawn one by one.  Once new tables are
+    rare, whole runs of customers are skipped: the gap to the next candidate is geometric with the current chance, and
+    the candidate, whose own chance is smaller, is accepted with the ratio of the two.
     """
     if n <= 0:
         return 0, rng
     tables = 1
     limit = min(float(n), 8.0 + 9.0 * r)
-    i = 1.0  # customers at tables
+    i = 1.0  # customers seated so far
     while i < limit:
         u, rng = draw_uniform(rng)
         if u * (r + i) < r:
@@ -335,7 +339,7 @@ def draw_crt(rng: Stream, n: int, r: float) -> Draw:
 
 @compiled
 def draw_binomial(rng: Stream, n: int, chance: float) -> Draw:
-    """Draw ``Bin(n, chance)`` by the geometric gaps between successes."""
+    """Draw ``Bin(n, chance)`` from the geometric gaps between successes."""
     if chance > 0.5:
         failures, rng = _draw_rare_successes(rng, n, 1.0 - chance)
         return n - failures, rng
@@ -344,6 +348,7 @@ def draw_binomial(rng: Stream, n: int, chance: float) -> Draw:
 
 @compiled
 def _draw_rare_successes(rng: Stream, n: int, chance: float) -> Draw:
+    """Draw ``Bin(n, chance)`` for a chance of at most 1/2."""
     if n <= 0 or chance <= 0.0:
         return 0, rng
     rate = -log1p(-chance)
@@ -385,7 +390,7 @@ def digamma(x: float) -> Any:
 
 @compiled
 def draw_normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Draw standard normal numbers, (documents, width), a stream for every document."""
+    """Draw standard normal numbers, (documents, width), with a separate stream for every document."""
     values = np.empty((len(documents), width))
     for j in range(len(documents)):
         rng = start_stream(seed, purpose, step, documents[j])
@@ -396,7 +401,7 @@ def draw_normals(seed: int, purpose: int, step: int, documents: Array, width: in
 
 @compiled
 def draw_uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Draw uniform numbers on [0, 1), (documents, width), a stream for every document."""
+    """Draw uniform numbers on [0, 1), (documents, width), with a separate stream for every document."""
     values = np.empty((len(documents), width))
     for j in range(len(documents)):
         rng = start_stream(seed, purpose, step, documents[j])

@@ -1,9 +1,10 @@
 """Gibbs sweeps with theta^(1) integrated out: the fast local sampler of the Poisson link.
 
-A document is swept at once, while the topics of its words are in cache: tokens (``tokens.py``), then tables up, rates
-and activations down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).  Where an encoder has drawn the activations
-already, its tokens are assigned in proportion to ``phi_vk theta_jk`` and their counts carried up as tables, one sample
-per document (models.md 1.1 steps 1 and 2; DATM section II-D).
+A document finishes all its sweeps before the next one starts, while the topics of its words are in the processor's
+cache.  A sweep draws the topics of tokens (``tokens.py``), sends tables up, and draws rates and activations from the
+top down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).  If an encoder has drawn the activations already, tokens
+are assigned in proportion to ``phi_vk theta_jk`` and their counts carried up as tables, one sample per document
+(models.md 1.1 steps 1 and 2; DATM section II-D).
 """
 
 from typing import NamedTuple
@@ -21,11 +22,12 @@ from engine.streams import Address, Stream, draw_uniform, start_stream
 
 
 class Tables(NamedTuple):
-    """Counts collected by one thread; integers, so that they add up to the same in any order.
+    """Counts collected by one thread; integers, so that sums do not depend on the order of addition.
 
-    ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L in the layout of ``Layers.rows``,
-    ``top`` (K_L,) the x_k^(L+1) that drive r.  With one layer ``seats[k, m]`` (K_1, ``SEATS``) documents have m tokens
-    of topic k, which :func:`draw_seated_tables` will turn into ``top``.
+    ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` are those of layers 2..L in the layout of
+    ``Layers.rows``, ``top`` (K_L,) are the x_k^(L+1) that determine r.  With one layer, ``seats[k, m]``
+    (K_1, ``SEATS``) is the number of documents with m tokens of topic k, from which :func:`draw_seated_tables` draws
+    ``top``.
     """
 
     words: Array
@@ -38,7 +40,7 @@ class Outcome(NamedTuple):
     """Results of the kept sweeps; only the parts that the plan asks for are written.
 
     COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
-    m^(2) ... m^(L) of the last sweep, (documents, K_1 + T) with m^(1) where theta^(1) is drawn.
+    m^(2) ... m^(L) of the last sweep, or (documents, K_1 + T) with m^(1) first if theta^(1) is drawn.
     RATES: sums at the ``scored`` cells in ``rates`` (cells,), and ``totals`` (documents,).
     THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T).
     """
@@ -54,16 +56,16 @@ class Outcome(NamedTuple):
 
 
 COUNTS, RATES, THETA = 0, 1, 2
-_TOPIC_STREAMS = 1 << 62  # above the number of any document: streams of topics among a step's streams of documents
-SEATS = 64  # a document with this many tokens of a topic draws its tables separately
+_TOPIC_STREAMS = 1 << 62  # offset of the streams of topics, above the number of any document
+SEATS = 64  # a document with at least this many tokens of a topic draws its tables separately
 
 
 class SweepPlan(NamedTuple):
     """The plan of the sweeps of documents.
 
-    ``fresh``: local variables start at their first values (theta = 1/K, c = 1), otherwise they continue; ``burn_in``
-    unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are drawn from sweep
-    ``first_rates``, counted from 1; ``quantity`` is COUNTS, RATES or THETA.
+    ``fresh``: local variables start at theta = 1/K and c = 1; otherwise they continue.  ``burn_in`` sweeps are
+    discarded, then every ``thin``-th of ``collect`` sweeps is kept.  p^(2) and c^(l) are drawn from sweep
+    ``first_rates`` on, counted from 1.  ``quantity``, what is collected, is COUNTS, RATES or THETA.
     """
 
     fresh: bool
@@ -93,7 +95,7 @@ class DocBatch(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Working memory of one thread, reset by each document."""
+    """Working memory of one thread, reset for each document."""
 
     s: Scratch
     cells: DocCells
@@ -127,7 +129,7 @@ def lay_document(glob: Globals, doc: DocView, desk: Desk) -> int:
 
 @inlined
 def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
-    """Return where layer 2 begins, its width and how many of its topics are live; zeros for one layer."""
+    """Return where layer 2 begins, its width and the number of its live topics; zeros if there is only one layer."""
     if len(upper.widths) == 1:
         return 0, 0, 0
     return upper.first[1], upper.widths[1], s.n_live[1]
@@ -137,7 +139,10 @@ def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
 def sweep_document(
     rng: Stream, glob: Globals, hyper: Hyper, doc: DocView, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
 ) -> tuple[Stream, int]:
-    """Sweep a document upwards and downwards once (models.md 1.1); ``n`` slots in, ``n`` slots out."""
+    """Sweep a document upwards and downwards once (models.md 1.1), starting with ``n`` slots in use.
+
+    Returns the stream and the number of slots in use after the sweep.
+    """
     upper, s = glob.upper, desk.s
     begin, width, n_live = find_layer_two(upper, s)
     rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
@@ -184,8 +189,8 @@ def _count_seats(rng: Stream, upper: Layers, slots: Slots, n: int, tables: Table
 def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
     """Draw the tables of all documents in ``seats`` and add them to ``top``: x_k^(2) ~ sum_j CRT(m_jk, r_k).
 
-    With one layer r_k is the rate in every document, and of all customers in i-th place a number
-    Bin(., r_k / (r_k + i - 1)) opened a table.
+    With one layer r_k is the rate in every document, so the number of tables opened by the i-th customers of all
+    documents is Bin(number of i-th customers, r_k / (r_k + i - 1)).
     """
     for k in range(len(r)):
         rng = start_stream(address.seed, address.purpose, address.step, _TOPIC_STREAMS + k)
@@ -204,6 +209,7 @@ def start_documents(glob: Globals, address: Address, docs: DocBatch, begin: int,
 
 @inlined
 def _start_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, flat: FloatArray) -> None:
+    """Do the work of :func:`start_documents` without allocations; ``flat`` is ones, (1, K_1)."""
     for j in range(begin, end):
         doc = view_document(docs, j)
         start_locals(glob.upper, doc.theta, doc.c)
@@ -213,7 +219,7 @@ def _start_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end:
 
 @compiled
 def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
-    """Set theta^(l) = 1/K_l and c^(l) = 1, where the authors' local chains start."""
+    """Set theta^(l) = 1/K_l and c^(l) = 1, the start of the authors' local chains."""
     c[:] = 1.0
     for layer in range(1, len(upper.widths)):
         begin, width = upper.first[layer], upper.widths[layer]
@@ -224,7 +230,7 @@ def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
 def sweep_documents(
     glob: Globals, hyper: Hyper, address: Address, docs: DocBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """Sweep documents ``begin:end`` by ``plan`` and write to ``out`` the quantity of the kept sweeps."""
+    """Sweep documents ``begin:end`` as planned, and write the planned quantity of the kept sweeps to ``out``."""
     desk = make_desk(glob, docs, begin, end)
     _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
 
@@ -242,6 +248,7 @@ def _sweep_all(
     desk: Desk,
     flat: FloatArray,
 ) -> None:
+    """Do the work of :func:`sweep_documents` without allocations; ``flat`` is ones, (1, K_1)."""
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         doc = view_document(docs, j)
@@ -277,7 +284,7 @@ def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan
 
 @compiled
 def redraw_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, counts: Array) -> None:
-    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn after it."""
+    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn after that sweep."""
     s = above.make_scratch(glob.upper)
     _redraw_all(glob, address, docs, begin, end, counts, s)
 
@@ -286,6 +293,7 @@ def redraw_documents(glob: Globals, address: Address, docs: DocBatch, begin: int
 def _redraw_all(
     glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, counts: Array, s: Scratch
 ) -> None:
+    """Do the work of :func:`redraw_documents` without allocations."""
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         for i in range(len(s.counts)):
@@ -329,7 +337,7 @@ def _compute_mean_total(upper: Layers, doc: DocView, s: Scratch) -> float:
 def _add_theta(
     glob: Globals, doc: DocView, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
 ) -> None:
-    """Add ``share`` of the conditional mean of theta^(1) and of the drawn theta above."""
+    """Add the conditional mean of theta^(1), and the drawn theta of the layers above, both times ``share``."""
     begin, width, n_live = find_layer_two(glob.upper, desk.s)
     p = share / (1.0 + doc.c[0])
     if width == 0:
@@ -372,6 +380,7 @@ def carry_documents(glob: Globals, address: Address, docs: DocBatch, begin: int,
 
 @inlined
 def _carry_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, out: Outcome, desk: Desk) -> None:
+    """Do the work of :func:`carry_documents` without allocations."""
     s, slots, of = desk.s, desk.slots, desk.cells.of
     for j in range(begin, end):
         doc = view_document(docs, j)

@@ -1,6 +1,6 @@
-"""Exact draws of the counts behind observations: Poisson, Poisson given that it is not 0, and truncated Bessel.
+"""Exact draws of latent counts: Poisson, zero-truncated Poisson, and truncated Bessel.
 
-As in ``augment.py`` every draw is a pure function ``value, rng = draw(rng, ...)``, safe over its whole range.
+As in ``augment.py``, every draw is a pure function ``value, rng = draw(rng, ...)``, safe over its whole range.
 """
 
 from math import exp, expm1, fabs, floor, log, log1p, pi, sqrt
@@ -20,7 +20,7 @@ _LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N
 
 @compiled
 def log_factorial(k: int) -> Any:
-    """Return ``ln k!`` for k >= 0, by table and then by Stirling's series."""
+    """Return ``ln k!`` for k >= 0, from a table for small k and by Stirling's series above."""
     if k < _N_FACTORIALS:
         return _LOG_FACTORIAL[k]
     return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _compute_stirling_rest(float(k))
@@ -28,6 +28,7 @@ def log_factorial(k: int) -> Any:
 
 @compiled
 def _compute_stirling_rest(k: float) -> Any:
+    """Return the terms of Stirling's series for ``ln k!`` that vanish for large k."""
     y = 1.0 / (k * k)
     return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / k
 
@@ -56,7 +57,7 @@ def draw_truncated_poisson(rng: Stream, rate: float) -> Draw:
 
 @compiled
 def _invert_poisson(rng: Stream, first: int, chance: float, rate: float) -> Draw:
-    """Search upward from ``first``, whose probability is ``chance``."""
+    """Draw a Poisson by inversion, searching upwards from ``first``, whose probability is ``chance``."""
     u, rng = draw_uniform(rng)
     x = first
     while u >= chance and (x < rate or chance > 1e-30):
@@ -68,7 +69,7 @@ def _invert_poisson(rng: Stream, first: int, chance: float, rate: float) -> Draw
 
 @compiled
 def _draw_large_poisson(rng: Stream, rate: float) -> Draw:
-    """Draw for a rate of at least 10: transformed rejection with squeeze (Hormann's PTRS, 1993)."""
+    """Draw a Poisson with a rate of at least 10, by transformed rejection with squeeze (Hörmann's PTRS, 1993)."""
     b = 0.931 + 2.53 * sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -98,9 +99,9 @@ def _compute_log_poisson(k: float, rate: float) -> Any:
 
 @compiled
 def draw_truncated_bessel(rng: Stream, alpha: float) -> Draw:
-    """Draw n >= 1 with ``P(n) = (alpha/2)^(2n-1) / (n! (n-1)! I_1(alpha))``: the count behind a gamma.
+    """Draw n >= 1 with ``P(n) = (alpha/2)^(2n-1) / (n! (n-1)! I_1(alpha))``: the latent count of a gamma.
 
-    For ``y ~ Gam(x, 1/a)``, ``x ~ Pois(rate)`` and ``y > 0``, x given y has this law with
+    For ``y ~ Gam(x, 1/a)`` and ``x ~ Pois(rate)``, x given y > 0 has this distribution with
     ``alpha = 2 sqrt(a y rate)``.
     """
     square = 0.25 * alpha * alpha
@@ -124,31 +125,31 @@ def draw_truncated_bessel(rng: Stream, alpha: float) -> Draw:
 
 @compiled
 def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
-    """Draw by rejection under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
+    """Draw by rejection under a flat top around the mode and two geometric tails; valid by log-concavity."""
     square = 0.25 * alpha * alpha
     mode = np.int64(0.5 * (sqrt(alpha * alpha + 1.0) + 1.0))
     half = np.int64(min(0.55 * sqrt(alpha) + 1.0, mode - 1.0))
     low, high = mode - half, mode + half
-    right = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
-    left = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
+    right_ratio = square / (float(high) * (high + 1.0))  # P(high + 1) / P(high) < 1
+    left_ratio = float(low) * (low - 1.0) / square  # P(low - 1) / P(low) < 1
     flat = 2.0 * half + 1.0
-    above = exp(_compute_log_bessel(high, mode, square)) * right / (1.0 - right)
-    below = exp(_compute_log_bessel(low, mode, square)) * left / (1.0 - left)
+    mass_above = exp(_compute_log_bessel(high, mode, square)) * right_ratio / (1.0 - right_ratio)
+    mass_below = exp(_compute_log_bessel(low, mode, square)) * left_ratio / (1.0 - left_ratio)
     while True:
         u, rng = draw_uniform(rng)
         e, rng = draw_exponential(rng)
-        u *= flat + above + below
+        u *= flat + mass_above + mass_below
         if u < flat:
             x = low + np.int64(u)
             hat = 0.0
-        elif u < flat + above:
-            steps = floor(e / -log(right))
+        elif u < flat + mass_above:
+            steps = floor(e / -log(right_ratio))
             x = high + 1 + np.int64(steps)
-            hat = _compute_log_bessel(high, mode, square) + (steps + 1.0) * log(right)
+            hat = _compute_log_bessel(high, mode, square) + (steps + 1.0) * log(right_ratio)
         else:
-            steps = floor(e / -log(left))
+            steps = floor(e / -log(left_ratio))
             x = low - 1 - np.int64(steps)
-            hat = _compute_log_bessel(low, mode, square) + (steps + 1.0) * log(left)
+            hat = _compute_log_bessel(low, mode, square) + (steps + 1.0) * log(left_ratio)
         e, rng = draw_exponential(rng)
         if x >= 1 and -e <= _compute_log_bessel(x, mode, square) - hat:
             return x, rng

@@ -1,8 +1,8 @@
 """Local variables of documents, given all topics: start them, sweep them, rate and place documents.
 
-The only access to the compiled samplers, ``collapsed.py`` (theta^(1) integrated out) and ``plain.py``.  Work is cut
-into contiguous runs of documents, one per thread; every document owns its random stream and every table holds integers,
-so results are the same bits for any number of threads.
+The compiled samplers, ``collapsed.py`` (theta^(1) integrated out) and ``plain.py``, are called from here only.  Work is
+cut into contiguous runs of documents, one per thread.  Each document has its own random stream and tables hold
+integers, so results are bit-identical for any number of threads.
 """
 
 import weakref
@@ -22,13 +22,13 @@ from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
-PLACING = Sweeps(20, 10)  # per layer, for documents to be placed
+PLACING = Sweeps(20, 10)  # per layer, by default, to place new documents
 
-FINEST = 2.0**-32  # unit of sums of rates q, which are exact in whole numbers for any number of documents
+FINEST = 2.0**-32  # unit in which sums of q are integers, and so exact for any number of documents
 
-MOST_COUNTED = int(np.iinfo(np.int32).max)  # largest count of a table that takes half the memory
+MOST_COUNTED = int(np.iinfo(np.int32).max)  # largest count that fits a 32-bit table, which takes half the memory
 
-_NOTHING = Outcome(
+_EMPTY = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
     np.zeros(0),
     np.zeros((0, 0), np.int32),
@@ -43,9 +43,8 @@ _NOTHING = Outcome(
 class Locals(NamedTuple):
     """Local variables of some documents.
 
-    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents, K_1) the other
-    way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale`` (documents,) the a_j of the gamma
-    link.
+    ``topics`` (tokens,) uint16, empty in the plain sampler; ``theta1`` (documents, K_1), empty in the collapsed one;
+    ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale`` (documents,) the a_j of the gamma link.
     """
 
     topics: Array
@@ -56,7 +55,7 @@ class Locals(NamedTuple):
 
 
 class SweepSums(NamedTuple):
-    """Counts of a sweep of some documents, in whole numbers, so that sums over blocks of documents are exact.
+    """Counts of sweeps of some documents, in integers, so that sums over blocks of documents are exact.
 
     ``words`` (V, K_1), ``upper`` (cells of the packed layers,) and ``top`` (K_L,) are the tables x^(1) ... x^(L+1),
     ``seats`` as in :func:`engine.gibbs.collapsed.draw_seated_tables`, all summed over the collected sweeps; ``q`` is
@@ -71,9 +70,9 @@ class SweepSums(NamedTuple):
 
 
 class LayerCounts(NamedTuple):
-    """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
+    """Counts of sweeps of documents, summed over the collected sweeps and multiplied by a factor.
 
-    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
+    ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), and ``tables[0]`` holds integers if the factor is 1;
     ``top`` (K_L,) is x_k^(L+1); ``q`` is the sum of q_j^(L+1).
     """
 
@@ -83,13 +82,13 @@ class LayerCounts(NamedTuple):
 
 
 def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> SweepPlan:
-    """Return the plan for placing documents seen for the first time: ``sweeps``, or those of ``PLACING``."""
+    """Return the plan for placing new documents with ``sweeps``, or with ``PLACING`` for every layer if None."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
     return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, quantity=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
-    """A local sampler: its kind, its hyperparameters and its threads."""
+    """A local sampler: hyperparameters, link, kind (collapsed or plain), statistics (expected or drawn), threads."""
 
     hyper: Hyper
     link: int
@@ -100,15 +99,15 @@ class Sampler(NamedTuple):
     def pack_globals(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
 
-        ``words`` are the different words of the documents to be swept: the priors of other words are not computed.
+        ``words`` are the distinct words of the documents to be swept; prior masses are computed for these only.
         """
-        lone = len(phi) == 1
-        base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
-        prior = priors.allocate_priors(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
-        weighed = np.arange(len(phi[0])) if words is None else words
-        parts = cut_evenly(len(weighed), self.pool.n_threads) if self.collapsed else []
-        weigh = priors.add_blocks if lone else priors.weigh_words
-        self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
+        single_layer = len(phi) == 1
+        base = np.ascontiguousarray(r[None, :] if single_layer else phi[1].T)
+        prior = priors.allocate_priors(phi[0] if self.collapsed else phi[0][:0], base, lone=single_layer)
+        distinct_words = np.arange(len(phi[0])) if words is None else words
+        parts = cut_evenly(len(distinct_words), self.pool.n_threads) if self.collapsed else []
+        weigh = priors.add_blocks if single_layer else priors.weigh_words
+        self.pool.run(weigh, [(phi[0], base, prior, distinct_words, a, b) for a, b in parts])
         return Globals(phi[0], base, prior, pack_layers(phi, r))
 
     def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:
@@ -124,7 +123,7 @@ class Sampler(NamedTuple):
         return local
 
     def allocate_locals(self, glob: Globals, batch: Batch) -> Locals:
-        """Return unset local variables for a batch."""
+        """Return arrays for the local variables of a batch, still to be set."""
         n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
         n_tokens = int(batch.counts.sum()) if self.collapsed else 0
         return Locals(
@@ -140,8 +139,8 @@ class Sampler(NamedTuple):
     ) -> tuple[SweepSums, Array]:
         """Sweep every document, changing ``local`` in place, and count the kept sweeps.
 
-        ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
-        last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
+        ``most`` is the number of tokens in all blocks whose sums will be added.  Also returned are the counts m of
+        each document in the last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
         parts: list[Tables] = []
 
@@ -151,7 +150,7 @@ class Sampler(NamedTuple):
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
-        shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
+        shared = _EMPTY._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=make_tables()))
         return self._add_tables(parts or [make_tables()], shared.q_top), counts
 
@@ -173,7 +172,7 @@ class Sampler(NamedTuple):
         self._run(collapsed.assign_tokens, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
     def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
-        """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
+        """Return the counts of the token topics in ``local``, carried to the top; ``local`` is not changed."""
         parts: list[Tables] = []
 
         def make_outcome() -> Outcome:
@@ -181,7 +180,7 @@ class Sampler(NamedTuple):
             return shared._replace(tables=parts[-1])
 
         docs = _view_collapsed(batch, local)
-        shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
+        shared = _EMPTY._replace(q_top=np.zeros(len(batch.documents)))
         self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, make_outcome()))
         return self._add_tables(parts or [make_outcome().tables], shared.q_top)
 
@@ -193,8 +192,8 @@ class Sampler(NamedTuple):
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
         docs = _view_collapsed(batch, local) if self.collapsed else _view_plain(batch, local)
-        work = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
-        self._run(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
+        redraw = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
+        self._run(redraw, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
     def rate_cells(
         self,
@@ -212,18 +211,18 @@ class Sampler(NamedTuple):
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
         plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates, quantity=collapsed.RATES)
-        out = _NOTHING._replace(
+        out = _EMPTY._replace(
             tables=self._make_no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals
         )
         self._sweep_documents(glob, address, observed, local, plan, lambda: out)
         return rates
 
     def place_documents(self, glob: Globals, address: Address, batch: Batch, plan: SweepPlan) -> Local:
-        """Return posterior means of theta of every layer for documents seen for the first time."""
+        """Return posterior means of theta of every layer for new documents."""
         local = self.allocate_locals(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
         theta = np.zeros_like(local.theta)
-        out = _NOTHING._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta)
+        out = _EMPTY._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta)
         self._sweep_documents(glob, address, batch, local, plan, lambda: out)
         edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
         return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
@@ -238,17 +237,17 @@ class Sampler(NamedTuple):
         make_outcome: Callable[[], Outcome],
     ) -> None:
         """Run the compiled sampler; every thread gets its own ``make_outcome()``."""
-        head: tuple[Any, ...]
+        arguments: tuple[Any, ...]
         if self.collapsed:
-            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
+            sweep, arguments = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
         else:
             law = plain.Law(self.hyper, self.link, self.expected)
-            work, head = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
-        self._run(work, batch, lambda first, last: (*head, first, last, plan, make_outcome()))
+            sweep, arguments = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
+        self._run(sweep, batch, lambda first, last: (*arguments, first, last, plan, make_outcome()))
 
-    def _run(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
-        """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
-        self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
+    def _run(self, kernel: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+        """Run a compiled function over contiguous runs of documents of about equal numbers of cells, one per thread."""
+        self.pool.run(kernel, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
     def _make_tables(self, glob: Globals, most: int) -> Tables:
         """Return tables for counts of at most ``most``."""
@@ -263,47 +262,49 @@ class Sampler(NamedTuple):
         )
 
     def _make_no_tables(self) -> Tables:
-        """Return tables for sweeps that count nothing, of the types of those for counts."""
-        return _NOTHING.tables._replace(words=np.zeros((0, 0), np.int32 if self.collapsed else np.int64))
+        """Return empty tables for sweeps that count nothing, with the same types as those of :meth:`_make_tables`."""
+        return _EMPTY.tables._replace(words=np.zeros((0, 0), np.int32 if self.collapsed else np.int64))
 
     def _add_tables(self, parts: list[Tables], q_top: FloatArray) -> SweepSums:
-        """Return the tables of all threads added up."""
+        """Return the summed tables of all threads, and the sum of q."""
         return SweepSums(*add_in_place(parts), np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
 def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
+    """Return a batch and its local variables in the form of the collapsed sampler, without copies."""
     places = (batch.documents, find_token_starts(batch))
     return collapsed.DocBatch(*batch[:3], *places, local.topics, local.theta, local.c)
 
 
 def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
+    """Return a batch and its local variables in the form of the plain sampler, without copies."""
     return plain.PlainBatch(*batch[:3], batch.documents, *local[1:])
 
 
-class _KnownBatch(NamedTuple):
-    """A batch seen before, if it still exists, and where the tokens of its documents begin."""
+class _LatestBatch(NamedTuple):
+    """The latest batch (by weak references to its arrays), and where the tokens of its documents begin."""
 
     starts: weakref.ref[Array]
     counts: weakref.ref[Array]
     tokens: Array
 
 
-_last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
+_latest_batch: list[_LatestBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
 
 
 def find_token_starts(batch: Batch) -> Array:
-    """Return where the tokens of every document begin, (documents + 1,), counted once for a batch that comes again."""
-    for last in _last_known:
-        if last.starts() is batch.starts and last.counts() is batch.counts:
-            return last.tokens
+    """Return where the tokens of every document begin, (documents + 1,), cached for the latest batch."""
+    for latest in _latest_batch:
+        if latest.starts() is batch.starts and latest.counts() is batch.counts:
+            return latest.tokens
     tokens: Array = _count_token_starts(batch.starts, batch.counts)
-    _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    _latest_batch[:] = [_LatestBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens
 
 
 @compiled
 def _count_token_starts(starts: Array, counts: Array) -> Array:
-    """Add up the tokens of every document, without a table of all cells."""
+    """Return where the tokens of every document begin, (documents + 1,), without an array over all cells."""
     tokens = np.zeros(len(starts), np.int64)
     for j in range(len(starts) - 1):
         n = 0

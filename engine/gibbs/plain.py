@@ -1,9 +1,9 @@
-"""Gibbs sweeps in plain form, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
+"""Gibbs sweeps in plain form, with theta^(1) drawn: for every observation link, and Rao-Blackwellised statistics.
 
-For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each over topics,
-tables up, rates and activations down.  The Poisson link has the faster sampler of ``collapsed.py``, with the same
-stationary distribution; this one is for the links whose latent counts need theta^(1), and for the expected-count
-statistics of the authors' released code.
+For each document and sweep (models.md 1.1): draw the latent count of every cell given its link, split it over topics,
+send tables up, and draw rates and activations from the top down.  For the Poisson link ``collapsed.py`` is faster and
+has the same stationary distribution; this sampler is for the links whose latent counts need theta^(1), and for the
+expected-count statistics of the authors' released code.
 
 Links: Poisson (x is the count); Bernoulli-Poisson, b = 1(x > 0), x from a zero-truncated Poisson;
 Poisson randomised gamma, y ~ Gam(x, 1/a_j), x from a truncated Bessel, a_j ~ Gam(e0, 1/f0).
@@ -24,14 +24,14 @@ from engine.jit import compiled
 from engine.streams import Address, Stream, draw_uniform, start_stream
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
-UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
+UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics, whose sums are exact in any order
 
 
 class PlainBatch(NamedTuple):
-    """Documents and their local variables, theta^(1) among them.
+    """Documents and their local variables, including theta^(1).
 
-    As ``collapsed.DocBatch``, with ``theta1`` (documents, K_1) in place of token topics and ``scale`` (documents,) the
-    a_j of the gamma link.
+    Fields are as in ``collapsed.DocBatch``, with ``theta1`` (documents, K_1) instead of token topics, and ``scale``
+    (documents,), the a_j of the gamma link.
     """
 
     words: Array
@@ -45,7 +45,7 @@ class PlainBatch(NamedTuple):
 
 
 class Law(NamedTuple):
-    """The hyperparameters, the link of the data, and whether tables receive conditional means of counts."""
+    """Hyperparameters, link of the data, and whether tables collect conditional means of counts instead of draws."""
 
     hyper: Hyper
     link: int
@@ -53,7 +53,7 @@ class Law(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Working memory of one document: that of the layers above, then running sums, m^(1) and shapes of layer 1."""
+    """Working memory of one document: ``s`` for the layers above; running sums, m^(1) and prior shapes of layer 1."""
 
     s: Scratch
     sums: FloatArray
@@ -63,7 +63,7 @@ class Work(NamedTuple):
 
 @compiled
 def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
-    """Draw the count behind an observed value > 0 (models.md 1, links)."""
+    """Draw the latent count of an observed value > 0 (models.md 1, links)."""
     if link == BERNOULLI:
         return draw_truncated_poisson(rng, rate)
     if link == GAMMA:
@@ -75,7 +75,7 @@ def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: 
 def split_words(
     rng: Stream, glob: Globals, link: int, docs: PlainBatch, j: int, work: Work, keep: bool, table: Array
 ) -> tuple[Stream, int]:
-    """Draw latent counts of every cell, split them over topics, and return the stream and the document's total."""
+    """Draw the latent count of every cell and split it over topics; return the stream and the sum of the counts."""
     phi, theta1 = glob.phi, docs.theta1[j]
     n_topics = phi.shape[1]
     work.m[:] = 0
@@ -99,7 +99,7 @@ def split_words(
 
 @compiled
 def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
-    """Write a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
+    """Write the prior shapes of layer 1, a_j = Phi^(2) theta_j^(2) (r if there is one layer), as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
         return
@@ -157,6 +157,7 @@ def draw_theta(rng: Stream, glob: Globals, docs: PlainBatch, j: int, work: Work)
 
 @compiled
 def _begin_document(glob: Globals, docs: PlainBatch, j: int, fresh: bool, work: Work) -> None:
+    """Prepare working memory for document ``j``, and reset its local variables if ``fresh``."""
     if fresh:
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
@@ -167,6 +168,7 @@ def _begin_document(glob: Globals, docs: PlainBatch, j: int, fresh: bool, work: 
 
 @compiled
 def _make_work(glob: Globals) -> Work:
+    """Return working memory for one thread."""
     n_topics = glob.phi.shape[1]
     return Work(above.make_scratch(glob.upper), np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
 
@@ -175,10 +177,11 @@ def _make_work(glob: Globals) -> Work:
 def sweep_documents(
     glob: Globals, law: Law, address: Address, docs: PlainBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """Sweep documents as the collapsed sampler does; ``expected`` tables get conditional means in units of 1/UNIT.
+    """Sweep documents ``begin:end`` as planned, and write the planned quantity of the kept sweeps to ``out``.
 
-    For the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
-    probability (density) of each scored value, and ``totals`` counts samples.
+    If the law is ``expected``, tables collect conditional means in units of 1/UNIT.  At the scored cells, the Poisson
+    link sums rates, and their totals over the vocabulary; other links sum the probability (density) of each scored
+    value, and ``totals`` counts samples.
     """
     work = _make_work(glob)
     for j in range(begin, end):
@@ -206,7 +209,7 @@ def sweep_documents(
 
 @compiled
 def redraw_documents(glob: Globals, address: Address, docs: PlainBatch, begin: int, end: int, counts: Array) -> None:
-    """Draw theta as ``collapsed.redraw_documents`` does, theta^(1) included."""
+    """Draw theta^(1) ... theta^(L) from the counts of the last sweep, under topics drawn after that sweep."""
     work = _make_work(glob)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
@@ -217,6 +220,7 @@ def redraw_documents(glob: Globals, address: Address, docs: PlainBatch, begin: i
 
 @compiled
 def _add_likelihoods(glob: Globals, link: int, docs: PlainBatch, j: int, out: Outcome) -> None:
+    """Add the likelihoods of the scored cells of document ``j``, given its theta^(1)."""
     theta1, scored = docs.theta1[j], out.scored
     for cell in range(scored.starts[j], scored.starts[j + 1]):
         rate = 0.0
@@ -228,6 +232,7 @@ def _add_likelihoods(glob: Globals, link: int, docs: PlainBatch, j: int, out: Ou
 
 @compiled
 def _round_fixed(value: float) -> int:
+    """Return a number in fixed point, in units of 1/UNIT."""
     return int(np.rint(value * UNIT))
 
 
@@ -265,7 +270,7 @@ def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) 
 
 @compiled
 def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
-    """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
+    """Share ``n`` expected tables of topic ``k`` among the topics of ``layer``, in proportion to phi_kc theta_c."""
     begin, width = upper.first[layer], upper.widths[layer]
     row = upper.table[layer] + k * width
     total = 0.0
@@ -277,7 +282,7 @@ def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float
 
 @compiled
 def compute_likelihood(link: int, value: float, rate: float, scale: float) -> float:
-    """Return the likelihood of a value: Poisson the rate; Bernoulli P(b = 1); gamma the density of a value > 0."""
+    """Return the likelihood of a value: P(b = 1) for Bernoulli, the density for gamma; for Poisson, the rate itself."""
     if link == BERNOULLI:
         return -np.expm1(-rate)
     if link == GAMMA:
@@ -287,7 +292,7 @@ def compute_likelihood(link: int, value: float, rate: float, scale: float) -> fl
 
 @compiled
 def _compute_gamma_density(y: float, rate: float, scale: float) -> float:
-    """Return sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale), the terms around the largest, in logarithms."""
+    """Return sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale), summed outwards from the largest term."""
     log_ratio = np.log(scale) + np.log(y) + np.log(rate)
     peak = max(int(np.exp(0.5 * log_ratio)), 1)
     log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)

@@ -1,8 +1,8 @@
-"""The prior share of a token's mass, ``sum_k phi_vk a_kj``: computed for every word, and topics drawn from it.
+"""The prior mass of a token, ``sum_k phi_vk a_kj``: computed for every word, and topics drawn from it.
 
-It wins a few tokens in a hundred; then a topic is drawn from all of them.  One layer has r as the only column of
-``base``, and running sums of ``phi_vk r_k`` over blocks of eight topics, kept with every word, give the block at once.
-With more layers a topic c of layer 2 is drawn first, then k given c.
+The prior wins only a few tokens in a hundred; then the topic is drawn from all topics.  With one layer, ``base`` is r
+as a single row, and running sums of ``phi_vk r_k`` over blocks of eight topics, stored for every word, find the block
+at once.  With more layers, a topic c of layer 2 is drawn first, then k given c.
 """
 
 import numpy as np
@@ -16,18 +16,18 @@ from engine.streams import Stream, draw_uniform
 def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
     """Return an array for the prior masses of all words, a column per topic of layer 2, or per block of eight topics.
 
-    ``lone`` means that there is only one layer; ``base`` then has one row, as it also has where layer 2 has one topic.
-    Memory is taken when it is written: words without computed priors cost nothing.
+    ``lone`` says that there is only one layer: a ``base`` with one row does not, because layer 2 may have one topic.
+    The system assigns memory when it is written to, so words without computed priors cost nothing.
     """
     return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if lone else len(base)))
 
 
 @compiled
 def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
-    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order for any number of threads."""
-    turned = np.ascontiguousarray(base.T)
+    """Write the rows ``words[begin:end]`` of ``prior = phi @ base'``; results do not depend on the threads."""
+    columns = np.ascontiguousarray(base.T)
     for i in range(begin, end):
-        multiply_rows(phi[words[i]], turned, prior[words[i]])
+        multiply_rows(phi[words[i]], columns, prior[words[i]])
 
 
 @inlined
@@ -46,7 +46,10 @@ def multiply_rows(weights: FloatArray, rows: FloatArray, out: FloatArray) -> Non
 
 @compiled
 def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
-    """Fill the same rows for one layer: running sums of ``phi_vk r_k``, added as :func:`pick_topic` adds them."""
+    """Write the rows ``words[begin:end]`` of ``prior`` for one layer: running sums of ``phi_vk r_k`` by blocks.
+
+    Numbers are added in the order in which :func:`pick_topic` adds them.
+    """
     n = phi.shape[1]
     for i in range(begin, end):
         v = words[i]
@@ -61,7 +64,7 @@ def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Arra
 
 @inlined
 def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior: FloatArray) -> tuple[int, Stream]:
-    """Draw k proportional to ``phi[word, k] * base[0, k]``: its block by the running sums, then within the block."""
+    """Draw k proportional to ``phi[word, k] * base[0, k]``: first its block by the running sums, then k itself."""
     n, last = uint(phi.shape[1]), uint(prior.shape[1]) - ONE
     u, rng = draw_uniform(rng)
     u *= prior[word, last]
@@ -82,7 +85,7 @@ def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior:
 
 @inlined
 def pick_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Array, n_live: int) -> int:
-    """Find the topic c of layer 2 at point ``u`` of the prior mass of cell ``i``."""
+    """Return the topic c of layer 2 at point ``u`` of the prior mass of cell ``i``."""
     for rank in range(n_live):
         c = live[rank]
         u -= near[c, i] * theta[c]
@@ -93,7 +96,7 @@ def pick_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Arr
 
 @inlined
 def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
-    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then singly."""
+    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``, skipping blocks of eight."""
     n = phi.shape[1]
     u, rng = draw_uniform(rng)
     u *= total
@@ -119,7 +122,7 @@ def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: in
 
 @inlined
 def _sum_block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
-    """Return eight products as a balanced sum, with short chains of additions."""
+    """Return the sum of eight products as a balanced tree, which keeps chains of additions short."""
     return (
         (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
         + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])

@@ -1,8 +1,8 @@
-"""Numbers kept in registers: number ``s`` is lane ``s // n`` of vector ``s % n``.
+"""Operations on numbers in processor registers: number ``s`` is lane ``s // n`` of vector ``s % n``.
 
-A document of at most eight, sixteen or twenty-four topics is swept without its counts touching memory.  With numbers in
-this order running sums need steps between the lanes of one vector only: first the numbers of each lane are summed,
-vector after vector; then the lanes, within the last vector.
+A document of at most eight, sixteen or twenty-four topics is swept with all its counts in registers.  In this order,
+running sums move numbers between the lanes of one vector only: first each lane is summed over the vectors; then the
+sums of the lanes are added up within the last vector.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,12 @@ LANES = 4  # float64 numbers in a register of AVX2
 _VECTOR, _BITS = ir.VectorType(simd.DOUBLE, LANES), ir.VectorType(ir.IntType(1), LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
 _STEPS = simd.list_prefix_steps(LANES)
-_BEFORE = [0, *(LANES + lane for lane in range(LANES - 1))]  # nothing, then the lane before
+# Shuffle that takes 0 for the first lane, and else the previous lane.
+_PREVIOUS_LANE = [0, *(LANES + lane for lane in range(LANES - 1))]
 
 
 class Registers(NamedTuple):
-    """Operations on ``size`` numbers at once; a mask has a bit for every number."""
+    """Operations on ``size`` numbers at once, described in :class:`_Twins`; a mask has one bit per number."""
 
     size: int
     load: Any
@@ -60,7 +61,7 @@ def make_registers(n: int) -> Registers:
 
 
 class _Writer:
-    """Writer of the LLVM code of the operations: vectors in an LLVM array, never in memory."""
+    """Writer of the LLVM code of the operations; the vectors are held in an LLVM array value, never in memory."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -70,15 +71,18 @@ class _Writer:
         self.positions = [ir.Constant(kind, [lane * n + vector for lane in range(LANES)]) for vector in range(n)]
 
     def _split(self, code: Any, joined: Any) -> list[Any]:
+        """Return the vectors of an LLVM array value."""
         return [code.extract_value(joined, vector) for vector in range(self.n)]
 
     def _join(self, code: Any, vectors: list[Any], kind: Any = None) -> Any:
+        """Return vectors as one LLVM array value."""
         joined = ir.Constant(kind or self.kind, ir.Undefined)
         for vector, part in enumerate(vectors):
             joined = code.insert_value(joined, part, vector)
         return joined
 
     def _build(self, code: Any, find: Callable[[Any], Any]) -> Any:
+        """Return the numbers that ``find`` gives for every place, as one LLVM array value."""
         vectors = [ir.Constant(_VECTOR, ir.Undefined)] * self.n
         for vector, lane, place in self.places:
             vectors[vector] = code.insert_element(vectors[vector], find(place), simd.I32(lane))
@@ -101,8 +105,8 @@ class _Writer:
         for place, change in ((to, code.fadd), (off, code.fsub)):
             places = simd.broadcast(code, place, LANES)
             for vector, part in enumerate(vectors):
-                here = code.icmp_unsigned("==", self.positions[vector], places)
-                vectors[vector] = code.select(here, change(part, _ONES), part)
+                matches = code.icmp_unsigned("==", self.positions[vector], places)
+                vectors[vector] = code.select(matches, change(part, _ONES), part)
         return self._join(code, vectors)
 
     def multiply(self, code: Any, a: Any, b: Any) -> Any:
@@ -117,18 +121,18 @@ class _Writer:
         for sources in _STEPS:
             lanes = simd.make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
             ends = code.fadd(ends, code.shuffle_vector(_ZEROS, ends, lanes))
-        reached = code.shuffle_vector(_ZEROS, ends, simd.make_shuffle(_BEFORE))
+        reached = code.shuffle_vector(_ZEROS, ends, simd.make_shuffle(_PREVIOUS_LANE))
         return self._join(code, [*(code.fadd(reached, part) for part in rounds[:-1]), ends])
 
     def take_last(self, code: Any, numbers: Any) -> Any:
         return code.extract_element(self._split(code, numbers)[-1], simd.I32(LANES - 1))
 
     def raise_unless(self, code: Any, numbers: Any, extra: Any, mask: Any) -> Any:
-        more, pairs = (
+        extras, pairs = (
             simd.broadcast(code, extra, LANES),
             zip(self._split(code, numbers), self._split(code, mask), strict=True),
         )
-        return self._join(code, [code.select(bit, part, code.fadd(part, more)) for part, bit in pairs])
+        return self._join(code, [code.select(bit, part, code.fadd(part, extras)) for part, bit in pairs])
 
     def mark_at_most(self, code: Any, numbers: Any, u: Any) -> Any:
         limit = simd.broadcast(code, u, LANES)
@@ -148,17 +152,17 @@ class _Writer:
 
 
 class _Twins:
-    """The operations in NumPy: numbers and masks are plain arrays in their own order."""
+    """The operations in NumPy, for use without the compiler: numbers and masks are plain arrays in natural order."""
 
     def __init__(self, n: int) -> None:
         self.n, self.size = n, n * LANES
 
     def load(self, array: FloatArray) -> FloatArray:
-        """Return the first numbers of an array."""
+        """Return the first ``size`` numbers of an array."""
         return array[: self.size].copy()
 
     def store(self, array: FloatArray, numbers: FloatArray) -> None:
-        """Write the numbers to the beginning of an array."""
+        """Write the numbers to the first ``size`` places of an array."""
         array[: self.size] = numbers
 
     def gather(self, table: FloatArray, number: int, columns: Array) -> FloatArray:
@@ -167,7 +171,7 @@ class _Twins:
         return picked
 
     def transfer(self, numbers: FloatArray, to: int, off: int) -> FloatArray:
-        """Add 1 at place ``to`` and subtract 1 at ``off``, where there are such places."""
+        """Add 1 at place ``to`` and subtract 1 at place ``off``; places out of range are ignored."""
         return numbers + (np.arange(self.size) == int(to)) - (np.arange(self.size) == int(off))
 
     def multiply(self, a: FloatArray, b: FloatArray) -> FloatArray:

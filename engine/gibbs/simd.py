@@ -1,9 +1,9 @@
-"""LLVM's vector code in numba: types held in vector registers, and operations on eight numbers at a time.
+"""Vector code of LLVM in numba: types held in vector registers, and operations on eight numbers at a time.
 
-LLVM turns such code into the instructions of the processor: one register of AVX-512, two of AVX2, four of NEON or SSE2.
-Additions come in a fixed order, the same on every machine.  Nothing is checked: arrays are C-contiguous and places are
-in range.  With the compiler switched off every operation is its Python twin.  Documents of many topics are swept by
-these operations, with numbers in memory before and after; see ``registers.py`` for numbers that stay in registers.
+Eight numbers take one register of AVX-512, two of AVX2, four of NEON or SSE2.  Additions are done in a fixed order, the
+same on every machine.  Nothing is checked: arrays must be C-contiguous and places in range.  With the compiler switched
+off, every operation is replaced by its Python twin.  Documents of many topics are swept by these operations, which load
+numbers from memory and store them; see ``registers.py`` for numbers that stay in registers.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ from engine.contract import Array, FloatArray
 from engine.jit import compiled
 
 I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # results of operations that are not vectors
+NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # result types other than vectors
 
 
 def make_vector_type(name: str, llvm_type: Any) -> Any:
-    """Return a numba type of this name that LLVM holds as ``llvm_type``."""
+    """Return a numba type of this name whose values are of ``llvm_type`` in LLVM."""
 
     class Vector(types.Type):
         def __init__(self) -> None:
@@ -39,9 +39,10 @@ def make_vector_type(name: str, llvm_type: Any) -> Any:
 
 
 def make_operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Make numba's intrinsic of a function that writes the LLVM code of an operation; ``twin`` is its Python.
+    """Return a decorator that turns a function that writes LLVM code into a numba intrinsic.
 
-    The writing function gets arrays as numba's structures and integers as 64 bits.
+    ``result`` is the type of its result, ``twin`` the Python function used when the compiler is off.  The decorated
+    function receives arrays as numba's structures and integers as 64 bits.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -63,6 +64,7 @@ def make_operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[
 
 
 def _unwrap(context: Any, code: Any, kind: Any, value: Any) -> Any:
+    """Return an argument as LLVM code reads it: an array as its structure, an integer as 64 bits."""
     if isinstance(kind, types.Array):
         return context.make_array(kind)(context, code, value)
     return context.cast(code, value, kind, types.int64) if isinstance(kind, types.Integer) else value
@@ -85,42 +87,43 @@ def point_to_row(code: Any, table: Any, number: Any) -> Any:
 
 
 def load_item(code: Any, begin: Any, place: Any) -> Any:
-    """Return the number ``place`` places after ``begin``."""
+    """Return the number at index ``place`` from the pointer ``begin``."""
     return code.load(code.gep(begin, [place]))
 
 
 def list_prefix_steps(lanes: int) -> list[list[int]]:
-    """Return which lane is added to every lane, step after step, to give running sums; -1 is none."""
+    """Return, for each step of a running sum over lanes, which lane is added to every lane; -1 means none."""
     halves = [1 << step for step in range(lanes.bit_length() - 1)]
     return [[lane // half * half - 1 if lane // half % 2 else -1 for lane in range(lanes)] for half in halves]
 
 
 def count_marks(code: Any, mask: Any, lanes: int) -> Any:
-    """Return how many lanes of a mask are set, as 64 bits."""
+    """Return the number of lanes of a mask that are set, as a 64-bit integer."""
     narrow = code.bitcast(mask, ir.IntType(lanes))
     return code.zext(code.ctpop(code.zext(narrow, I32)), I64)
 
 
-Eight: TypeAlias = Any  # eight numbers in a register, an array of them with the compiler off
+Eight: TypeAlias = Any  # eight numbers in registers, or an array of eight if the compiler is off
 
 LANES = 8
-_LINE = 64  # bytes of a cache line, and of eight numbers
+_LINE = 64  # bytes in a cache line, and in eight numbers
 _VECTOR = ir.VectorType(DOUBLE, LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
-_COUNTING = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
+_LANE_NUMBERS = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
 _EIGHT = make_vector_type("Eight", _VECTOR)
 _STEPS = list_prefix_steps(LANES)
 
 
 @compiled
 def allocate_aligned(n: int) -> FloatArray:
-    """Return ``n`` zeros that begin at a cache line: loading a vector across two lines is slow."""
+    """Return ``n`` zeros that begin at a cache line, because loading a vector across two lines is slow."""
     padded = np.zeros(n + LANES)
     first = -np.int64(padded.ctypes.data) % _LINE // 8
     return padded[first : first + n]
 
 
 def _point_at(code: Any, array: Any, place: Any) -> Any:
+    """Return a pointer to the vector that begins at a place of an array."""
     return code.bitcast(code.gep(array.data, [place]), _VECTOR.as_pointer())
 
 
@@ -165,10 +168,10 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
 
 @make_operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
-    """Add 1 at ``to`` and subtract 1 at ``off``, where these are among the places ``place ... place + 7``."""
+    """Add 1 at ``to`` and subtract 1 at ``off``, if these are among the places ``place ... place + 7``."""
     for target, change in ((to, code.fadd), (off, code.fsub)):
-        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(target, place), LANES))
-        eight = code.select(here, change(eight, _ONES), eight)
+        matches = code.icmp_unsigned("==", _LANE_NUMBERS, broadcast(code, code.sub(target, place), LANES))
+        eight = code.select(matches, change(eight, _ONES), eight)
     return eight
 
 
@@ -196,11 +199,11 @@ def sum_up(code: Any, eight: Any, reached: Any) -> Any:
 
 @make_operation(NUMBER, lambda eight: float(eight[-1]))
 def take_last(code: Any, eight: Any) -> Any:
-    """Return the eighth number."""
+    """Return the last of the eight numbers."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
 @make_operation(PLACE, lambda eight, u: np.uint64(np.count_nonzero(eight <= u)))
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
-    """Return how many lanes are at most ``u``, as an unsigned place."""
+    """Return the number of lanes that are at most ``u``, as an unsigned integer."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

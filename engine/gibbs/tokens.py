@@ -4,10 +4,11 @@ A token's topic is drawn from (models.md 1.5)
 
     P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
 
-split into the few topics that the document already uses, ``phi_vk n_jk``, packed into slots so that a sweep reads few
-topics, and one prior mass per word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
+as a mixture of two parts: ``phi_vk n_jk`` of the few topics that the document already uses, packed into slots so that a
+sweep reads few topics; and the prior mass of the word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)``
+(``priors.py``).
 
-One layer is the same code with a single topic above it, whose column is r and whose activation is 1:
+A model with one layer is treated as having a single topic above, whose column is r and whose activation is 1;
 ``theta`` is then empty.
 """
 
@@ -27,9 +28,10 @@ NOWHERE = uint(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
 class Slots(NamedTuple):
-    """The topics of a document, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
+    """The topics in use by a document: slot ``s`` has ``tokens[s]`` tokens of ``topic[s]``; ``where[k]`` is k's slot.
 
-    Behind the slots in use ``tokens`` is 0 and ``topic`` any topic, so that slots can be read many at a time.
+    Beyond the slots in use ``tokens`` is 0 and ``topic`` is any topic, so that slots can be read several at a time.
+    ``sums`` is space for running sums.
     """
 
     topic: Array
@@ -49,9 +51,9 @@ def make_slots(n_topics: int) -> Slots:
 
 @inlined
 def fill_slots(topics: Array, slots: Slots) -> int:
-    """Count the topics of a document's tokens and return how many slots are in use.
+    """Count the topics of a document's tokens and return the number of slots in use.
 
-    The processor could not predict whether a token's topic is the first of its kind, so there is no branch on it.
+    The code has no branch on whether a token is the first of its topic, which the processor could not predict.
     """
     n = NONE
     for token in range(uint(len(topics))):
@@ -66,7 +68,7 @@ def fill_slots(topics: Array, slots: Slots) -> int:
 
 @inlined
 def open_slot(slots: Slots, n: int, k: int) -> int:
-    """Add a slot for topic ``k`` behind the ``n`` slots in use."""
+    """Add a slot for topic ``k`` after the ``n`` slots in use, and return the new number of slots."""
     slots.where[k] = n
     slots.topic[n] = k
     return n + 1
@@ -74,7 +76,7 @@ def open_slot(slots: Slots, n: int, k: int) -> int:
 
 @inlined
 def drop_empty_slots(slots: Slots, n: int) -> int:
-    """Close the gaps left by topics that lost their last token and return how many slots remain."""
+    """Remove the slots of topics that lost their last token, and return the number of slots that remain."""
     n_left = 0
     for slot in range(n):
         k = slots.topic[slot]
@@ -99,7 +101,7 @@ def clear_slots(slots: Slots, n: int) -> None:
 
 
 class Globals(NamedTuple):
-    """The topics, and the prior of layer 1 as columns of ``base``, which all documents read.
+    """The topics, and the prior of layer 1 as rows of ``base``, which all documents read.
 
     Attributes
     ----------
@@ -121,7 +123,7 @@ class Globals(NamedTuple):
 
 
 class DocView(NamedTuple):
-    """One document: its cells ``first:last`` of ``words`` and ``counts``, one topic per token, theta and c above."""
+    """One document: its cells ``first:last`` of ``words`` and ``counts``, one topic per token, and theta and c."""
 
     words: Array
     counts: Array
@@ -133,10 +135,10 @@ class DocView(NamedTuple):
 
 
 class DocCells(NamedTuple):
-    """The words of one document in one place.
+    """The cells and prior masses of one document, in contiguous memory.
 
-    ``of`` (tokens,) is the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass`` (cells,)
-    is the prior mass of every cell.
+    ``of`` (tokens,) is the cell of every token; ``prior`` (C, cells) the prior mass of every cell under each column
+    (not used with one layer); ``mass`` (cells,) the prior mass of every cell.
     """
 
     of: Array
@@ -147,10 +149,10 @@ class DocCells(NamedTuple):
 class TokenProgress(NamedTuple):
     """The progress of a sweep of a document.
 
-    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does not
-    contain yet: the masses of a token wait for the token before it, and these waits, one after another, would take all
-    the time. So running sums are computed without the token just drawn, while it is being drawn, and its own mass
-    ``extra`` is added to those from its slot on: only that has to wait.
+    ``token`` is the next one to draw.  The two before it went to slots ``latest`` and ``before``, and are not yet
+    counted in ``slots.tokens``: if every token waited for the count of the previous one, these waits would dominate
+    the time.  So the running sums of a token are computed without the previous token, while that is being drawn; only
+    its mass (``extra`` in the loops) is added afterwards, to the sums from its slot on.
     """
 
     rng: Stream
@@ -161,7 +163,7 @@ class TokenProgress(NamedTuple):
 
 @compiled
 def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> DocCells:
-    """Return space for the longest of documents ``begin:end``; ``tokens`` is where a document's tokens begin."""
+    """Return space for the longest of documents ``begin:end``; ``tokens`` holds where each document's tokens begin."""
     most_cells, most_tokens = 1, 0
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
@@ -171,7 +173,10 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Collect the cells of a document's tokens and the prior masses of its words by column."""
+    """Write the cell of each token of a document, and the prior masses of its words by column, or as one sum.
+
+    The sum is that of a model with one layer; with more layers, :func:`weigh_priors` weighs the columns.
+    """
     spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
@@ -187,7 +192,7 @@ def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
 
 @inlined
 def spread_cells(doc: DocView, of: Array) -> None:
-    """Write the cell of every token; two are always written, because a branch on one or two is often mispredicted."""
+    """Write the cell of every token; two are written per cell even if it has one token, which saves a branch."""
     token = NONE
     for i in range(doc.last - doc.first):
         n = uint(doc.counts[doc.first + i])
@@ -201,7 +206,7 @@ def spread_cells(doc: DocView, of: Array) -> None:
 
 @inlined
 def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: DocCells) -> None:
-    """Write mass[i] = sum_k phi_vk a_kj of every cell, Phi^(1) Phi^(2) theta^(2); for one layer it is already there."""
+    """Write the prior mass of every cell, mass[i] = sum_k phi_vk a_kj; with one layer it has been written already."""
     near, mass = cells.prior, cells.mass
     if len(theta) == 0:
         return
@@ -216,7 +221,7 @@ def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cell
 
 @inlined
 def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -> Stream:
-    """Draw first topics of tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
+    """Draw the first topics of tokens for theta^(1) = 1/K_1: proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
     token = 0
     for cell in range(doc.first, doc.last):
         word = doc.words[cell]
@@ -231,11 +236,11 @@ def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -
 
 
 def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
-    """Return the token loop for documents whose slots fit into registers, and how many slots these are."""
-    some = make_registers(n_vectors)
-    load, store, gather, transfer, multiply = some.load, some.store, some.gather, some.transfer, some.multiply
-    sum_up, take_last, raise_unless, mark_at_most = some.sum_up, some.take_last, some.raise_unless, some.mark_at_most
-    mark_before, count_marks = some.mark_before, some.count_marks
+    """Return the token loop for documents whose slots fit into ``n_vectors`` registers, and their number of slots."""
+    ops = make_registers(n_vectors)
+    load, store, gather, transfer, multiply = ops.load, ops.store, ops.gather, ops.transfer, ops.multiply
+    sum_up, take_last, raise_unless, mark_at_most = ops.sum_up, ops.take_last, ops.raise_unless, ops.mark_at_most
+    mark_before, count_marks = ops.mark_before, ops.count_marks
 
     @inlined
     def draw(
@@ -264,13 +269,13 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
                 over = u - total
                 break
             ahead = mark_at_most(raise_unless(sums, extra, ahead), u)
-            latest = min(count_marks(ahead), used - ONE)  # by rounding it may lie behind the last slot
+            latest = min(count_marks(ahead), used - ONE)  # rounding may lead beyond the last slot
             topics[token] = slots.topic[latest]
             token += ONE
         store(slots.tokens, tokens)
         return TokenProgress(rng, token, latest, before), over
 
-    return draw, uint(some.size)
+    return draw, uint(ops.size)
 
 
 _draw_two_vectors, _TWO_VECTORS = _make_register_loop(2)
@@ -282,7 +287,7 @@ _draw_six_vectors, _SIX_VECTORS = _make_register_loop(6)
 def _draw_in_memory(
     course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
 ) -> tuple[TokenProgress, float]:
-    """Draw as the loops in registers do, eight slots at a time."""
+    """Run the token loop of :func:`_make_register_loop` with counts in memory, eight slots at a time."""
     words, topics, first = doc.words, doc.topics, uint(doc.first)
     rng, token, latest, before = course
     over = 0.0
@@ -334,8 +339,8 @@ def draw_topics(
 ) -> tuple[Stream, int]:
     """Draw the topic of every token, one after another, and return the stream and the number of slots.
 
-    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last token of
-    the previous sweep is the first whose slot is still missing (see :class:`TokenProgress`).
+    ``theta`` is theta^(2) of the document (empty with one layer), ``live`` are its ``n_live`` topics that are not
+    negligible.  The sweep starts as if the document's last token had just been drawn (see :class:`TokenProgress`).
     """
     weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
     n_tokens = uint(len(doc.topics))
@@ -384,7 +389,7 @@ def _draw_from_prior(
 
 @inlined
 def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
-    """Move a token to slot ``gains`` from slot ``loses``, write running sums of ``phi_vk n_jk`` and return the last."""
+    """Move a token from slot ``loses`` to slot ``gains``; write running sums of ``phi_vk n_jk`` and return the last."""
     total = 0.0
     s = NONE
     while s < used:
@@ -399,9 +404,9 @@ def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, 
 
 @inlined
 def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
-    """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
+    """Return the first slot whose running sum exceeds ``u``; the sums still lack ``extra`` from slot ``latest`` on.
 
-    By rounding it may lie behind the last slot.
+    Rounding may lead to a slot beyond the last one.
     """
     below, after = NONE, NONE
     s = NONE

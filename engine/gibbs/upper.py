@@ -1,8 +1,8 @@
-"""The layers above the words, for one document: tables go up, rates and activations come down.
+"""The layers above layer 1, for one document: tables are sent up, rates and activations drawn from the top down.
 
-DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``collapsed.py``, ``plain.py``) use it.  Layer
-``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 is in flat arrays, in which layer
-``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
+DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``collapsed.py``, ``plain.py``) use this module.
+Layer ``l`` of the paper is index ``l - 1`` here.  All variables of a document above layer 1 are in flat arrays, in
+which layer index ``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
-NEGLIGIBLE = 1e-17  # share of the largest activation that does not change a float64 sum
-SMALLEST = 1e-300  # activations stay positive, so that no document loses all its topics; so do rates, for a finite q
+NEGLIGIBLE = 1e-17  # share of the largest activation below which a float64 sum does not change
+SMALLEST = 1e-300  # least activation, so that no document loses all its topics; least rate, so that q is finite
 
-# Places in an array are unsigned in the hot loops: numba then need not check whether they count from the end.
+# Indices are unsigned in the hot loops, so that numba need not check whether they count from the end of an array.
 uint = np.uint64
 NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (uint(n) for n in range(9))
 
@@ -39,7 +39,7 @@ class Layers(NamedTuple):
     widths : (L,) int64
         K_1 ... K_L.
     first : (L,) int64
-        Where layer ``l`` begins in a document's flat vector of layers 2..L (``first[0]`` is unused).
+        Where the layer with this index begins in a document's flat vector of layers 2..L (``first[0]`` is unused).
     table : (L,) int64
         Where Phi^(l), K_{l-1} x K_l numbers, begins in ``rows`` and in ``columns``.
     rows : (sum K_{l-1} K_l,) float64
@@ -59,7 +59,7 @@ class Layers(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of one document above layer 1; made once per thread, reset by each document."""
+    """Working memory of one document above layer 1; made once per thread, reset for each document."""
 
     counts: Array  # (T,) int64: m^(l), counts that topics of layers 2..L explain
     shapes: FloatArray  # (T,): prior shapes of theta^(l): Phi^(l+1) theta^(l+1), r at the top
@@ -114,7 +114,7 @@ def make_scratch(upper: Layers) -> Scratch:
 
 @inlined
 def survey_layers(upper: Layers, theta: FloatArray, s: Scratch) -> None:
-    """List the topics in use per layer and set the prior shapes of layers 2..L from the theta above."""
+    """List the live topics of every layer, and set the prior shapes of layers 2..L from the theta above."""
     n_layers = len(upper.widths)
     for layer in range(1, n_layers):
         _list_live(theta, upper.first[layer], upper.widths[layer], s.live, s.n_live, layer)
@@ -124,6 +124,7 @@ def survey_layers(upper: Layers, theta: FloatArray, s: Scratch) -> None:
 
 @inlined
 def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: Array, layer: int) -> None:
+    """Write the topics of a layer whose activation is not negligible, and their number."""
     largest = 0.0
     for c in range(begin, begin + width):
         largest = max(largest, theta[c])
@@ -157,9 +158,9 @@ def _set_shapes(upper: Layers, theta: FloatArray, s: Scratch, layer: int) -> Non
 
 @inlined
 def weigh_parents(upper: Layers, theta: FloatArray, layer: int, k: int, sums: FloatArray) -> int:
-    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight, and return their number.
+    """Write running sums of phi_kc theta_c over blocks of eight topics c of ``layer``; return the number of blocks.
 
-    ``sums[b]`` is the sum of the first ``b + 1`` blocks: the last is ``(Phi^(l) theta^(l))_k``, the CRT rate.
+    ``sums[b]`` is the sum of the first ``b + 1`` blocks; the last one is ``(Phi^(l) theta^(l))_k``, the CRT rate.
     """
     rows, begin, width = upper.rows, uint(upper.first[layer]), uint(upper.widths[layer])
     row = uint(upper.table[layer]) + uint(k) * width
@@ -173,12 +174,12 @@ def weigh_parents(upper: Layers, theta: FloatArray, layer: int, k: int, sums: Fl
             total += rows[row + c] * theta[begin + c]
         sums[n_blocks] = total
         n_blocks += ONE
-    return n_blocks  # type: ignore[return-value]  # an unsigned place, see above
+    return n_blocks  # type: ignore[return-value]  # an unsigned index, see ``uint`` above
 
 
 @inlined
 def _sum_block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
-    """Return eight products as a balanced sum: short chains of additions, the same order everywhere."""
+    """Return the sum of eight products as a balanced tree: short chains of additions, in the same order everywhere."""
     return ((a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])) + (
         (a[i + FOUR] * b[j + FOUR] + a[i + FIVE] * b[j + FIVE])
         + (a[i + SIX] * b[j + SIX] + a[i + SEVEN] * b[j + SEVEN])
@@ -200,8 +201,8 @@ def split_tables(
 ) -> Stream:
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
-    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums of :func:`weigh_parents` in ``s.sums``;
-    counted in ``s.counts`` and, when ``keep``, in ``tables``.
+    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums of :func:`weigh_parents` in ``s.sums``.
+    They are counted in ``s.counts`` and, if ``keep``, in ``tables``.
     """
     rows, sums, counts = upper.rows, s.sums, s.counts
     begin, width = uint(upper.first[layer]), uint(upper.widths[layer])
@@ -227,7 +228,7 @@ def split_tables(
 
 @inlined
 def clear_counts(s: Scratch) -> None:
-    """Reset the counts of the last sweep before tables go up again."""
+    """Reset the counts of the last sweep before tables are sent up again."""
     s.counts[:] = 0
 
 
@@ -237,8 +238,8 @@ def send_counts_up(
 ) -> Stream:
     """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
 
-    ``top[k]`` gets the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
-    nothing to do here: layer 1 sends its tables to ``top`` itself.
+    The tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k), are added to ``top``.  With one layer there is nothing
+    to do here: the samplers add the tables of layer 1 to ``top`` themselves.
     """
     n_layers = len(upper.widths)
     for layer in range(1, n_layers):
@@ -267,14 +268,14 @@ def draw_rates(
     ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
     """
     n_layers = len(upper.widths)
-    below = _sum_layer(upper, theta, 1, s)
-    p, rng = draw_beta(rng, hyper.a0 + n_tokens, hyper.b0 + below)
+    sum_below = _sum_layer(upper, theta, 1, s)
+    p, rng = draw_beta(rng, hyper.a0 + n_tokens, hyper.b0 + sum_below)
     c[0] = (1.0 - p) / p
     for layer in range(2, n_layers + 1):
-        here = _sum_layer(upper, theta, layer, s)
-        draw, rng = draw_gamma(rng, hyper.e0 + here)
-        c[layer - 1] = max(draw / (hyper.f0 + below), SMALLEST)
-        below = here
+        theta_sum = _sum_layer(upper, theta, layer, s)
+        draw, rng = draw_gamma(rng, hyper.e0 + theta_sum)
+        c[layer - 1] = max(draw / (hyper.f0 + sum_below), SMALLEST)
+        sum_below = theta_sum
     return rng
 
 

@@ -1,24 +1,24 @@
-"""Alignment of the topics of two hierarchies: of two seeds, snapshots, widths or models.
+"""Alignment of the topics of two hierarchies, which may differ in seed, snapshot, widths or model.
 
 The cost of a pair of topics of one layer is
 
-    (1 - kin) * H(words) + kin * H(parents),        0 <= cost <= 1,
+    (1 - parent_weight) * H(words) + parent_weight * H(parents),        0 <= cost <= 1,
 
-with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``, first of the two topics projected to the words
-(``Phi^(1) ... Phi^(l)``), second of the origins of their popularity (the weights of the edges to their parents times
-the parents' popularity), where the parents of one are mapped to those of the other by the pairs of the layer above.
-The top layer has words only.  Hellinger rather than Jensen-Shannon because it is also a metric between 0 and 1, needs
-no logarithm of zero, and is one matrix product for all pairs of a layer.
+with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``.  ``H(words)`` compares the two topics projected to
+the words (``Phi^(1) ... Phi^(l)``).  ``H(parents)`` compares where their popularity comes from (the weights of the
+edges to their parents times the parents' popularity); the pairs of the layer above say which parents correspond.  The
+top layer is compared by words only.  The Hellinger distance is used rather than the Jensen-Shannon distance because it
+is also a metric between 0 and 1, needs no logarithm of zero, and is one matrix product for all pairs of a layer.
 
 A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are known when
 their children are matched.  Leaving two topics without a partner costs ``threshold``, or the median cost of all pairs
 of the layer where that is lower: two topics no more alike than a random pair are not matched.  But it never costs less
-than `ALIKE`: high up in a narrow model all topics are alike, so the median is tiny, and half of all topics would be
-called missing although they have a partner that looks the same.
+than `NEARLY_EQUAL`: in the top layers of a narrow model all topics are alike, so the median is tiny, and half of them
+would be called missing although they have a partner that looks the same.
 
-Pairs that are ``known`` to have been the same topic once, those of a run and its fork, cost `TIE` less when a layer is
-solved: among topics that are nearly equal, each keeps its own partner.  A pair that costs more than leaving both topics
-alone is not matched in any case.
+Pairs that are ``known`` to have been the same topic once, those of a run and its fork, cost `KNOWN_BONUS` less when a
+layer is solved: among topics that are nearly equal, each keeps its own partner.  A pair that costs more than leaving
+both topics alone is not matched in any case.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,19 +31,19 @@ from scipy.optimize import linear_sum_assignment
 from engine.contract import Array, FloatArray, Topics
 from engine.hierarchy import effects
 
-KIN = 0.25
+PARENT_WEIGHT = 0.25
 THRESHOLD = 0.7
-ALIKE = 0.2  # topics this close have 96 % in common (1 - 0.2**2), and are never reported as missing
-TIE = 0.05  # bonus for pairs that were the same topic once
+NEARLY_EQUAL = 0.2  # topics this close have 96 % in common (1 - 0.2**2), and are never reported as missing
+KNOWN_BONUS = 0.05  # taken off the cost of pairs that were the same topic once
 NONE = -1
-_ENOUGH = 8  # topics on either side from which the median cost tells how alike random pairs are
-_SAME = 1e-6  # a squared distance this small is the rounding of single precision
+_ENOUGH_TOPICS = 8  # with fewer on either side, the median cost does not tell how alike random pairs are
+_ROUNDING = 1e-6  # squared distances up to this are rounding errors of single precision
 
 Costs: TypeAlias = NDArray[np.float32]
 
 
 class TopicPair(NamedTuple):
-    """A user's decision: a pair, or with `NONE` on one side that a topic has no partner."""
+    """A pair decided by a user; `NONE` on one side means that the topic on the other has no partner."""
 
     layer: int
     first: int
@@ -108,7 +108,7 @@ def align_hierarchies(
     projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
     fixed: Collection[TopicPair] = (),
     known: Collection[TopicPair] = (),
-    kin: float = KIN,
+    parent_weight: float = PARENT_WEIGHT,
     threshold: float = THRESHOLD,
 ) -> Alignment:
     """Match the topics of two hierarchies over the same words, layer by layer from the top.
@@ -116,15 +116,15 @@ def align_hierarchies(
     Parameters
     ----------
     first, second : Topics
-        Any depths and widths.  Layers are counted from the words; what is deeper in one only is unmatched.
+        Of any depths and widths.  Layers are counted from the words; topics of layers that only one has are unmatched.
     projected : pair of sequences of (V, K_l) arrays, optional
-        The projections of both when the caller has them; their columns need not sum to 1, as when only the
-        words that two corpora share are kept.
+        The topics of both projected to the words, if the caller has them already; their columns need not sum to 1,
+        for example when only the words that two corpora share are kept.
     fixed : collection of TopicPair
-        Decisions to keep; those about topics that do not exist are ignored.
+        Decisions of users to keep; those about topics that do not exist are ignored.
     known : collection of TopicPair
-        Pairs that were one topic once, preferred unless others are better by more than `TIE`.
-    kin : float
+        Pairs that were one topic once, preferred unless others are better by more than `KNOWN_BONUS`.
+    parent_weight : float
         Weight of the parents in the cost, 0 to 1.
     threshold : float
         Cost above which two topics are left unmatched, 0 to 1 (or the median cost, see above).
@@ -132,7 +132,7 @@ def align_hierarchies(
     Raises
     ------
     ValueError
-        When the two have different numbers of words.
+        If the two have different numbers of words.
     """
     words = projected or (effects.list_topic_words(first), effects.list_topic_words(second))
     sizes = len(words[0][0]), len(words[1][0])
@@ -149,11 +149,14 @@ def align_hierarchies(
                 _trace_origins(first.phi[layer], popularity[0][layer]),
                 _trace_origins(second.phi[layer], popularity[1][layer]),
             )
-            terms = [terms[0]._replace(part=1.0 - kin), _match_parents(origins, matches[layer + 1], kin)]
-        cost = np.asarray(sum(term.part * _measure_all(term) for term in terms), dtype=np.float32)
+            terms = [
+                terms[0]._replace(weight=1.0 - parent_weight),
+                _match_parents(origins, matches[layer + 1], parent_weight),
+            ]
+        cost = np.asarray(sum(term.weight * _measure_all_pairs(term) for term in terms), dtype=np.float32)
         decisions, earlier = _select_decisions(layer, fixed, cost.shape), _select_decisions(layer, known, cost.shape)
-        limit = min(threshold, max(ALIKE, _estimate_chance(cost)))
-        matches[layer] = _report_layer(
+        limit = min(threshold, max(NEARLY_EQUAL, _estimate_random_cost(cost)))
+        matches[layer] = _make_matches(
             layer, cost, terms, _assign_pairs(cost, decisions, earlier, limit), decisions, limit
         )
         costs.append(cost)
@@ -163,15 +166,15 @@ def align_hierarchies(
 
 
 class _CostTerm(NamedTuple):
-    """A part of the cost: square roots of distributions of both sides, one topic per column."""
+    """A term of the cost: its weight, and the square roots of the distributions of both sides, one topic per column."""
 
-    part: float
+    weight: float
     first: Array
     second: Array
 
 
 def _select_decisions(layer: int, decisions: Collection[TopicPair], shape: tuple[int, ...]) -> list[TopicPair]:
-    """Return the decisions about topics of a layer that exist."""
+    """Return the decisions about a layer whose topics exist."""
     return [
         each
         for each in decisions
@@ -184,51 +187,51 @@ def _count_topics(side: Topics, layer: int) -> int:
 
 
 def _take_roots(weights: Array) -> NDArray[np.float32]:
-    """Return square roots of the columns (n, K), first scaled to sum 1; single precision, for a large vocabulary."""
+    """Scale the columns (n, K) to sum 1 and return their square roots, in single precision to save memory."""
     mass = weights.sum(axis=0, dtype=np.float64)
     scaled = np.asarray(weights, dtype=np.float32) / np.where(mass > 0, mass, 1.0).astype(np.float32)
     return np.sqrt(scaled, out=scaled)
 
 
 def _trace_origins(phi: Array, popularity: FloatArray) -> FloatArray:
-    """Return the roots of the parts (K_{l+1}, K_l) of each topic's popularity that come from each parent."""
+    """Return the square roots (K_{l+1}, K_l) of the share of each topic's popularity that comes from each parent."""
     flow = np.abs(np.asarray(phi, dtype=np.float64) * popularity).T
     mass = flow.sum(axis=0)
     return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
 
 
-def _match_parents(origins: tuple[FloatArray, FloatArray], above: Sequence[TopicMatch], part: float) -> _CostTerm:
-    """Bring the parents of both sides into one order; parts that come from unmatched parents agree with nothing."""
+def _match_parents(origins: tuple[FloatArray, FloatArray], above: Sequence[TopicMatch], weight: float) -> _CostTerm:
+    """Return the cost term of the parents, put into the same order on both sides; unmatched parents are left out."""
     pairs = [match for match in above if match.paired]
     first = origins[0][[match.first for match in pairs]]
-    return _CostTerm(part, first, origins[1][[match.second for match in pairs]])
+    return _CostTerm(weight, first, origins[1][[match.second for match in pairs]])
 
 
-def _measure_all(term: _CostTerm) -> Array:
+def _measure_all_pairs(term: _CostTerm) -> Array:
     """Return the Hellinger distances (K, K') of all pairs."""
     return np.sqrt(np.clip(1.0 - term.first.T @ term.second, 0.0, 1.0))
 
 
 def _measure_pairs(term: _CostTerm, rows: Array, columns: Array) -> FloatArray:
-    """Return the Hellinger distances of some pairs, exact also where the topics are equal."""
+    """Return the Hellinger distances of some pairs in double precision, exactly 0 for equal topics."""
     first = term.first[:, rows].astype(np.float64)
     second = term.second[:, columns].astype(np.float64)
     missing = 1.0 - ((first**2).sum(axis=0) + (second**2).sum(axis=0)) / 2  # mass of unmatched parents
-    squared = ((first - second) ** 2).sum(axis=0) / 2 + np.where(missing > _SAME, missing, 0.0)
+    squared = ((first - second) ** 2).sum(axis=0) / 2 + np.where(missing > _ROUNDING, missing, 0.0)
     return np.sqrt(np.clip(squared, 0.0, 1.0))
 
 
-def _estimate_chance(cost: Costs) -> float:
+def _estimate_random_cost(cost: Costs) -> float:
     """Return the cost of a random pair of topics; 1 where there are too few to tell."""
-    return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
+    return float(np.median(cost)) if min(cost.shape) >= _ENOUGH_TOPICS else 1.0
 
 
-def _report_layer(
+def _make_matches(
     layer: int, cost: Costs, terms: list[_CostTerm], pairs: dict[int, int], decided: list[TopicPair], threshold: float
 ) -> list[TopicMatch]:
     """Return a match, with score and margin, for every topic of a layer."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
-    costs = sum((term.part * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
+    costs = sum((term.weight * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
     margins = _compute_margins(cost, rows, columns, threshold) - costs
     decisions = {(each.first, each.second) for each in decided}
     facts = zip(rows.tolist(), columns.tolist(), costs.tolist(), margins.tolist(), strict=True)
@@ -256,10 +259,10 @@ def _assign_pairs(cost: Costs, decided: list[TopicPair], earlier: list[TopicPair
     excluded = {each.first for each in decided}, {each.second for each in decided}
     rows = np.array([i for i in range(height) if i not in excluded[0]], dtype=np.intp)
     columns = np.array([j for j in range(width) if j not in excluded[1]], dtype=np.intp)
-    price = cost.copy()
+    adjusted = cost.copy()
     places = tuple(np.array([(each.first, each.second) for each in earlier], dtype=np.intp).reshape(-1, 2).T)
-    price[places] -= TIE * (cost[places] < threshold)
-    savings = np.minimum(price[np.ix_(rows, columns)] - threshold, 0.0)
+    adjusted[places] -= KNOWN_BONUS * (cost[places] < threshold)
+    savings = np.minimum(adjusted[np.ix_(rows, columns)] - threshold, 0.0)
     first, second = linear_sum_assignment(savings)
     useful = savings[first, second] < 0
     return fixed | dict(zip(rows[first[useful]].tolist(), columns[second[useful]].tolist(), strict=True))
@@ -276,9 +279,9 @@ def _compute_margins(cost: Costs, rows: Array, columns: Array, threshold: float)
 
 
 def _make_unmatched(
-    layer: int, first: int, second: int, prices: Array, decisions: set[tuple[int, int]], threshold: float
+    layer: int, first: int, second: int, costs: Array, decisions: set[tuple[int, int]], threshold: float
 ) -> TopicMatch:
-    second_best = float(prices.min()) if len(prices) else 1.0
+    second_best = float(costs.min()) if len(costs) else 1.0
     return TopicMatch(layer, first, second, 0.0, second_best - threshold, (first, second) in decisions)
 
 

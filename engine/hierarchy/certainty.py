@@ -1,8 +1,8 @@
-"""How sure a hierarchy is: intervals of words and edges, inclusion of edges, and topics that wander.
+"""Uncertainty of a hierarchy: intervals of words and edges, inclusion of edges, and topics that wander between draws.
 
 Everything follows from the mean and the variance of a draw (:mod:`engine.topic_moves.averages`).  The posterior of one
-entry of a topic is taken to be the Beta distribution with that mean and variance, which it is exactly where the counts
-of the topic stand still.
+entry of a topic is taken to be the Beta distribution with that mean and variance, which is exact if the counts of the
+topic do not change.
 """
 
 from collections.abc import Sequence
@@ -14,68 +14,68 @@ from scipy import special
 from engine.contract import Array, FloatArray
 from engine.hierarchy.topics import project_topics
 
-LEVEL = 0.9  # of intervals
-SURE = 0.9  # inclusion from which an edge counts as sure
-WANDERING = 0.8  # cosine between two draws of a topic; below it their mean is not one topic
-_LEAST = 1e-3  # concentration of a Beta distribution: less means that an entry is 0 or 1
+LEVEL = 0.9  # probability of an interval
+SURE = 0.9  # probability of inclusion from which an edge counts as sure
+WANDERING = 0.8  # cosine between two draws of a topic below which their mean is not one topic
+_LEAST_CONCENTRATION = 1e-3  # of a Beta distribution; at this value an entry is nearly always 0 or 1
 
 
 class Interval(NamedTuple):
-    """The ends of 90 % of a distribution, entry by entry."""
+    """The ends of the intervals of an array of distributions, entry by entry."""
 
     low: FloatArray
     high: FloatArray
 
 
 def find_interval(mean: Array, variance: Array, level: float = LEVEL) -> Interval:
-    """Return the interval of entries (any shape) of topics; an entry without variance is its own interval.
+    """Return the credible intervals of entries of topics (any shape); without variance both ends are the mean.
 
-    It is the central one, but begins at 0 (or ends at 1) where the density is highest there: most entries of a topic
-    are next to nothing, and the central interval would leave them out.
+    Intervals are central, except that they begin at 0 (or end at 1) if the density is highest there: most entries of a
+    topic are close to 0, which a central interval would leave out.
     """
     a, b, varies = _match_beta(mean, variance)
     tail = (1.0 - level) / 2
-    below = np.select([a <= 1.0, b <= 1.0], [0.0, 1.0 - level], tail)
-    low, high = (np.where(varies, special.betaincinv(a, b, part), mean) for part in (below, below + level))
+    low_tails = np.select([a <= 1.0, b <= 1.0], [0.0, 1.0 - level], tail)
+    low, high = (np.where(varies, special.betaincinv(a, b, tails), mean) for tails in (low_tails, low_tails + level))
     return Interval(low, high)
 
 
 def measure_inclusion(mean: Array, variance: Array, threshold: float) -> FloatArray:
-    """Return P(weight > threshold) of every edge (any shape)."""
+    """Return the posterior probability that each edge (any shape) exceeds the threshold, P(weight > threshold)."""
     a, b, varies = _match_beta(mean, variance)
     return np.asarray(np.where(varies, special.betaincc(a, b, threshold), np.asarray(mean) > threshold))
 
 
 def measure_agreement(mean: Array, variance: Array) -> FloatArray:
-    """Return the cosine (K_l,) to be expected between two independent draws of each topic: below .8 it wanders.
+    """Return the expected cosine (K_l,) between two independent draws of each topic; see ``WANDERING``.
 
-    ``E[s . t] / E[s . s] = sum_v m_v^2 / sum_v (m_v^2 + var_v)``.
+    For draws s and t with mean m it is ``E[s . t] / E[s . s] = sum_v m_v^2 / sum_v (m_v^2 + var_v)``.
     """
-    own = np.square(mean, dtype=np.float64).sum(axis=0)
-    total = own + np.asarray(variance, dtype=np.float64).sum(axis=0)
-    return np.asarray(own / np.where(total > 0.0, total, 1.0))
+    squared_means = np.square(mean, dtype=np.float64).sum(axis=0)
+    total = squared_means + np.asarray(variance, dtype=np.float64).sum(axis=0)
+    return np.asarray(squared_means / np.where(total > 0.0, total, 1.0))
 
 
 def project_variances(phi: Sequence[Array], variances: Sequence[Array]) -> list[FloatArray]:
-    """Return the variances (V, K_l) of the words of every layer.
+    """Return the variances (V, K_l) of the word weights of the topics of every layer.
 
-    Words of layer l are ``W^(l) = W^(l-1) Phi^(l)``.  With both factors independent, and every topic of layer l as
-    concentrated as the Dirichlet distribution that has its variance in sum,
+    The words of layer l are ``W^(l) = W^(l-1) Phi^(l)``.  If both factors are independent, and every topic c of layer l
+    is Dirichlet with the concentration a_c that gives its total variance,
 
         var W_vc = sum_k (Phi_kc^2 + var Phi_kc) var W_vk + (sum_k Phi_kc W_vk^2 - W_vc^2) / (a_c + 1).
     """
     words = np.asarray(phi[0], dtype=np.float64)
-    found = [np.asarray(variances[0], dtype=np.float64)]
+    word_variances = [np.asarray(variances[0], dtype=np.float64)]
     for layer, variance in zip(phi[1:], variances[1:], strict=True):
         table = np.asarray(layer, dtype=np.float64)
-        within = (table * (1.0 - table)).sum(axis=0)
-        own = np.asarray(variance, dtype=np.float64)
-        spread = own.sum(axis=0) / np.where(within > 0.0, within, 1.0)
-        above = words @ table
-        around = np.maximum((words**2) @ table - above**2, 0.0) * np.minimum(spread, 1.0)
-        found.append(found[-1] @ (table**2 + own) + around)
-        words = above
-    return found
+        largest_variance = (table * (1.0 - table)).sum(axis=0)
+        table_variance = np.asarray(variance, dtype=np.float64)
+        spread = table_variance.sum(axis=0) / np.where(largest_variance > 0.0, largest_variance, 1.0)
+        projected = words @ table
+        spread_variance = np.maximum((words**2) @ table - projected**2, 0.0) * np.minimum(spread, 1.0)
+        word_variances.append(word_variances[-1] @ (table**2 + table_variance) + spread_variance)
+        words = projected
+    return word_variances
 
 
 def bound_words(phi: Sequence[Array], variances: Sequence[Array], words: Sequence[Array]) -> list[Interval]:
@@ -100,9 +100,9 @@ def bound_words(phi: Sequence[Array], variances: Sequence[Array], words: Sequenc
 
 
 def _match_beta(mean: Array, variance: Array) -> tuple[FloatArray, FloatArray, Array]:
-    """Return the parameters of the Beta distributions with these moments, and which entries vary at all."""
+    """Return the parameters a and b of the Beta distributions with these moments, and a mask of entries that vary."""
     m, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     varies = (v > 0.0) & (m > 0.0) & (m < 1.0)
-    concentration = np.maximum(m * (1.0 - m) / np.where(varies, v, 1.0) - 1.0, _LEAST)
+    concentration = np.maximum(m * (1.0 - m) / np.where(varies, v, 1.0) - 1.0, _LEAST_CONCENTRATION)
     tiny = np.finfo(np.float64).tiny
     return np.maximum(m * concentration, tiny), np.maximum((1.0 - m) * concentration, tiny), varies

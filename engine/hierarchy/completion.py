@@ -1,9 +1,9 @@
 """Completion of documents (or rows of a table) from a tenth of their cells: the protocol of the DEF paper.
 
 Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6: a tenth of each test document
-is observed, its units are fitted to that with the weights fixed, and the other cells are scored under the normalised
-mean rates.  The split is by cell, a document and a word: a word is never on both sides.  Its numbers are not comparable
-with those of other protocols.  It applies to every model of :mod:`engine.models`.
+is observed, its units are fitted to that tenth with the weights fixed, and the other cells are scored under the
+normalised mean rates.  The split is by cell (a document and a word): all tokens of a word are on the same side.
+Results are not comparable with those of other protocols.  The protocol applies to every model of :mod:`engine.models`.
 """
 
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Swe
 from engine.corpus import list_owners
 from engine.jit import compiled
 
-SHARE = 0.1  # of the cells of a document that are observed
+SHARE = 0.1  # share of the cells of a document that are observed
 LENGTH = 20  # steps between two checks for the end of a fit
-MOST = 400  # steps of a fit, at most
+MOST = 400  # most steps of a fit
 TOLERANCE = 1e-3  # relative change of perplexity at which a fit ends
 
 
@@ -32,17 +32,18 @@ class CompletionFit(NamedTuple):
 def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Batch]:
     """Divide the cells of every document at random into observed and scored ones.
 
-    A document of two or more cells has at least one on each side, one with a single cell is only observed; the division
-    of a document depends on its number alone.
+    A document of two or more cells has at least one on each side; a single cell is observed.  The division of a
+    document depends on its number alone.
     """
     observed = np.zeros(len(docs.words), dtype=np.bool_)
     _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), observed)
-    parts = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
-    return parts[0], parts[1]
+    batches = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
+    return batches[0], batches[1]
 
 
 @compiled
 def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, observed: Array) -> None:
+    """Mark the observed cells of every document."""
     for j in range(len(numbers)):
         begin, end = starts[j], starts[j + 1]
         if end == begin:
@@ -51,11 +52,11 @@ def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, observ
         rng = streams.start_stream(seed, streams.SPLIT, 0, numbers[j])
         for i in range(end - begin):
             chances[i], rng = streams.draw_uniform(rng)
-        wanted = max(1, int(np.floor(share * (end - begin) + 0.5)))
+        n_observed = max(1, int(np.floor(share * (end - begin) + 0.5)))
         if end - begin > 1:
-            wanted = min(wanted, end - begin - 1)
+            n_observed = min(n_observed, end - begin - 1)
         order = np.argsort(chances)
-        for i in range(wanted):
+        for i in range(n_observed):
             observed[begin + order[i]] = True
 
 
@@ -65,11 +66,11 @@ def compute_perplexity(rates: FloatArray, totals: FloatArray, observed: FloatArr
     Parameters
     ----------
     rates : (cells,)
-        Of the scored cells.
+        Rates of the scored cells.
     totals : (documents,)
-        Of all words.
+        Summed rates of all words.
     observed : (documents,)
-        Of the observed words, which a scored token cannot be.
+        Summed rates of the observed words, which a scored token cannot be.
     scored : Counts
     """
     if not len(scored.words):
@@ -91,33 +92,33 @@ def complete_documents(
     observed, scored : Batch
         As from :func:`split_cells`.
     every : bool
-        True to normalise rates over all words, as in the paper; False: over those that were not observed.
+        True to normalise rates over all words, as in the paper; False: over the words that were not observed.
     """
     chain = kernel.start_chain(seed, state, observed)
-    together, where = _merge_cells(observed, scored)
-    before, steps = float("inf"), 0
+    all_cells, is_scored = _merge_cells(observed, scored)
+    previous, steps = float("inf"), 0
     while True:
-        chain, rates = kernel.advance_chain(seed, state, chain, observed, together, Sweeps(0, LENGTH))
+        chain, rates = kernel.advance_chain(seed, state, chain, observed, all_cells, Sweeps(0, LENGTH))
         steps += LENGTH
-        cells = rates.cells[where]
-        excluded = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
+        cells = rates.cells[is_scored]
+        excluded = _sum_cells(rates.cells[~is_scored], observed.cells) * (0.0 if every else 1.0)
         perplexity = compute_perplexity(cells, rates.totals, excluded, scored.cells)
-        if steps >= MOST or not abs(before - perplexity) > TOLERANCE * perplexity:
+        if steps >= MOST or not abs(previous - perplexity) > TOLERANCE * perplexity:
             return CompletionFit(perplexity, Rates(cells, rates.totals), steps)
-        before = perplexity
+        previous = perplexity
 
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
-    """Return the cells of both, document by document, and which of them are scored."""
-    owners = np.concatenate([list_owners(each.starts) for each in (observed, scored)])
-    judged = np.arange(len(owners)) >= len(observed.words)
+    """Return the cells of both batches, document by document, and a mask of those that are scored."""
+    owners = np.concatenate([list_owners(batch.starts) for batch in (observed, scored)])
+    is_scored = np.arange(len(owners)) >= len(observed.words)
     order = np.argsort(owners, kind="stable")
     counts = Counts.of(
         np.diff(observed.starts) + np.diff(scored.starts),
         np.concatenate([observed.words, scored.words])[order],
         np.concatenate([observed.counts, scored.counts])[order],
     )
-    return counts.batch(observed.documents, observed.labels), judged[order]
+    return counts.batch(observed.documents, observed.labels), is_scored[order]
 
 
 def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
@@ -126,9 +127,9 @@ def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
 
 
 def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
-    """Return the NDCG of every row (nan without scored cells), the rank of its words among all words not observed.
+    """Return the NDCG of every row, (rows,): how well rates rank its scored words among all unobserved words.
 
-    The words of a row that were not observed are ranked by their rates; gains are counts.
+    Gains are the counts of the scored cells; rows without scored cells get nan.
     """
     chain = kernel.start_chain(seed, state, observed)
     out = np.full(len(observed.documents), np.nan)
@@ -139,13 +140,13 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
         gains = np.zeros(n_words)
         cells = slice(scored.starts[j], scored.starts[j + 1])
         gains[scored.words[cells]] = scored.counts[cells]
-        places = slice(unseen.starts[j], unseen.starts[j + 1])
-        out[j] = compute_ndcg(rates.cells[places], gains[unseen.words[places]])
+        unseen_cells = slice(unseen.starts[j], unseen.starts[j + 1])
+        out[j] = compute_ndcg(rates.cells[unseen_cells], gains[unseen.words[unseen_cells]])
     return out
 
 
 def _list_unseen(observed: Batch, n_words: int) -> Batch:
-    """Return every unobserved word of each row, as cells."""
+    """Return a batch with a cell for every word that was not observed in a row."""
     absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
     absent[list_owners(observed.starts), observed.words] = False
     words = np.nonzero(absent)[1].astype(np.int32)
@@ -154,10 +155,10 @@ def _list_unseen(observed: Batch, n_words: int) -> Batch:
 
 
 def compute_ndcg(scores: FloatArray, gains: FloatArray) -> float:
-    """Return the normalised discounted cumulative gain of a ranking, not truncated; nan where there is no gain.
+    """Return the normalised discounted cumulative gain of a full ranking by ``scores``; nan if there is no gain.
 
     Järvelin and Kekäläinen, "IR evaluation methods for retrieving highly relevant documents" (SIGIR 2000), with
-    discounts ``1 / log2(1 + rank)``; equal scores are ranked in the order of their numbers.
+    discounts ``1 / log2(1 + rank)``; equal scores are ranked in their given order.
     """
     if not gains.any():
         return float("nan")

@@ -1,8 +1,8 @@
 """Effects of units of any layer on the words: projections for linear links on the simplex, changes of rates otherwise.
 
-The effect of a unit is the change of the expected rates of the words when it goes from off to on (binary units) or up
-by one (all others), with everything else at its mean, sent down layer by layer.  A word whose rate rises is *raised*,
-one whose rate falls *lowered*.
+The effect of a unit is the change in the expected rates of the words when the unit goes from off to on (binary units)
+or increases by one (all others), with all other units at their means.  It is computed layer by layer, downwards.
+A word is *raised* if its rate increases, *lowered* if it decreases.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from scipy.special import expit
 from engine.contract import BINARY, LINEAR, SIGMOID, Array, FloatArray, Link, Topics
 from engine.hierarchy import topics as simplex
 
-_LEAST = 1e-12  # mean activation of a unit that is never on
+_LEAST_MEAN = 1e-12  # least mean activation by which a change is divided
 
 
 class Effects(NamedTuple):
@@ -24,7 +24,7 @@ class Effects(NamedTuple):
     raises : tuple of (V, K_l) arrays, >= 0
         Increase of the rates of words.
     lowers : tuple of (V, K_l) arrays or None
-        Decrease of the rates; None where no weight from that layer down is negative.
+        Decrease of the rates of words; None if no weight from that layer down is negative.
     """
 
     raises: tuple[Array, ...]
@@ -39,7 +39,7 @@ class Presentation(NamedTuple):
     words : tuple of (V, K_l) arrays
         The words of every topic, columns that sum to 1: see :func:`list_topic_words`.
     lowers : tuple of (V, K_l) arrays or None
-        The words that topics lower, see :class:`Effects`.
+        Decrease of the rates of the words that topics lower, see :class:`Effects`.
     weights : tuple of (K_{l-1}, K_l) arrays
         ``phi[0]`` and the weights of the edges, see :func:`compute_edge_weights`.
     popularity : tuple of (K_l,) float64 arrays
@@ -63,26 +63,26 @@ def present_hierarchy(topics: Topics) -> Presentation:
 def compute_effects(topics: Topics) -> Effects:
     """Return the effects of every unit on the words.
 
-    For hierarchies whose links are all linear and on the simplex ``raises`` are Phi^(1) ... Phi^(l), bit for bit.
+    If all links are linear and on the simplex, ``raises`` are exactly the products Phi^(1) ... Phi^(l).
     """
     if not topics.links:
         return Effects(tuple(simplex.project_topics(topics.phi)), (None,) * len(topics.phi))
     raises: list[Array] = [topics.phi[0]]
     lowers: list[Array | None] = [None]
-    falls = False
+    has_negative = False
     for layer in range(2, len(topics.phi) + 1):
         on, off = _switch_units(topics, layer)
         change = topics.phi[0] @ (_send_down(topics, layer, on) - _send_down(topics, layer, off))
-        falls = falls or bool((topics.phi[layer - 1] < 0).any())
+        has_negative = has_negative or bool((topics.phi[layer - 1] < 0).any())
         raises.append(np.maximum(change, 0.0))
-        lowers.append(np.maximum(-change, 0.0) if falls else None)
+        lowers.append(np.maximum(-change, 0.0) if has_negative else None)
     return Effects(tuple(raises), tuple(lowers))
 
 
 def list_topic_words(topics: Topics, effects: Effects | None = None) -> list[Array]:
-    """Return the words of the units of every layer, (V, K_l), proportional to what a unit raises; columns sum to 1.
+    """Return the words of the units of every layer, (V, K_l): their increases, with columns scaled to sum 1.
 
-    Columns of units that raise nothing are flat.
+    The column of a unit that raises no word is flat.
     """
     raises = (effects or compute_effects(topics)).raises
     return list(raises) if not topics.links else [raises[0], *map(_normalise_columns, raises[1:])]
@@ -91,9 +91,9 @@ def list_topic_words(topics: Topics, effects: Effects | None = None) -> list[Arr
 def compute_edge_weights(topics: Topics) -> list[Array]:
     """Return the weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
 
-    For links on the simplex these are the topics themselves.  For others they are the changes that a parent makes in
-    each child, relative to the child's mean and with their sign, as shares of all its changes: absolute values of a
-    column sum to 1, so that a threshold means the same in every model.
+    For links on the simplex these are the topics themselves.  For other links they are the signed changes that a parent
+    makes in each child, relative to the child's mean, scaled so that the absolute values of a column sum to 1.  A
+    threshold then means the same in every model.
     """
     if not topics.links:
         return list(topics.phi[1:])
@@ -101,12 +101,15 @@ def compute_edge_weights(topics: Topics) -> list[Array]:
 
 
 def compute_popularity(topics: Topics) -> list[FloatArray]:
-    """Return how much of the documents each unit carries, (K_l,) per layer: given by the model, or Phi^(l+1) ... r."""
+    """Return the popularity of each unit, (K_l,) per layer: given by the model, or ``Phi^(l+1) ... Phi^(L) r``."""
     return list(topics.popularity) or simplex.weigh_topics(topics.phi, topics.r)
 
 
 def _switch_units(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
-    """Return activations (K_l, K_l) of a layer, one unit per column on, and off, the others at their means."""
+    """Return two tables (K_l, K_l) of activations of a layer: in column k unit k is on, or off, the others at means.
+
+    A unit that is not binary is at its mean plus 1, or at its mean.
+    """
     means = topics.means[layer - 1]
     off = np.tile(means[:, None], (1, len(means)))
     on = off.copy()
@@ -122,11 +125,11 @@ def _compare_means(topics: Topics, layer: int) -> FloatArray:
     link, weights = topics.links[layer - 2], topics.phi[layer - 1]
     on, off = (_compute_means(link, weights, values) for values in _switch_units(topics, layer))
     base = _compute_means(link, weights, topics.means[layer - 1][:, None])
-    return np.asarray((on - off) / np.maximum(np.abs(base), _LEAST))
+    return np.asarray((on - off) / np.maximum(np.abs(base), _LEAST_MEAN))
 
 
 def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
-    """Return the tokens (K_1, m) of layer 1 under activations (K_l, m) of a layer."""
+    """Return the expected tokens (K_1, m) of the units of layer 1, given activations (K_l, m) of a layer."""
     values = above
     for below in range(layer - 1, 0, -1):
         link, weights = topics.links[below - 1], topics.phi[below]
@@ -135,14 +138,14 @@ def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
 
 
 def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
-    """Return the means of the units below under activations (K_l, m) of those above."""
-    raw = weights @ above + link.bias[:, None]
+    """Return the means (K_{l-1}, m) of the units below, given activations (K_l, m) of the units above."""
+    sums = weights @ above + link.bias[:, None]
     if link.response == LINEAR:
-        return np.asarray(raw)
-    return np.asarray(expit(raw) if link.response == SIGMOID else np.logaddexp(0.0, raw))
+        return np.asarray(sums)
+    return np.asarray(expit(sums) if link.response == SIGMOID else np.logaddexp(0.0, sums))
 
 
 def _normalise_columns(table: Array) -> Array:
-    """Return columns whose absolute values sum to 1; flat ones where a column is 0."""
+    """Scale columns so that their absolute values sum to 1; a column of zeros becomes flat."""
     totals = np.abs(table).sum(axis=0)
     return np.asarray(np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 1.0 / len(table)))

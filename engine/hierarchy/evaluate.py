@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.contract import Batch, FloatArray, Kernel, Rates, Sweeps
 
-POINT = Sweeps(burn_in=200, collect=400, thin=2)  # the papers' point perplexity: 200 samples of 600 sweeps
-SHORT = Sweeps(burn_in=20, collect=20)  # for curves, evaluated many times during a run
+POINT = Sweeps(burn_in=200, collect=400, thin=2)  # point perplexity as in the papers: 200 samples from 600 sweeps
+SHORT = Sweeps(burn_in=20, collect=20)  # for curves, which are evaluated many times during a run
 
 
 def compute_perplexity(rates: Rates, scored: Batch) -> float:
@@ -21,7 +21,7 @@ def compute_log_likelihood(rates: Rates, scored: Batch) -> float:
 
 
 def score_held_out(kernel: Kernel, rates: Rates, scored: Batch) -> float:
-    """Return the model's own measure of held-out tokens: ``kernel.measure``."""
+    """Return the score of held-out tokens by the model's own measure, ``kernel.measure``."""
     return (
         compute_perplexity(rates, scored) if kernel.measure == "perplexity" else compute_log_likelihood(rates, scored)
     )
@@ -30,9 +30,9 @@ def score_held_out(kernel: Kernel, rates: Rates, scored: Batch) -> float:
 def evaluate_point(
     kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, sweeps: Sweeps = POINT
 ) -> float:
-    """Return the score of the current topics: new local chains on ``observed``, topics fixed.
+    """Return the score of the current topics, with new local chains on ``observed`` and topics fixed.
 
-    The chains use the same random numbers whenever the same documents are evaluated, so that the curve shows changes of
+    The chains use the same random numbers whenever the same documents are evaluated, so that a curve shows changes of
     the topics and not of the random numbers.
     """
     chain = kernel.start_chain(seed, state, observed)
@@ -41,6 +41,7 @@ def evaluate_point(
 
 
 def _average_log(rates: Rates, scored: Batch, weights: FloatArray) -> float:
+    """Return the weighted mean of ``ln(cell / total)`` over the scored cells; nan without cells."""
     if len(scored.words) == 0:
         return float("nan")
     totals = np.repeat(rates.totals, np.diff(scored.starts))

@@ -1,14 +1,14 @@
-"""A document explained by the hierarchy: root-to-leaf paths, the words behind a topic, steps between two documents.
+"""Explanation of a document by the hierarchy: root-to-leaf paths, words of a topic, steps between two documents.
 
-The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 gives the share of each leaf in it; the layers
-above give the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+1)``.  So a unit of topic
-``k`` of layer ``l`` belongs to topic ``k'`` above it with probability
+The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 gives the share of each leaf; the layers above give
+the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+1)``.  So a unit of topic ``k`` of layer
+``l`` belongs to topic ``k'`` above it with probability
 
     A^(l+1)[k, k'] = Phi^(l+1)[k, k'] theta_k'^(l+1) / (Phi^(l+1) theta^(l+1))_k,
 
-the probabilities with which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  A path from a leaf
-to a root has the leaf's share of the rate times these probabilities: shares of all paths sum to 1, and those through a
-leaf to the share of that leaf.
+the probabilities with which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  The share of a path
+from a leaf to a root is the leaf's share of the rate times these probabilities: the shares of all paths sum to 1, and
+those of the paths through a leaf to the leaf's share.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ class Path(NamedTuple):
 
 
 def normalise_shares(theta: Array) -> FloatArray:
-    """Return ``theta`` (..., K) scaled to sum 1 along the last axis (equal shares where all are 0)."""
+    """Return ``theta`` (..., K) scaled to sum 1 along the last axis (equal shares if all are 0)."""
     values = np.asarray(theta, dtype=np.float64)
     totals = values.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
 
 
 def compute_parent_shares(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
-    """Return the probabilities ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1, for the topics of a document.
+    """Return the probabilities ``A^(2) .. A^(L)`` for one document, (K_{l-1}, K_l) each; rows sum to 1.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ def compute_parent_shares(phi: Sequence[Array], theta: Sequence[Array]) -> list[
 
 
 def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> list[Path]:
-    """Find the ``n`` root-to-leaf paths with the largest share of a document's rate, largest first.
+    """Return the ``n`` root-to-leaf paths with the largest share of a document's rate, largest first.
 
-    Exact: on the way up the ``n`` best beginnings of every topic are kept, and no others can be part of
-    one of the ``n`` best.
+    The result is exact: layer by layer from the bottom, the ``n`` best partial paths that end in each topic are kept,
+    and no others can be part of one of the ``n`` best.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     theta : sequence of (K_l,) arrays
     n : int
     """
-    weights = normalise_shares(theta[0])[:, None]  # (K, beginnings), best first
-    trails = np.arange(len(weights))[:, None, None]  # (K, beginnings, layers so far)
+    weights = normalise_shares(theta[0])[:, None]  # (K, partial paths), best first
+    trails = np.arange(len(weights))[:, None, None]  # (K, partial paths, layers so far)
     for link in compute_parent_shares(phi, theta):
         weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
@@ -80,9 +80,9 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
 
 
 def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
-    """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
+    """Return the weights and trails of the ``n`` best partial paths that end in each topic of the next layer."""
     above = link.shape[1]
-    products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
+    products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x partial paths)
     order, largest = find_largest(products, n)
     row, place = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
@@ -90,6 +90,7 @@ def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -
 
 
 def _list_nodes(trail: Array) -> tuple[Node, ...]:
+    """Return the nodes of a trail of columns (layer 1 first), from the top layer down."""
     layers = len(trail)
     return tuple(Node(layer, int(trail[layer - 1])) for layer in range(layers, 0, -1))
 
@@ -97,7 +98,7 @@ def _list_nodes(trail: Array) -> tuple[Node, ...]:
 def compute_responsibilities(
     phi: Sequence[Array], theta: Sequence[Array], words: Array, nodes: Sequence[Node]
 ) -> FloatArray:
-    """Return the share of each word of a document that some topics explain, (words,) from 0 to 1.
+    """Return the share of each word of a document that the given topics explain, (words,) from 0 to 1.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def compute_responsibilities(
     words : (n,) int array
         Word numbers.
     nodes : sequence of Node
-        One topic, or several of different layers: the words that pass through all of them on their way up.
+        One topic, or several of different layers: then the share that passes through all of them on the way up.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def compute_responsibilities(
 
 
 def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: int) -> FloatArray:
-    """Decode the straight line between two documents (DATM, Figure 7 and Appendix F).
+    """Return the words on the straight line between two documents (DATM, Figure 7 and Appendix F).
 
     The activations of ``layer`` are mixed as shares of their sums, so that a long document does not outweigh
     a short one, and sent down: ``Phi^(1) ... Phi^(layer) theta^(layer)``.
@@ -140,9 +141,9 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
     ends : two (K_layer,) arrays
         Activations of the two documents at that layer.
     layer : int
-        From 1.
+        Number of the layer, counted from 1.
     steps : int
-        At least 2; the first is one document, the last the other.
+        Number of points, at least 2; the first is one document, the last the other.
 
     Returns
     -------

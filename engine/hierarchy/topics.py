@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from engine import contract
 from engine.contract import Array, IntArray, Link, Topics
 
-TRADE = 0.1  # between weight and lift in the words that are shown; measured together with FLOOR on seven corpora
-FLOOR = 0.2  # of a lift: K topics over V words smooth it by FLOOR K / V
-_CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are sought
+TRADE = 0.1  # trade-off between weight and lift in the words shown; chosen together with FLOOR on seven corpora
+FLOOR = 0.2  # smoothing of the lift: FLOOR K / V for K topics over V words
+_CANDIDATES = 100  # number of heaviest words of a topic among which the relevant ones are sought
 
 KINDS, RESPONSES, UNITS = (
     (contract.SIMPLEX, contract.POSITIVE, contract.SIGNED),
@@ -26,7 +26,7 @@ KINDS, RESPONSES, UNITS = (
 COLUMNS = "columns."  # prefix of the arrays of the columns' hierarchy
 _FLAT = Link(contract.SIMPLEX, contract.LINEAR, np.zeros(0))
 
-LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
+LIGHT = 0.001  # share of the tokens; the words of a topic with a smaller share are noise
 
 
 def project_topics(phi: Sequence[Array]) -> list[Array]:
@@ -40,7 +40,7 @@ def project_topics(phi: Sequence[Array]) -> list[Array]:
     Returns
     -------
     list of (V, K_l) arrays
-        ``Phi^(1) ... Phi^(l)`` for l = 1..L (DLDA section 4); columns lie on the simplex of words.
+        ``Phi^(1) ... Phi^(l)`` for l = 1..L (DLDA section 4); columns are distributions over words.
     """
     projected = [phi[0]]
     for layer in phi[1:]:
@@ -51,9 +51,9 @@ def project_topics(phi: Sequence[Array]) -> list[Array]:
 def pack_topics(topics: Topics) -> dict[str, Array]:
     """Return a hierarchy as the arrays of a snapshot, which :func:`unpack_topics` reads.
 
-    ``phi.l`` and ``r``; where the model has more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
-    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` (); for a
-    model of rows and columns the same of the columns' hierarchy, with ``columns.`` before each name.
+    They are ``phi.l`` and ``r``; if the model has them, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
+    ``links`` (L - 1, 2), the indices of kind and response in ``KINDS`` and ``RESPONSES``, and ``directed`` (); for a
+    model of rows and columns, the same arrays of the columns' hierarchy with the prefix ``columns.``.
     """
     arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)} | {"r": topics.r}
     arrays |= {f"popularity.{layer}": values for layer, values in enumerate(topics.popularity)}
@@ -70,33 +70,33 @@ def pack_topics(topics: Topics) -> dict[str, Array]:
 
 
 def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
-    """Read the hierarchy that a snapshot keeps in single precision; simplex columns sum to 1 in double precision again.
+    """Return the hierarchy in a snapshot, in double precision, with simplex columns scaled to sum 1 again.
 
     Parameters
     ----------
     arrays : mapping of str to array
         As made by :func:`pack_topics`; other arrays are ignored.
     shown : bool
-        True: return the topics that users see, the means ``mean.l`` and ``mean_r`` where there are any, unchanged.
+        True: return the topics that users see (the means ``mean.l`` and ``mean_r`` if there are any), not scaled.
     """
-    bare = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
+    topics = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
     columns = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
     if columns:
-        bare = bare._replace(columns=unpack_topics(columns, shown=shown))
+        topics = topics._replace(columns=unpack_topics(columns, shown=shown))
     if shown:
-        phi = collect_arrays(arrays, "mean") or bare.phi
-        return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))
-    tables = [np.asarray(table, dtype=np.float64) for table in bare.phi]
-    kinds = [contract.SIMPLEX, *(link.kind for link in bare.links or (_FLAT,) * (len(tables) - 1))]
+        phi = collect_arrays(arrays, "mean") or topics.phi
+        return topics._replace(phi=phi, r=np.asarray(arrays.get("mean_r", topics.r), dtype=np.float64))
+    tables = [np.asarray(table, dtype=np.float64) for table in topics.phi]
+    kinds = [contract.SIMPLEX, *(link.kind for link in topics.links or (_FLAT,) * (len(tables) - 1))]
     phi = tuple(
         np.ascontiguousarray(table / table.sum(axis=0) if kind == contract.SIMPLEX else table)
         for table, kind in zip(tables, kinds, strict=True)
     )
-    return bare._replace(phi=phi)
+    return topics._replace(phi=phi)
 
 
 def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
-    """Return the fields of a snapshot's topics behind ``r``: links, units, popularity, means, and ``directed``."""
+    """Return the fields of Topics that follow ``r``: links, units, popularity, means, and ``directed``."""
     codes = arrays["links"].tolist() if "links" in arrays else []
     biases = collect_arrays(arrays, "bias")
     links = tuple(
@@ -104,17 +104,17 @@ def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
         for (kind, response), bias in zip(codes, biases, strict=True)
     )
     units = tuple(UNITS[code] for code in arrays["units"].tolist()) if "units" in arrays else ()
-    popular, means = (
-        tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, name))
+    popularity, means = (
+        tuple(np.asarray(values, dtype=np.float64) for values in collect_arrays(arrays, name))
         for name in ("popularity", "means")
     )
-    return links, units, popular, means, bool(arrays.get("directed", True))
+    return links, units, popularity, means, bool(arrays.get("directed", True))
 
 
 def collect_arrays(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
-    """Return the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
+    """Return the arrays ``name.0``, ``name.1`` ... of a snapshot; () if it has none."""
     names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
-    return tuple(arrays[each] for each in names)
+    return tuple(arrays[key] for key in names)
 
 
 def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
@@ -123,7 +123,7 @@ def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
     Returns
     -------
     list of (K_l,) float64 arrays, >= 0
-        Since columns are on the simplex every layer has the same sum, that of ``r``.
+        Since columns are on the simplex, every layer has the same sum, that of ``r``.
     """
     weights = [np.asarray(r, dtype=np.float64)]
     for layer in reversed(phi[1:]):
@@ -132,7 +132,7 @@ def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
 
 
 def compute_shares(weights: Array) -> NDArray[np.float64]:
-    """Return the share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal shares when all are 0)."""
+    """Return the share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal shares if all are 0)."""
     total = float(weights.sum())
     if total <= 0.0:
         return np.full(len(weights), 1.0 / len(weights))
@@ -140,24 +140,24 @@ def compute_shares(weights: Array) -> NDArray[np.float64]:
 
 
 def find_light(parts: Array) -> NDArray[np.bool_]:
-    """Return which topics (K_l,) of a layer, given their shares, hold so few tokens that their words are noise.
+    """Return a mask (K_l,) of the topics of a layer with so small a share of the tokens that their words are noise.
 
-    Those with under 0.1 % of the tokens; in layers of more than 500 topics, those with under half an equal share.
+    The limit is 0.1 % of the tokens, or half an equal share in layers of more than 500 topics.
     """
     return np.asarray(parts) < min(LIGHT, 0.5 / len(parts))
 
 
 def order_topics(weights: Array) -> NDArray[np.intp]:
-    """Return topic columns (K_l,) by popularity, largest first; equals stay in the order of their columns."""
+    """Return topic columns (K_l,) by popularity, largest first; ties stay in the order of their columns."""
     return np.argsort(-np.asarray(weights), kind="stable")
 
 
 def rank_topics(weights: Array) -> NDArray[np.intp]:
     """Return the rank of every topic (K_l,), 1 = most popular: the number printed in the papers' figures."""
     by_rank = order_topics(weights)
-    places = np.empty_like(by_rank)
-    places[by_rank] = np.arange(1, len(by_rank) + 1)
-    return places
+    ranks = np.empty_like(by_rank)
+    ranks[by_rank] = np.arange(1, len(by_rank) + 1)
+    return ranks
 
 
 def compute_relevance(
@@ -165,8 +165,8 @@ def compute_relevance(
 ) -> NDArray[np.float64]:
     """Return the relevance of words to a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
 
-    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With ``trade`` 1 words are
-    ordered by their weight; with 0 by their lift, how much heavier they are here than in the whole layer.
+    This is the relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With ``trade`` 1
+    words are ordered by weight; with 0 by lift: the ratio of their weight in the topic to that in the whole layer.
 
     Parameters
     ----------
@@ -175,9 +175,10 @@ def compute_relevance(
     everywhere : (...) array, >= 0
         ``p_v``, weights of the same words in all topics of the layer, weighted by popularity.
     trade : float
-        Their lambda, 0 to 1.  They recommend 0.6, without a floor, which would bring up rare words for smaller values.
+        The lambda of the paper, 0 to 1.  The paper recommends 0.6, without a floor; smaller values then favour rare
+        words.
     floor : float
-        Smooths the lift, which is largest for words that are too rare to be informative.
+        Smooths the lift, which is otherwise largest for words that are too rare to be informative.
 
     Returns
     -------
@@ -192,19 +193,19 @@ def compute_relevance(
 
 
 def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
-    """Find the heaviest words of every topic of one layer.
+    """Return the heaviest words of every topic of one layer, and their weights.
 
     Parameters
     ----------
     projection : (V, K) array
         Topics over words, one of :func:`project_topics`.
     n : int
-        Number of words; fewer when the vocabulary is smaller.
+        Number of words; fewer if the vocabulary is smaller.
 
     Returns
     -------
     words : (K, n) int array
-        Word numbers, heaviest first; equals in the order of their numbers.
+        Word numbers, heaviest first; ties in the order of their numbers.
     weights : (K, n) array
         Their weights.
     """
@@ -212,7 +213,7 @@ def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
 
 
 def find_largest(values: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
-    """Return the places of the ``n`` largest values of every row, largest first, equals in their order, and these."""
+    """Return the columns of the ``n`` largest values of every row, largest first (ties by column), and the values."""
     n = min(n, values.shape[1])
     places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
     largest = np.take_along_axis(values, places, axis=1)
@@ -223,10 +224,10 @@ def find_largest(values: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
 def find_relevant_words(
     projection: Array, shares: Array, n: int, trade: float = TRADE
 ) -> tuple[IntArray, NDArray[Any]]:
-    """Find the most relevant words of every topic of one layer.
+    """Return the most relevant words of every topic of one layer, and their weights.
 
-    The lift is smoothed by ``FLOOR K / V``.  A word of one topic only has at most K times its weight in the layer, so
-    that with a floor that grows with K such words count alike in wide and in narrow layers.
+    The lift is smoothed by ``FLOOR K / V``.  A word of a single topic has a lift of up to K, so a floor that grows with
+    K makes such words count alike in wide and in narrow layers.
 
     Parameters
     ----------
@@ -235,14 +236,14 @@ def find_relevant_words(
     shares : (K,) array
         Of the topics in their layer.
     n : int
-        Number of words; fewer when the vocabulary is smaller.
+        Number of words; fewer if the vocabulary is smaller.
     trade : float
-        The lambda of :func:`compute_relevance`, 0 to 1; with 1 these are the top words.
+        The lambda of :func:`compute_relevance`, 0 to 1; 1 gives the words of :func:`find_top_words`.
 
     Returns
     -------
     words : (K, n) int array
-        Word numbers, most relevant first; equals heaviest first.
+        Word numbers, most relevant first; ties heaviest first.
     weights : (K, n) array
         Their weights.
     """
@@ -262,22 +263,22 @@ def compute_smooth_relevance(
     return compute_relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
 
 
-WORDS = 3
-CANDIDATES = 12  # most relevant words of a topic from which its title is chosen
-_AGAIN = 0.25  # relevance that a word loses by being in titles already, times ln(1 + titles)
-_LAST = 1e6  # more than any relevance
-_LEAST = 1e-6  # a topic whose weight without its background is below this has nothing left
+WORDS = 3  # words of a title
+CANDIDATES = 12  # number of most relevant words of a topic from which its title is chosen
+_REPEAT_PENALTY = 0.25  # a word that is already in n titles loses this times ln(1 + n) of its relevance
+_EXCLUDED_PENALTY = 1e6  # more than any relevance: puts a word behind all others
+_LEAST_MASS = 1e-6  # weight without background children below which a topic has nothing left
 
 
 def choose_titles(
     projection: Array, shares: Array, n: int = WORDS, *, without: Sequence[int] = (), first: IntArray | None = None
 ) -> IntArray:
-    """Choose the words that set every topic of one layer apart, no two topics alike.
+    """Choose the words that distinguish every topic of one layer, so that no two topics have the same set of words.
 
-    Topics choose in turn, among their most relevant words.  A word counts less the more titles it is in already.
-    A topic that would choose the same set of words as an earlier one exchanges its last word for the next most relevant
-    until the set is new, then the last but one, and so on; if all sets are taken it keeps its most relevant words.  No
-    topic takes a word of weight 0 instead.
+    Topics choose in turn among their most relevant words.  A word counts less the more titles it is in already.  A
+    topic that would choose the same set of words as an earlier one replaces its last word by the next most relevant
+    until the set is new, then the last but one, and so on; if all sets are taken, it keeps its most relevant words.
+    Words of weight 0 are never chosen as a replacement.
 
     Parameters
     ----------
@@ -288,26 +289,26 @@ def choose_titles(
     n : int
         Number of words; fewer when there are fewer.
     without : sequence of int
-        Words that are everywhere in the corpus: in no title, unless a topic has no other words.
+        Words that are common throughout the corpus: in no title, unless a topic has no other words.
     first : (K,) int array, optional
-        Topics in the order in which they choose, such as :func:`order_topics`; without it by their numbers.
+        Topics in the order in which they choose, such as :func:`order_topics`; the order of columns if None.
 
     Returns
     -------
     (K, n) int array
-        Word numbers, by their value for the title.
+        Word numbers, most valuable for the title first.
     """
     words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
     value = compute_smooth_relevance(projection, shares, words, weights)
-    value = value - _LAST * np.isin(words, np.asarray(without, dtype=np.int64))
+    value = value - _EXCLUDED_PENALTY * np.isin(words, np.asarray(without, dtype=np.int64))
     places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
     words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)
     titles = words[:, :n].copy()
     n_uses, chosen_sets = np.zeros(len(projection)), set[frozenset[int]]()
     for topic in range(len(titles)) if first is None else first.tolist():
-        worth = value[topic] - _AGAIN * np.log1p(n_uses[words[topic]])
-        ranked = words[topic, np.argsort(-worth, kind="stable")].tolist()
-        n_finite = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
+        discounted = value[topic] - _REPEAT_PENALTY * np.log1p(n_uses[words[topic]])
+        ranked = words[topic, np.argsort(-discounted, kind="stable")].tolist()
+        n_finite = int(np.isfinite(discounted).sum())  # words of weight 0 have no relevance
         choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
         titles[topic] = next(
             (choice for choice in choices if frozenset(choice) not in chosen_sets), ranked[: titles.shape[1]]
@@ -335,8 +336,8 @@ def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list
     """
     layers = [phi[0]]
     for layer, below in zip(phi[1:], background, strict=False):
-        rest = layer * ~np.asarray(below, dtype=bool)[:, None]
-        mass = rest.sum(axis=0)
-        enough = mass > _LEAST
-        layers.append(np.where(enough, rest / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
+        kept_weights = layer * ~np.asarray(below, dtype=bool)[:, None]
+        mass = kept_weights.sum(axis=0)
+        enough = mass > _LEAST_MASS
+        layers.append(np.where(enough, kept_weights / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
     return project_topics(layers)

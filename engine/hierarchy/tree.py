@@ -1,7 +1,7 @@
-"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations within a layer, and a map of it.
+"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations in layer 1, and a map of topics.
 
 A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).  Nothing here
-depends on words, ranks or screens: nodes are (layer, column) and results come in one deterministic order.
+depends on words, ranks or the display: nodes are (layer, column), and results are in a deterministic order.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ Part: TypeAlias = Literal["union", "shared", "unique"]
 
 
 class Node(NamedTuple):
-    """A topic: its layer, counted from 1, and its column (0-based) of Phi^(layer), before any pruning."""
+    """A topic: its layer, counted from 1, and its column in Phi^(layer), counted from 0, before any pruning."""
 
     layer: int
     column: int
@@ -60,8 +60,7 @@ class Subnetwork(NamedTuple):
     nodes : tuple of Node
         Top layer first, then by column.
     edges : tuple of Edge
-        Every edge between two of ``nodes``, except those leaving a closed node that lead away from
-        the roots.
+        All edges between two of ``nodes``, except those that lead from a closed node away from the roots.
     hidden : dict of Node to int
         For each closed node with more topics beyond it, the number that opening it would add.
     """
@@ -73,7 +72,7 @@ class Subnetwork(NamedTuple):
 
 
 def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
-    """Find the edges of Figure 7: ``|Phi^(l)(child, parent)| > threshold / K_{l-1}``, strictly, for l >= 2.
+    """Return the edges of Figure 7: those with ``|Phi^(l)(child, parent)| > threshold / K_{l-1}``, for l >= 2.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def cut_subnetwork(
     closed: Collection[Node] = (),
     without: Collection[Node] = (),
 ) -> Subnetwork:
-    """Cut out the part of a graph that can be reached from ``roots``.
+    """Return the part of a graph that can be reached from ``roots``.
 
     Parameters
     ----------
@@ -150,18 +149,21 @@ def cut_subnetwork(
 
 
 def _sort_key(node: Node) -> tuple[int, int]:
+    """Return the key that sorts nodes from the top layer down, then by column."""
     return (-node.layer, node.column)
 
 
 def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
+    """Return the neighbours of every node in one direction."""
     steps: defaultdict[Node, list[Node]] = defaultdict(list)
     for edge in graph:
-        near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
-        steps[near].append(far)
+        start, end = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
+        steps[start].append(end)
     return steps
 
 
 def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
+    """Return the nodes that can be reached from ``root`` without walking through closed ones."""
     reached, waiting = {root}, [root]
     while waiting:
         node = waiting.pop()
@@ -172,13 +174,14 @@ def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Colle
 
 
 def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
-    times = Counter(node for nodes in reached for node in nodes)
+    """Return the nodes reached from any root, from several, or from exactly one, as ``part`` says."""
+    counts = Counter(node for nodes in reached for node in nodes)
     if part == "union":
-        return set(times)
-    return {node for node, count in times.items() if (count > 1) == (part == "shared")}
+        return set(counts)
+    return {node for node, count in counts.items() if (count > 1) == (part == "shared")}
 
 
-RELATED = 0.85  # threshold of the paper's figure
+RELATED = 0.85  # least correlation of related topics, as in the paper's figure
 
 
 class Relations(NamedTuple):
@@ -209,7 +212,7 @@ def correlate_topics(weights: Sequence[Array]) -> FloatArray:
     -------
     (K_1, K_1) float64
         ``W^(1) W^(2) (W^(1) W^(2))'`` (for two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
-        diagonal, and 0 where a topic has no weight at all.
+        diagonal, and 0 for a topic without any weight.
     """
     product = np.asarray(weights[0], dtype=np.float64)
     for table in weights[1:]:
@@ -222,21 +225,21 @@ def correlate_topics(weights: Sequence[Array]) -> FloatArray:
 
 
 def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Relations:
-    """Find the pairs of topics whose correlation is at least ``threshold``; none where there is a single layer.
+    """Return the pairs of topics of layer 1 whose correlation is at least ``threshold``; none if it is the only layer.
 
-    Equals stay in the order of their columns.
+    Ties stay in the order of their columns.
     """
     if not weights:
         return Relations(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     table = correlate_topics(weights)
-    one, other = np.triu_indices(len(table), 1)
-    strong = table[one, other] >= threshold
-    one, other = one[strong], other[strong]
-    order = np.argsort(-table[one, other], kind="stable")
-    return Relations(one[order], other[order], table[one, other][order])
+    rows, columns = np.triu_indices(len(table), 1)
+    strong = table[rows, columns] >= threshold
+    rows, columns = rows[strong], columns[strong]
+    order = np.argsort(-table[rows, columns], kind="stable")
+    return Relations(rows[order], columns[order], table[rows, columns][order])
 
 
-_ROUNDS = 200  # of pushing circles apart
+_ROUNDS = 200  # most rounds of pushing circles apart
 _PUSH = 0.5  # share of an overlap that one round removes
 
 
@@ -251,16 +254,16 @@ def place_topics(words: Array) -> FloatArray:
     Returns
     -------
     (K, 2) float64
-        Coordinates about 0, the axis with the larger spread first; the farthest topic of an axis is on its positive
-        side.
+        Coordinates around 0, with the axis of larger spread first; the topic farthest out on an axis is on its
+        positive side.
     """
     roots = np.sqrt(np.asarray(words, dtype=np.float64))
     squared = np.maximum(1.0 - roots.T @ roots, 0.0)
     inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     values, vectors = np.linalg.eigh(inner)
     points = np.zeros((len(values), 2))
-    for axis, place in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
-        column = vectors[:, place] * np.sqrt(max(values[place], 0.0))
+    for axis, number in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
+        column = vectors[:, number] * np.sqrt(max(values[number], 0.0))
         points[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
     return points
 
@@ -273,18 +276,18 @@ def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -
     centres : (K, 2) float64
     radii : (K,) float64
     gap : float
-        Space between neighbours.
+        Space between neighbouring circles.
     """
     moved = centres.copy()
-    reach = radii[:, None] + radii + gap
-    np.fill_diagonal(reach, 0.0)
+    least_distance = radii[:, None] + radii + gap
+    np.fill_diagonal(least_distance, 0.0)
     angles = 2.399963 * np.arange(len(radii))  # different directions for circles at the same point
     nudge = 1e-6 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     for _ in range(_ROUNDS):
-        away = moved[:, None] - moved + (nudge[:, None] - nudge)
-        distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 1e-12)
-        overlap = np.maximum(reach - distance, 0.0)
-        if overlap.max() < 1e-3 * reach.max():
+        offsets = moved[:, None] - moved + (nudge[:, None] - nudge)
+        distance = np.maximum(np.sqrt((offsets**2).sum(axis=2)), 1e-12)
+        overlap = np.maximum(least_distance - distance, 0.0)
+        if overlap.max() < 1e-3 * least_distance.max():
             break
-        moved = moved + _PUSH * (away * (overlap / distance)[:, :, None]).sum(axis=1) / 2
+        moved = moved + _PUSH * (offsets * (overlap / distance)[:, :, None]).sum(axis=1) / 2
     return moved

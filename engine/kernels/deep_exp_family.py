@@ -1,8 +1,8 @@
 """Kernel of deep exponential families, by black-box variational inference.
 
 The generative model is in :mod:`engine.models.deep_exp_family`.  The posterior is approximated by independent units and
-weights of the same families (Ranganath et al., AISTATS 2015).  A step reads the training documents, or those whose
-turn it is, and moves everything at once.
+weights of the same families (Ranganath et al., AISTATS 2015).  A step reads all training documents, or the next part
+of a large corpus, and moves units and weights at once.
 """
 
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.models.deep_exp_family import Config
 
-_FIELDS = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
-_DRAWS = 4  # fewest draws of the weights in a step, where units move by score functions
+_FIELDS = (*Weights._fields, "activity")  # fields of the state that a snapshot stores
+_FEWEST_DRAWS = 4  # fewest draws of the weights in a step, if units move by score functions
 
 
 class State(NamedTuple):
     """State of a deep exponential family.
 
-    ``t`` () int64 steps done; ``first[l]``, ``second[l]``, ``root1[l]``, ``root2[l]`` (rows, columns) float32 the
-    variational parameters of ``W_l`` and their RMSProp (:class:`engine.black_box.weights.Weights`); ``activity[l]``
-    (K_{l+1},) mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the same of the units of
-    every training document (:class:`engine.black_box.documents.Params`), without rows before they are prepared.
+    ``t`` () int64 counts the steps; ``first[l]``, ``second[l]``, ``root1[l]``, ``root2[l]`` (rows, columns) float32 are
+    the variational parameters of ``W_l`` and their RMSProp (:class:`engine.black_box.weights.Weights`); ``activity[l]``
+    (K_{l+1},) the mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the parameters of the
+    units of all training documents (:class:`engine.black_box.documents.Params`), with no rows until they are prepared.
     """
 
     t: Array
@@ -87,7 +87,7 @@ def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
         priors=(positive, *(upper for _ in config.layers[1:])),
         samples=config.samples,
         aside=config.aside,
-        draws=config.draws if family == families.GAMMA else max(config.draws, min(_DRAWS, config.samples)),
+        draws=config.draws if family == families.GAMMA else max(config.draws, min(_FEWEST_DRAWS, config.samples)),
         scores=config.gradient == "score",
         first_mean=config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0]),
         on=config.on,
@@ -95,13 +95,13 @@ def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...]) -> State:
-    """Return the state with these weights, before any document is read."""
+    """Return the state at step 0 with these weights, before any document is read."""
     t, units = np.array(0, dtype=np.int64), kernel.name_units(kernel.make_no_units(plan.model))
     return State(t=t, **kernel.name_weights(matrices), activity=kernel.begin_activity(plan), **units)
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
+    """Return the state that continues a snapshot of this model, or the topics of another model's snapshot."""
     restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None:
         return restored

@@ -26,11 +26,11 @@ from engine.topic_moves import averages, steps
 class State(NamedTuple):
     """State of DLDA.
 
-    ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
-    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r`` the means over the
-    last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` as in
-    :class:`engine.widths.Structure`; then the local variables of every training document where it is swept (empty
-    otherwise): ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    ``t`` () int64 counts the steps; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` are
+    as in :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r`` are the means
+    over the last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` are as in
+    :class:`engine.widths.Structure`.  The rest are the local variables of all training documents, empty unless steps
+    sweep them: ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
     t: Array
@@ -55,16 +55,16 @@ class State(NamedTuple):
 
 
 class SweptDocuments(NamedTuple):
-    """Documents between a sweep and the move of the topics, with each m of that sweep (`Sampler.redraw_theta`)."""
+    """Documents after a sweep, before the topics move: local variables, and the counts m for `Sampler.redraw_theta`."""
 
     locals: Locals
     counts: Array
 
 
 class DldaStatistics(NamedTuple):
-    """Evidence for the topics: ``counted`` in the collected sweeps of these numbers of ``documents`` and ``tokens``.
+    """Statistics for the topics: counts of the collected sweeps, and the numbers of documents and tokens swept.
 
-    ``draws`` is the number of topic assignments drawn for it.
+    ``draws`` is the number of topic assignments drawn.
     """
 
     counted: SweepSums
@@ -80,10 +80,10 @@ class _DldaBuild(NamedTuple):
     facts: Facts
     sampler: Sampler
     sweeps_after: int | None
-    cache: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
+    cache: dict[str, object]  # the latest topics packed for the kernels; packing costs a matrix product
 
     def pack_globals(self, state: State, words: Array | None = None) -> Globals:
-        """Return the topics packed, for documents that have only these ``words``, or for any."""
+        """Return the topics packed for the kernels, for documents with only these ``words``, or for any if None."""
         if self.cache.get("phi") is not state.phi or self.cache.get("r") is not state.r:
             glob = self.sampler.pack_globals(state.phi, state.r, words)
             if words is not None:
@@ -96,6 +96,7 @@ class _DldaBuild(NamedTuple):
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
     def plan_sweeps(self, state: State) -> SweepPlan:
+        """Return the sweeps of documents that start without local variables, such as those of a mini-batch."""
         n_layers = len(state.phi)
         burn_in = self.config.burn_in * n_layers
         settle = min(self.config.settle, max(burn_in // 2, 1))
@@ -135,13 +136,13 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _DldaBuild, seed: int) -> State:
-    """Return nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
+    """Return a state with nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L, as the authors do."""
     config = setup.config
     layers = widths.choose_first_widths(config)
     rng = streams.make_generator(seed, streams.INIT)
     phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 / layers[-1])
-    none = np.zeros(0)
+    empty = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
         **steps.begin_variables(config, phi, r)._asdict(),
@@ -149,15 +150,15 @@ def _init_state(setup: _DldaBuild, seed: int) -> State:
         names=widths.name_topics(phi),
         born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
         topics=np.zeros(0, dtype=np.uint16),
-        theta1=none,
-        theta=none,
-        c=none,
-        link_scale=none,
+        theta1=empty,
+        theta=empty,
+        c=empty,
+        link_scale=empty,
     )
 
 
 def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    """Return the state before the first step, with topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init_state(setup, seed)
     layers = widths.choose_first_widths(setup.config)
     phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
@@ -166,26 +167,26 @@ def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
 
 
 def _average_state(state: State) -> State:
-    """Return the state with the means in place of the last topics, in double precision again."""
+    """Return the state with the mean topics instead of the last ones, normalised in double precision."""
     phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
     return state._replace(phi=phi, r=state.mean_r) if phi else state
 
 
 def _keep_state(state: State) -> dict[str, Array]:
-    """Return the schedule's progress and the averages M, so that another run continues at the same pace."""
+    """Return the number of steps, the averages M and the names of topics, so that another run continues at its pace."""
     arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     return arrays | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
 def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot of this model, or of another with the same layers."""
+    """Return the state that continues a snapshot of this model, or of another model with the same layers."""
     config = setup.config
     phi, r = topics.unpack_topics(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
-    ours = all(name in arrays for name in scales)
-    t = int(arrays["t"]) if ours else 0
+    is_own = all(name in arrays for name in scales)
+    t = int(arrays["t"]) if is_own else 0
     new = steps.begin_variables(config, phi, r)
-    if ours:
+    if is_own:
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
         new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
     names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
@@ -199,7 +200,7 @@ def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> St
 
 
 def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """Return the structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
+    """Return the state with the layers that the next step trains, if widths are learnt (DATM, Algorithm 2)."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow_structure(seed, int(state.t), structure, widths.read_rule(setup.config))
     if change is None:
@@ -211,11 +212,12 @@ def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tupl
 
 
 def _get_variables(state: State) -> steps.Variables:
+    """Return the variables of a state that a step moves."""
     return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
 
 
 def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
-    """Return the state with local variables of every training document, where batch Gibbs starts."""
+    """Return the state with initial local variables of all training documents, for batch Gibbs."""
     return _put_local(
         state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
     )
@@ -229,6 +231,7 @@ def _get_local(state: State) -> Locals | None:
 
 
 def _put_local(state: State, local: Locals | None) -> State:
+    """Return the state with these local variables, or as it is if there are none."""
     if local is None:
         return state
     return state._replace(
@@ -239,10 +242,10 @@ def _put_local(state: State, local: Locals | None) -> State:
 def _gather_statistics(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[DldaStatistics, SweptDocuments | None]:
-    """Sweep documents: a mini-batch from its start, or all of them from their last sweep (sections 2 and 3).
+    """Sweep documents and return their counts: a mini-batch from the start, or all documents from their last sweep.
 
-    Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep of all documents are not a draw
-    given them: `_settle_documents` draws these.
+    See sections 2 and 3.  Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep are not a
+    draw given the new topics: `_settle_documents` redraws them.
     """
     swept = setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
@@ -265,13 +268,13 @@ def _gather_statistics(
 
 
 def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
-    """Move the topics of every layer and r, by the inference of the phase that the state is in."""
+    """Move the topics of every layer and r: by a Gibbs draw if the step swept all documents, else by SG-MCMC."""
     if not state.mean:  # a checkpoint written before means were kept
         state = state._replace(**averages.begin_layer_means(state.phi, state.r)._asdict())
     config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
     old = _get_variables(state)
-    sizes: steps.Sizes = ()  # a draw has none
+    sizes: steps.Sizes = ()  # a Gibbs draw has no step sizes
     samples: Sequence[Array]
     if swept:
         counts = _scale_counts(setup, seed, state, statistics, 1.0)
@@ -291,7 +294,7 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
 def _settle_documents(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: SweptDocuments | None
 ) -> Locals | None:
-    """Draw theta of the documents under the topics that were drawn from their sweep."""
+    """Redraw theta of the swept documents under the topics that were drawn from their counts."""
     if local is None:
         return None
     address = Address(seed, streams.REDRAW, int(state.t))
@@ -300,19 +303,20 @@ def _settle_documents(
 
 
 def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
-    """Return the counts of documents, as tables of the current layers."""
+    """Return the counts of documents, times a factor, as tables of the current layers."""
     glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
 
 
 def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return posterior means of theta for new documents, with topics fixed."""
     plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
     return setup.sampler.place_documents(setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, plan)
 
 
 class DldaChain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64, the calls so far, then as in ``Locals``."""
+    """Local chains of documents under evaluation: ``clock`` () int64 counts the calls; the rest is as in ``Locals``."""
 
     clock: Array
     topics: Array
@@ -323,7 +327,7 @@ class DldaChain(NamedTuple):
 
 
 def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> DldaChain:
-    """Return the chains of documents at their start."""
+    """Return the initial chains of documents under evaluation."""
     local = sampler.start_locals(glob, docs, Address(seed, streams.CHAIN, 0))
     return DldaChain(np.array(0, dtype=np.int64), *local)
 
@@ -331,7 +335,7 @@ def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> Dlda
 def advance_chain(
     sampler: Sampler, glob: Globals, seed: int, chain: DldaChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[DldaChain, Rates]:
-    """Return the chains after more sweeps, changing none, and summed rates of the ``scored`` cells."""
+    """Return the chains after more sweeps, as a copy, and the summed rates of the ``scored`` cells."""
     local = Locals(*(values.copy() for values in chain[1:]))
     clock = int(chain.clock) + 1
     rates = sampler.rate_cells(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)

@@ -1,8 +1,8 @@
-"""Kernel of the double deep exponential family: a table of counts whose rows and columns both have a hierarchy.
+"""Kernel of the double deep exponential family: a table of counts with one hierarchy of rows and one of columns.
 
 The generative model is in :mod:`engine.models.double_def`; rows are documents and columns are words.  Gradients are
-pathwise (Ranganath et al., AISTATS 2015, section 6.2); a step moves the rows, or those whose turn it is, and every
-column.
+pathwise (Ranganath et al., AISTATS 2015, section 6.2); a step moves all rows, or the next part of a large table, and
+all columns.
 """
 
 from typing import Any, NamedTuple
@@ -19,29 +19,30 @@ from engine.models.double_def import Config
 from engine.pool import cut_evenly
 from engine.streams import Address
 
-_COLUMN_LINKS = 1 << 10  # streams of the columns' weights: behind those of the rows' links
+_COLUMN_LINKS = 1 << 10  # first link number of the columns' weights in streams, above those of the rows
 
 
 class TableColumns(NamedTuple):
-    """Variational laws of the columns: their upper weights, and their units above layer 1, (V, T - K_1)."""
+    """Variational parameters of the columns: upper weights, and units above layer 1, (V, T - K_1)."""
 
     matrices: tuple[Weights, ...]
     units: Params
 
 
 def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
-    """Return columns that start with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
+    """Return initial columns, grouped like the topics of rows ``phi``, at the scale of ``table``, the mean ``W_0``."""
     upper = []
     level = float(table.mean())
-    for place, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
+    for link, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
         shares = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
-        upper.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
+        upper.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if link == 0 else 1.0)))
     return TableColumns(tuple(upper), _begin_units(plan, table, tuple(upper)))
 
 
 def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...]) -> Params:
-    above = int(plan.model.offsets[-1] - plan.model.offsets[1])
-    first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
+    """Return the initial units of the columns above layer 1, given their upper weights."""
+    n_upper_units = int(plan.model.offsets[-1] - plan.model.offsets[1])
+    first, second = np.zeros((len(table), n_upper_units), np.float32), np.zeros((len(table), n_upper_units), np.float32)
     upper = documents.pad_matrices(plan.model, weights.compute_all_means(plan.priors[1:], matrices, plan.pool))
     pieces = cut_evenly(len(table), PARTS)
     plan.pool.run(documents.begin_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
@@ -49,7 +50,7 @@ def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...])
 
 
 def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
-    """Return mean units of every layer over the columns."""
+    """Return the mean units of every layer over the columns; ``table`` (V, K_1) is the mean ``W_0``."""
     model = drop_first_layer(plan.model)
     means = documents.compute_means(model, units, plan.pool).mean(axis=0)
     edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
@@ -58,7 +59,7 @@ def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> t
 
 
 def drop_first_layer(model: Units) -> Units:
-    """Return the model of the layers above the first."""
+    """Return the layout of the units without layer 1."""
     return model._replace(offsets=model.offsets[1:] - model.offsets[1])
 
 
@@ -76,9 +77,9 @@ def climb_columns(
     -------
     TableColumns
     rates : (V, K_1) float32
-        Of the priors of ``W_0``, given the draw of the layers above.
+        Rates of the priors of ``W_0``, given the draw of the layers above.
     float
-        Their part of the evidence lower bound, without that of ``W_0``.
+        The columns' part of the evidence lower bound, without that of ``W_0``.
     """
     model, pool, pace = plan.model, plan.pool, plan.find_stride(t)
     gradient = np.zeros((*columns.units.first.shape, 2), dtype=np.float32)
@@ -86,23 +87,25 @@ def climb_columns(
     total, pulls, along = 0.0, 0.0, 0.0
     for draw in range(plan.draws):
         samples = [
-            weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
-            for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
+            weights.draw_weights(prior, sample, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
+            for link, (prior, sample) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
         ]
-        upper = documents.pad_matrices(model, tuple(each.values for each in samples))
+        upper = documents.pad_matrices(model, tuple(sample.values for sample in samples))
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
-        head = (model, upper, address, table, columns.units, gradient, rates)
+        arguments = (model, upper, address, table, columns.units, gradient, rates)
         parts = enumerate(cut_evenly(len(table), PARTS))
-        total += sum(pool.run(pathwise.differentiate_columns, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
+        total += sum(
+            pool.run(pathwise.differentiate_columns, [(*arguments, sheets[part], a, b) for part, (a, b) in parts])
+        )
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
-        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in samples))
+        along = along + sheet * documents.pad_matrices(model, tuple(sample.slopes for sample in samples))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
     units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
-    step = (drop_first_layer(model), columns.units, gradient, pace, units)
-    pool.run(pathwise.step_units, [(*step, a, b) for a, b in cut_evenly(len(table), PARTS)])
+    step_arguments = (drop_first_layer(model), columns.units, gradient, pace, units)
+    pool.run(pathwise.step_units, [(*step_arguments, a, b) for a, b in cut_evenly(len(table), PARTS)])
     rates /= plan.draws
     return TableColumns(moved, units), rates, total / plan.draws + bound
 
@@ -110,27 +113,29 @@ def climb_columns(
 def _climb_matrices(
     plan: Scheme, matrices: tuple[Weights, ...], pulls: Any, along: Any, pace: Any
 ) -> tuple[tuple[Weights, ...], float]:
+    """Step the upper weights of the columns; return them and their part of the bound."""
     moved, total = [], 0.0
-    none = np.zeros((0, 0), dtype=np.float32)
-    for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
-        rows, width = each.first.shape
-        gradient = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
-        new, bound = weights.climb_path(prior, each, gradient, pace, plan.pool)
+    no_rates = np.zeros((0, 0), dtype=np.float32)
+    for link, (prior, matrix) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
+        rows, width = matrix.first.shape
+        gradient = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), no_rates)
+        new, bound = weights.climb_path(prior, matrix, gradient, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
 
 
-_FIELDS = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
+# Fields of the state that a snapshot stores: tuples of arrays, and arrays.
+_FIELDS = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))
 _UNITS = ("item_first", "item_second", "item_root1", "item_root2")
 
 
 class State(NamedTuple):
     """State of a double DEF.
 
-    ``t``, ``first`` ... ``root2``, ``activity`` and ``unit_first`` ... ``unit_root2`` as of a DEF of the rows, where
-    ``first[0]`` ... are layer 1 of the columns; ``column_first`` ... the columns' upper weights ``U_l``, and
-    ``item_first`` ... (V, T - K_1) float32 the columns' units above layer 1.
+    ``t``, ``first`` ... ``root2``, ``activity`` and ``unit_first`` ... ``unit_root2`` are those of a DEF of the rows;
+    its ``W_0`` (``first[0]`` ...) is at the same time layer 1 of the columns.  ``column_first`` ... are the columns'
+    upper weights ``U_l``, and ``item_first`` ... (V, T - K_1) float32 the columns' units above layer 1.
     """
 
     t: Array
@@ -197,7 +202,7 @@ def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
-    """Return the state with these weights of the rows, whose columns start with the groups of topics ``phi``."""
+    """Return the state at step 0 with these weights of the rows, and columns grouped like topics ``phi``."""
     columns = begin_columns(plan, weights.compute_means(plan.priors[0], matrices[0], plan.pool), phi)
     return State(
         t=np.array(0, dtype=np.int64),
@@ -210,11 +215,12 @@ def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatAr
 
 
 def _get_columns(state: State) -> TableColumns:
+    """Return the variational parameters of the columns that a state holds."""
     return TableColumns(kernel.get_weights(state, "column_"), kernel.get_units(state, "item_"))
 
 
 def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
-    """Move the columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
+    """Move the layers of the columns, which give the prior of ``W_0``; then the weights that a DEF moves."""
     table = kernel.compute_mean_weights(plan, state)[0]
     items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _get_columns(state))
     state, info = kernel.move_state(plan, seed, state, statistics, rates, bound)
@@ -224,6 +230,7 @@ def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> 
 
 
 def _present_topics(plan: Scheme, state: State) -> Topics:
+    """Return the hierarchy of the rows, with that of the columns in ``columns``."""
     means, items = kernel.compute_mean_weights(plan, state), _get_columns(state)
     above = weights.compute_all_means(plan.priors[1:], items.matrices, plan.pool)
     columns = kernel.present_model(plan.model, (means[0], *above), compute_column_activity(plan, means[0], items.units))
@@ -231,7 +238,7 @@ def _present_topics(plan: Scheme, state: State) -> Topics:
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
+    """Return the state that continues a snapshot of this model, or the topics of another model's snapshot."""
     restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None and all(name in arrays for name in _UNITS):
         units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}

@@ -1,8 +1,8 @@
-"""Kernel of deep Poisson factor analysis: a network of binary units selects the topics of a document.
+"""Kernel of deep Poisson factor analysis, in which a network of binary units selects the topics of a document.
 
 The generative model is in :mod:`engine.models.dpfa`.  Theta and h^(1) are integrated out of the draws of tokens
-(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 of Gan et al. (ICML 2015)
-unchanged.
+(:mod:`engine.belief.documents`), which leaves the stationary distribution of the sampler of Gan et al. (ICML 2015,
+section 3.1) unchanged.
 """
 
 import itertools
@@ -30,10 +30,10 @@ FIRST_SHAPES = 50.0  # sum of the r_k at the start of a run
 class State(NamedTuple):
     """State of DPFA.
 
-    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.NetVariables`; ``load`` (K_1,)
-    the share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the
-    means over the last samples, as in :class:`NetworkMeans`; then, where every document is swept (empty otherwise),
-    ``topics`` (tokens,) and ``h`` (N, units).
+    ``t`` () int64 counts the steps; ``phi`` to ``filtered`` are as in :class:`engine.belief.steps.NetVariables`;
+    ``load`` (K_1,) the share of tokens and ``active`` (units,) the mean activation, averaged over the last sweeps;
+    ``mean`` to ``mean_biases`` the means over the last samples, as in :class:`NetworkMeans`; ``topics`` (tokens,) and
+    ``h`` (N, units) the local variables of all training documents, empty unless steps sweep them.
     """
 
     t: Array
@@ -68,6 +68,7 @@ class _DpfaBuild(NamedTuple):
 
     @property
     def sweeps(self) -> bool:
+        """True if steps sweep all training documents, whose local variables persist."""
         return self.inference == "gibbs"
 
     def plan_sweeps(self, t: int) -> NetPlan:
@@ -83,6 +84,7 @@ class _DpfaBuild(NamedTuple):
         return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, quantity=quantity)
 
     def pack_globals(self, state: State) -> NetGlobals:
+        """Return topics, shapes and network packed for the kernels."""
         undirected = self.config.hierarchy == "rbm"
         return NetGlobals(
             state.phi, state.shapes, network.pack_network(state.weights, state.biases, undirected=undirected)
@@ -121,7 +123,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _DpfaBuild, seed: int) -> State:
-    """Return nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
+    """Return a state with nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K, as the authors do."""
     layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
     phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
     weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
@@ -147,21 +149,21 @@ def _init_state(setup: _DpfaBuild, seed: int) -> State:
 
 
 def _begin_expanded(setup: _DpfaBuild, phi: FloatArray) -> FloatArray:
-    """Return the first phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
+    """Return the initial phi_hat of SGRLD, with column sums a_phi V, to which they relax; no rows for other steps."""
     if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
         return np.zeros((0, phi.shape[1]))
     return phi * (setup.config.a_phi * len(phi))
 
 
 def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
+    """Return the state before the first step, with topics from clusters of documents (:mod:`engine.first_topics`).
 
-    Units above start as clusters of those below.
+    The units of upper layers start as clusters of those below.
     """
     state = _init_state(setup, seed)
-    first = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
-    phi = first.phi[0]
-    weights, lower = network.make_cluster_weights(state.weights, first.phi[1:])
+    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
+    phi = clusters.phi[0]
+    weights, lower = network.make_cluster_weights(state.weights, clusters.phi[1:])
     biases = (*lower, state.biases[-1])
     mean = begin_means(phi, state.shapes, weights, biases)
     return state._replace(
@@ -170,13 +172,13 @@ def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
 
 
 def _average_state(state: State) -> State:
-    """Return the state with the means in place of the last sample, in double precision again."""
+    """Return the state with the means instead of the last sample; topics are normalised in double precision."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
 
 def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
-    """Return the hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
+    """Return the hierarchy: topics over words, then signed weights; ``r`` holds the log-odds of the top units."""
     active = network.split_layers(state.active, setup.config.layers)
     theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
     return Topics(
@@ -191,44 +193,46 @@ def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
 
 
 def _keep_state(state: State) -> dict[str, Array]:
-    """Return a snapshot's arrays besides topics, weights and top biases: shapes r, other biases, and progress."""
+    """Return the arrays of a snapshot in addition to topics, weights and top biases."""
     arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
     arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
     return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
 
 def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot of this model, or of another with the same layers."""
-    begin = _init_state(setup, seed)
+    """Return the state that continues a snapshot of this model, or of another model with the same layers."""
+    fresh = _init_state(setup, seed)
     first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
-    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or begin.biases[:-1]
+    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or fresh.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
     names = ("shapes", "load", "active", "scale")
     fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
-    state = begin._replace(**fields)
+    state = fresh._replace(**fields)
     precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
         phi=phi,
         expanded=_begin_expanded(setup, phi),
         weights=weights,
-        precision=precision or begin.precision,
+        precision=precision or fresh.precision,
         biases=biases,
         **begin_means(phi, state.shapes, weights, biases)._asdict(),
     )
 
 
 def _get_local(state: State) -> NetLocals:
+    """Return the local variables of a state."""
     return NetLocals(state.topics, state.h)
 
 
 def _put_local(state: State, local: NetLocals) -> State:
+    """Return the state with these local variables."""
     return state._replace(topics=local.topics, h=local.h)
 
 
 def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
-    """Return the state with local variables of every training document, where sweeps begin."""
+    """Return the state with initial local variables of all training documents."""
     address = Address(seed, streams.INIT, 0)
     return _put_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
 
@@ -236,77 +240,81 @@ def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> S
 def _gather_statistics(
     setup: _DpfaBuild, seed: int, state: State, docs: Batch, local: NetLocals | None
 ) -> tuple[steps.NetStatistics, NetLocals | None]:
-    """Sweep documents under fixed topics and weights: once with variables that persist, else a chain from its start."""
+    """Sweep documents with topics and weights fixed; return sums, and the local variables if they persist.
+
+    Documents with persistent variables are swept once; those of a mini-batch start a new chain.
+    """
     glob, t = setup.pack_globals(state), int(state.t) + 1
     plan = setup.plan_sweeps(t)
     if local is None or len(local.h) < len(docs.documents):
-        mine, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
+        swept, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
     else:
-        mine = sampler.copy_locals(local)
+        swept = sampler.copy_locals(local)
     most = setup.facts.n_tokens if setup.sweeps else 0
-    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
-    statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
-    return statistics, mine if setup.sweeps else None
+    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, swept, plan, setup.pool, most)
+    statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(swept.topics)))
+    return statistics, swept if setup.sweeps else None
 
 
 def _move_state(
-    setup: _DpfaBuild, seed: int, state: State, got: steps.NetStatistics, move: Callable[..., steps.NetStep]
+    setup: _DpfaBuild, seed: int, state: State, statistics: steps.NetStatistics, move: Callable[..., steps.NetStep]
 ) -> tuple[State, Info]:
-    """Move topics, weights and shapes, and their running means."""
+    """Return the state after a step ``move`` of topics, weights and shapes, with their running means updated."""
     t = int(state.t) + 1
     plan = setup.plan_sweeps(t)
     old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
     shared = steps.NetSetup(setup.config, setup.facts.n_documents, setup.pool)
-    new, sizes, sample, eta = move(shared, seed, t, old, got)
+    new, sizes, sample, eta = move(shared, seed, t, old, statistics)
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
     mean = follow_means(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)
-    n_sweeps, n = plan.collect, max(int(got.documents), 1)
-    load = got.words.sum(axis=0, dtype=np.float64)
+    n_sweeps, n = plan.collect, max(int(statistics.documents), 1)
+    load = statistics.words.sum(axis=0, dtype=np.float64)
     load = load / load.sum() if load.sum() > 0.0 else state.load
     state = state._replace(
         t=np.array(t, dtype=np.int64),
         load=state.load + weight * (load - state.load),
-        active=state.active + weight * (got.on / (n_sweeps * n) - state.active),
+        active=state.active + weight * (statistics.on / (n_sweeps * n) - state.active),
         **new._asdict(),
         **mean._asdict(),
     )
-    tokens = int(got.tokens)
+    tokens = int(statistics.tokens)
     draws = tokens * (plan.burn_in + plan.collect)
     return state, Info(sizes, float("nan"), tokens, draws)
 
 
 def apply_sigmoid(x: FloatArray) -> FloatArray:
-    """Return the logistic function of log-odds clipped to bounds."""
+    """Return the logistic function of log-odds, which are first clipped to +-``MOST_LOGIT``."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -MOST_LOGIT, MOST_LOGIT))))
 
 
 def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) -> FloatArray:
-    """Return the change of every unit's mean, (K_l, K_{l+1}), when one unit above goes from off to on.
+    """Return the change in the mean of every unit, (K_l, K_{l+1}), when one unit above goes from off to on.
 
-    ``above`` (K_{l+1},) are the mean activations, at which all other units stay.
+    ``above`` (K_{l+1},) are the mean activations of the units above, at which all others stay.
     """
-    rest = (weights @ above + bias)[:, None] - weights * above
-    return apply_sigmoid(rest + weights) - apply_sigmoid(rest)
+    others = (weights @ above + bias)[:, None] - weights * above
+    return apply_sigmoid(others + weights) - apply_sigmoid(others)
 
 
 def weigh_units(
     load: FloatArray, active: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
-    """Return the weight of every unit in the documents, a layer each.
+    """Return the popularity of every unit, (K_l,) per layer.
 
-    Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, its frequency times its effect when it is on: the
-    sum over the units below of the size of the change of their mean, relative to it, times their popularity.
+    In layer 1 it is the share of tokens, ``load`` (K_1,).  Above, it is the frequency of a unit times its effect when
+    it is on: the absolute changes it makes in the means of the units below, relative to these means, weighted by their
+    popularity.
     """
     popularity = [load]
     for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
-        worth = popularity[-1] / np.maximum(below, 1e-9)
-        popularity.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
+        relative_popularity = popularity[-1] / np.maximum(below, 1e-9)
+        popularity.append(above * (np.abs(measure_influence(table, bias, above)).T @ relative_popularity))
     return tuple(popularity)
 
 
 class NetworkMeans(NamedTuple):
-    """Running means: of phi as in :class:`engine.topic_moves.averages.TopicMean`, then of r, W^(l) and c^(l)."""
+    """Running means: first phi, as in :class:`engine.topic_moves.averages.TopicMean`, then r, W^(l) and c^(l)."""
 
     mean: Array
     averaged: Array
@@ -324,22 +332,23 @@ def begin_means(
 
 
 def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
-    """Return the means with one more sample, of step ``t``; rows of a topic that was replaced start again."""
+    """Return the means with the sample of step ``t`` added; the means of a topic that was replaced start again."""
     memory = averages.count_memory(t)
-    before = averages.TopicMean(old.mean, old.averaged, old.variance)
-    mean, weight = averages.update_mean(before, sample, eta, pool, memory)
-    upper = 1.0 / min(t, memory)
-    rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]
+    topic_mean = averages.TopicMean(old.mean, old.averaged, old.variance)
+    mean, weight = averages.update_mean(topic_mean, sample, eta, pool, memory)
+    upper_rate = 1.0 / min(t, memory)
+    rates = [weight, *(np.full(len(bias), upper_rate) for bias in new.biases[1:])]
     return NetworkMeans(
         mean=mean.phi,
         averaged=mean.samples,
         variance=mean.variance,
         mean_shapes=old.mean_shapes + weight * (new.shapes - old.mean_shapes),
         mean_weights=tuple(
-            past + rate[:, None] * (now - past)
-            for past, now, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
+            old_mean + rate[:, None] * (new_value - old_mean)
+            for old_mean, new_value, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
         ),
         mean_biases=tuple(
-            past + rate * (now - past) for past, now, rate in zip(old.mean_biases, new.biases, rates, strict=True)
+            old_mean + rate * (new_value - old_mean)
+            for old_mean, new_value, rate in zip(old.mean_biases, new.biases, rates, strict=True)
         ),
     )

@@ -1,8 +1,9 @@
 """Kernel of latent Dirichlet allocation by Gibbs sampling; the model is in :mod:`engine.models.lda_gibbs`.
 
-A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, which
-is the law of the one-layer gamma belief network with r = alpha (:mod:`engine.gibbs`), and then
-``phi_k ~ Dir(beta + x_.k)``.  Predictions average theta phi over sweeps, which does not depend on the order of topics.
+A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, and
+then ``phi_k ~ Dir(beta + x_.k)``.  The first conditional is that of the one-layer gamma belief network with r = alpha,
+so its sampler is used (:mod:`engine.gibbs`).  Predictions average theta phi over sweeps, which does not depend on the
+order of topics.
 """
 
 from typing import Any, NamedTuple
@@ -23,16 +24,16 @@ from engine.streams import Address
 from engine.topic_moves import averages, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
-_NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: theta is independent of a document's length
+_NEVER = 1 << 30  # first sweep that draws rates of the gamma belief network: theta does not depend on document length
 
 
 class State(NamedTuple):
     """State of LDA by Gibbs sampling.
 
-    ``t`` () int64 steps done; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K), of ``averaged``
-    (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones, ``variance`` (V, K) that of a draw
-    (:mod:`engine.topic_moves.averages`);
-    ``topics`` (tokens,) uint16 the topic of every token of the training documents.
+    ``t`` () int64 counts the steps; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K) and
+    ``mean_weights`` (K,) the means of both over the last samples, ``averaged`` (K,) the numbers of samples in ``mean``,
+    ``variance`` (V, K) the variance of a draw of phi (:mod:`engine.topic_moves.averages`); ``topics`` (tokens,) uint16
+    the topic of every token of the training documents.
     """
 
     t: Array
@@ -52,14 +53,14 @@ class TokenTopics(NamedTuple):
 
 
 class TopicCounts(NamedTuple):
-    """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and the number of documents."""
+    """Sums over documents: ``counts`` (V, K) of tokens by word and topic, and the number of documents."""
 
     counts: Array
     documents: int
 
 
 class TopicChain(NamedTuple):
-    """Chains of documents under evaluation: ``clock`` () int64, the calls so far, ``topics`` (tokens,) uint16."""
+    """Chains of documents under evaluation: ``clock`` () int64 counts the calls; ``topics`` (tokens,) uint16."""
 
     clock: Array
     topics: Array
@@ -74,11 +75,11 @@ class _LdaBuild(NamedTuple):
     sampler: Sampler
 
     def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
-        """Return the topics packed, for documents that have only these ``words``, or for any."""
+        """Return the topics packed for the kernels, for documents with only these ``words``, or for any if None."""
         return self.sampler.pack_globals((phi,), self.config.expand_alpha(phi.shape[1]), words)
 
     def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
-        """Return local variables of the network for a sweep to change: a copy of the topics of tokens."""
+        """Return local variables with a copy of the topics of tokens, which a sweep may change."""
         return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
 
 
@@ -109,7 +110,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _LdaBuild, seed: int) -> State:
-    """Return nearly flat topics."""
+    """Return a state with nearly flat topics."""
     n_topics = setup.config.layers[0]
     return _make_state(
         0,
@@ -119,7 +120,7 @@ def _init_state(setup: _LdaBuild, seed: int) -> State:
 
 
 def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, its topics from clusters of documents."""
+    """Return the state before the first step, with topics from clusters of documents (or flat ones, if set so)."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
     clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
@@ -127,27 +128,29 @@ def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
 
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
+    """Return a state without local variables, whose means are the topics themselves."""
     mean = averages.begin_mean(phi)
-    none = np.zeros(0, dtype=np.uint16)
-    return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, none)
+    no_topics = np.zeros(0, dtype=np.uint16)
+    return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics)
 
 
 def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with initial topics of all training tokens."""
     return state._replace(topics=_start_tokens(setup, Address(seed, streams.INIT, 0), state, docs))
 
 
 def _start_tokens(setup: _LdaBuild, address: Address, state: State, docs: Batch) -> Array:
-    """Draw first topics of the tokens of documents, in proportion to phi_kv."""
+    """Draw the initial topics of the tokens of documents, in proportion to phi_kv."""
     return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
 
 
 def _gather_statistics(
     setup: _LdaBuild, seed: int, state: State, docs: Batch, local: TokenTopics
 ) -> tuple[TopicCounts, TokenTopics]:
-    """Sweep the tokens of the documents once."""
+    """Sweep the tokens of the documents once; return their counts and new topics."""
     glob = setup.pack_globals(state.phi)
     topics = local.topics
-    if len(topics) != docs.counts.sum():  # of a state without these documents
+    if len(topics) != docs.counts.sum():  # the state has no topics for these documents yet
         topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
     variables = setup.copy_locals(glob, docs, topics)
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
@@ -156,17 +159,17 @@ def _gather_statistics(
     return TopicCounts(sums.words, len(docs.documents)), TokenTopics(variables.topics)
 
 
-def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
-    """Draw phi_k ~ Dir(beta + x_.k), and add E[phi | x] to the mean."""
+def _move_state(setup: _LdaBuild, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
+    """Return the state after drawing phi_k ~ Dir(beta + x_.k), with E[phi | x] added to the mean."""
     t, pool = int(state.t) + 1, setup.sampler.pool
-    least = float(setup.beta.min())
-    counts: Array = got.counts
-    if (setup.beta > least).any():
-        counts = counts + (setup.beta - least)[:, None]
-    phi = dirichlet.draw_topics(counts, least, LayerAddress(seed, t, 0), pool)
-    weights = got.counts.sum(axis=0, dtype=np.float64)
+    least_beta = float(setup.beta.min())
+    counts: Array = statistics.counts
+    if (setup.beta > least_beta).any():
+        counts = counts + (setup.beta - least_beta)[:, None]
+    phi = dirichlet.draw_topics(counts, least_beta, LayerAddress(seed, t, 0), pool)
+    weights = statistics.counts.sum(axis=0, dtype=np.float64)
     mean, weight = averages.update_mean(
-        averages.TopicMean(state.mean, state.averaged, state.variance), counts, least, pool
+        averages.TopicMean(state.mean, state.averaged, state.variance), counts, least_beta, pool
     )
     tokens = int(weights.sum())
     moved = state._replace(
@@ -182,13 +185,13 @@ def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> 
 
 
 def _average_state(state: State) -> State:
-    """Return the state with the means in place of the last topics, in double precision again."""
+    """Return the state with the mean topics instead of the last ones, normalised in double precision."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, weights=state.mean_weights)
 
 
 def _present_topics(setup: _LdaBuild, state: State) -> Topics:
-    """Return the topics, alpha, and the tokens of every topic."""
+    """Return the topics, with alpha as ``r``, and the tokens of every topic as popularity."""
     alpha = setup.config.expand_alpha(state.phi.shape[1])
     return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
 
@@ -203,13 +206,14 @@ def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps:
 
 
 def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
+    """Return the initial chains of documents under evaluation."""
     return TopicChain(np.array(0, dtype=np.int64), _start_tokens(setup, Address(seed, streams.CHAIN, 0), state, docs))
 
 
 def _advance_chain(
     setup: _LdaBuild, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[TopicChain, Rates]:
-    """Sum E[theta | z] phi over sweeps of the observed tokens."""
+    """Return the chains after more sweeps of the observed tokens, and E[theta | z] phi summed over the sweeps."""
     glob = setup.pack_globals(state.phi)
     variables = setup.copy_locals(glob, observed, chain.topics)
     clock = int(chain.clock) + 1
@@ -220,7 +224,7 @@ def _advance_chain(
 
 
 def _restore_state(arrays: dict[str, Any]) -> State:
-    """Return the state that continues a snapshot of this model or of another with one layer."""
+    """Return the state that continues a snapshot of this model, or of another model with one layer."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)

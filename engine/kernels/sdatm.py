@@ -1,7 +1,7 @@
 """Kernel of the supervised deep autoencoding topic model: labels shape the topics, and are predicted.
 
-DATM with a Bayesian classifier on the activations of all layers (Zhang et al., TPAMI 2020, section III): linear
-(sDATM-L) or through a network (sDATM-N).  Documents without a label contribute to all but the label term.
+This is DATM with a Bayesian classifier on the activations of all layers (Zhang et al., TPAMI 2020, section III): linear
+(sDATM-L) or a network (sDATM-N).  Documents without a label contribute to all terms but the label term.
 """
 
 import itertools
@@ -29,188 +29,202 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     Raises
     ------
     SettingError
-        If words that are not pixels are to be moved.
+        If images are to be shifted, but words are not pixels.
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
-    at = hybrid.make_setup(config, facts, n_threads)
+    setup = hybrid.make_setup(config, facts, n_threads)
     return hybrid_step.build_kernel(
-        at,
-        init=lambda seed: _init_state(at, seed),
-        gather=lambda seed, state, docs, _local: (_gather_statistics(at, seed, state, docs), None),
+        setup,
+        init=lambda seed: _init_state(setup, seed),
+        gather=lambda seed, state, docs, _local: (_gather_statistics(setup, seed, state, docs), None),
         move=lambda seed, state, statistics: hybrid_step.move_state(
-            at, seed, state, statistics, _make_classifier(at, seed, state)
+            setup, seed, state, statistics, _make_classifier(setup, seed, state)
         ),
-        infer=lambda seed, state, docs, sweeps=None: _infer_theta(at, seed, state, docs, sweeps),
-        keep=lambda state: _keep_state(at, state),
-        restore=lambda seed, arrays: _restore_state(at, seed, arrays),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        keep=lambda state: _keep_state(setup, state),
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
         predict=lambda seed, state, docs, draws=None: _predict_classes(
-            at, seed, state, docs, draws or config.predict_samples
+            setup, seed, state, docs, draws or config.predict_samples
         ),
-        read_features=lambda state, docs: _read_features(at, state, docs),
+        read_features=lambda state, docs: _read_features(setup, state, docs),
         work=config.encoders * hybrid.estimate_work(config.layers),
         prediction_work=_estimate_prediction_cost(config),
     )
 
 
 def _estimate_prediction_cost(config: Config) -> float:
-    """Return the cost of a draw of a prediction, fitted to 1, 4 and 20 encoders, with and without shifted images."""
+    """Return the cost of one draw of a prediction (see ``Kernel.prediction_work``).
+
+    The formula was fitted to 1, 4 and 20 encoders, with and without shifted images.
+    """
     per_shift = 1.5 if config.moved else 1.0  # an image is read once for each of its shifts
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * per_shift
 
 
-def _gather_statistics(at: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
-    """Sum the evidence of documents; tokens that leave the frame of a shifted image count among its tokens."""
-    config, shape, head = at.config, at.facts.image_shape, _make_classifier(at, seed, state)
+def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
+    """Return the summed statistics of documents; tokens that leave the frame of a shifted image count as its tokens."""
+    config, shape, classifier = setup.config, setup.facts.image_shape, _make_classifier(setup, seed, state)
     if not (shape and config.moved):
-        return hybrid_step.gather_statistics(at, seed, state, docs, head)
-    read = shift_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
-    return hybrid_step.gather_statistics(at, seed, state, read, head)._replace(tokens=int(docs.counts.sum()))
+        return hybrid_step.gather_statistics(setup, seed, state, docs, classifier)
+    shifted = shift_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
+    return hybrid_step.gather_statistics(setup, seed, state, shifted, classifier)._replace(
+        tokens=int(docs.counts.sum())
+    )
 
 
-def _make_classifier(at: Hybrid, seed: int, state: State | None = None) -> Classifier:
-    config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
-    labels = (config.label_weight, _find_label_start(at, state), config.label_ramp, config.label_rate)
+def _make_classifier(setup: Hybrid, seed: int, state: State | None = None) -> Classifier:
+    """Return the classifier of the settings; ``state`` says when labels began to count."""
+    config, hidden = setup.config, setup.config.hidden if setup.config.classifier == "network" else ()
+    labels = (config.label_weight, _find_label_start(setup, state), config.label_ramp, config.label_rate)
     learning = (config.shortcut, config.dropout, config.decay)
     return Classifier(
-        max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed, *learning
+        max(1, setup.facts.n_classes), hidden, *labels, setup.facts.n_documents, config.read_share, seed, *learning
     )
 
 
-def _find_label_start(at: Hybrid, state: State | None) -> int:
-    """Return the mini-batch after which labels count: as set, or that of the fork if the parent had an encoder."""
-    return int(state.since[1]) if state is not None and state.since else at.config.label_start
+def _find_label_start(setup: Hybrid, state: State | None) -> int:
+    """Return the mini-batch after which labels count: as set, or that of the fork if the parent run had an encoder."""
+    return int(state.since[1]) if state is not None and state.since else setup.config.label_start
 
 
-def _init_state(at: Hybrid, seed: int) -> State:
-    state = hybrid.init_state(at, seed, _make_classifier(at, seed).make_weights(seed, at.config.layers))
+def _init_state(setup: Hybrid, seed: int) -> State:
+    state = hybrid.init_state(setup, seed, _make_classifier(setup, seed).make_weights(seed, setup.config.layers))
     return hybrid.add_encoders(
-        state, (_draw_encoder(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
+        state, (_draw_encoder(setup, seed, number, setup.config.layers) for number in range(1, setup.config.encoders))
     )
 
 
-def _draw_encoder(at: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """Draw first weights of a further encoder and its classifier."""
+def _draw_encoder(setup: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """Draw the initial weights of an additional encoder and its classifier."""
     own_seed = hybrid.derive_seed(seed, number)
     rng = streams.make_generator(own_seed, streams.ENCODER)
-    encoding = encoder.draw_weights(rng, at.facts.n_words, widths, at.config.head_gain)
-    return (*encoding, *_make_classifier(at, own_seed).make_weights(own_seed, widths))
+    encoding = encoder.draw_weights(rng, setup.facts.n_words, widths, setup.config.head_gain)
+    return (*encoding, *_make_classifier(setup, own_seed).make_weights(own_seed, widths))
 
 
 def _average_state(state: State) -> State:
-    """Return the state that reads and predicts documents: with the mean of the weights while labels were learned."""
+    """Return the state for reading and predicting documents: with the mean weights since labels count, if any."""
     return state._replace(weights=state.steady or state.weights)
 
 
-def _keep_state(at: Hybrid, state: State) -> dict[str, Array]:
-    """Return arrays as of DATM, all encoders, and weights of topics for classes: ``class_weights.l`` (C, K_l)."""
+def _keep_state(setup: Hybrid, state: State) -> dict[str, Array]:
+    """Return the arrays of a DATM snapshot, all encoders, and the class weights ``class_weights.l`` (C, K_l)."""
     arrays = (
         hybrid.keep_state(_average_state(state))
-        | {"labels_since": np.array(_find_label_start(at, state))}
+        | {"labels_since": np.array(_find_label_start(setup, state))}
         | hybrid.keep_encoders(state)
     )
-    return arrays | {f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(at, state))}
+    return arrays | {
+        f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(setup, state))
+    }
 
 
-def _average_class_weights(at: Hybrid, state: State) -> list[FloatArray]:
-    """Return every topic's weight for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
+def _average_class_weights(setup: Hybrid, state: State) -> list[FloatArray]:
+    """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders like predictions."""
     widths = tuple(phi.shape[1] for phi in state.phi)
-    heads = (_average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
-    tables = [_make_classifier(at, 0).compute_class_weights(head, widths) for head in heads]
+    all_head_weights = (
+        _average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state)
+    )
+    tables = [
+        _make_classifier(setup, 0).compute_class_weights(head_weights, widths) for head_weights in all_head_weights
+    ]
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
-def _restore_state(at: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
-    state = hybrid.restore_state(at, seed, arrays, _make_classifier(at, seed).make_weights(seed, widths))
+    state = hybrid.restore_state(setup, seed, arrays, _make_classifier(setup, seed).make_weights(seed, widths))
     return hybrid.add_encoders(
-        state, (_restore_encoder(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
+        state, (_restore_encoder(setup, seed, number, state, arrays) for number in range(1, setup.config.encoders))
     )
 
 
 def _restore_encoder(
-    at: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
+    setup: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
 ) -> tuple[FloatArray, ...]:
-    """Return the weights of a further encoder that continues a snapshot.
+    """Return the weights of an additional encoder that continues a snapshot.
 
-    If the parent lacks it, it continues the parent's own encoder, with its own first classifier: labels count at once,
+    If the snapshot lacks it, it starts from the snapshot's main encoder, with a new classifier: labels count at once,
     and an untrained encoder would spoil the predictions of the others until it has caught up.
     """
     n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
-    fresh = _draw_encoder(at, seed, number, widths)
-    begin = state.weights[:n] if "weights.0" in arrays else fresh[:n]
+    fresh = _draw_encoder(setup, seed, number, widths)
+    initial = state.weights[:n] if "weights.0" in arrays else fresh[:n]
     name = f"encoder.{number}"
-    return (*hybrid.restore_weights(arrays, name, begin), *hybrid.restore_weights(arrays, name, fresh[n:], n))
+    return (*hybrid.restore_weights(arrays, name, initial), *hybrid.restore_weights(arrays, name, fresh[n:], n))
 
 
-def _infer_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Return posterior means of theta of every layer.
+def _infer_theta(setup: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return posterior means of theta of every layer, by sweeps or by the encoder.
 
-    An encoder that learns labels comes to represent little of a document but its class, so then theta is from sweeps.
+    An encoder that learns labels represents little of a document but its class, so sweeps are used (if set so).
     """
-    reads_labels = _make_classifier(at, seed, state).weigh_labels(int(state.t)) > 0.0
-    if reads_labels and at.config.placed_by == "sweeps":
-        return amortised.sweep_theta(at, seed, state, docs, sweeps)
-    return amortised.infer_theta(at, _average_state(state), docs)
+    reads_labels = _make_classifier(setup, seed, state).weigh_labels(int(state.t)) > 0.0
+    if reads_labels and setup.config.placed_by == "sweeps":
+        return amortised.sweep_theta(setup, seed, state, docs, sweeps)
+    return amortised.infer_theta(setup, _average_state(state), docs)
 
 
-def _read_features(at: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
-    """Return features of documents at the encoder's means."""
-    theta = amortised.infer_theta(at, _average_state(state), docs).theta
-    return compute_features(theta, amortised.make_prior(at, state, docs).sizes)
+def _read_features(setup: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
+    """Return the classifier's features of documents, at the mean activations of the encoder."""
+    theta = amortised.infer_theta(setup, _average_state(state), docs).theta
+    return compute_features(theta, amortised.make_prior(setup, state, docs).sizes)
 
 
-def _predict_classes(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _predict_classes(setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Return the probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
     encoders = list(hybrid.split_encoders(state))
-    each = -(-n_samples // len(encoders))
-    report = [
-        _predict_shifted(at, hybrid.derive_seed(seed, number), _average_state(member), docs, each)
+    n_samples_each = -(-n_samples // len(encoders))
+    predictions = [
+        _predict_shifted(setup, hybrid.derive_seed(seed, number), _average_state(member), docs, n_samples_each)
         for number, member in enumerate(encoders)
     ]
-    return np.asarray(sum(report) / len(report))
+    return np.asarray(sum(predictions) / len(predictions))
 
 
-def _predict_shifted(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Return the probability of every class by one encoder, averaged over shifts of images, the shortest first."""
-    if not at.config.moved or at.facts.image_shape is None:
-        return _predict_once(at, seed, state, docs, n_samples)
-    ways = list_shifts(at.config.moved)[:n_samples]
-    each = -(-n_samples // len(ways))
-    report = [
-        _predict_once(at, seed, state, shift_images(docs, at.facts.image_shape, *way), each, first)
-        for first, way in zip(range(0, each * len(ways), each), ways, strict=True)
+def _predict_shifted(setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+    """Return the probability of every class by one encoder, averaged over draws and over the shortest image shifts."""
+    if not setup.config.moved or setup.facts.image_shape is None:
+        return _predict_once(setup, seed, state, docs, n_samples)
+    shifts = list_shifts(setup.config.moved)[:n_samples]
+    n_samples_each = -(-n_samples // len(shifts))
+    predictions = [
+        _predict_once(setup, seed, state, shift_images(docs, setup.facts.image_shape, *shift), n_samples_each, first)
+        for first, shift in zip(range(0, n_samples_each * len(shifts), n_samples_each), shifts, strict=True)
     ]
-    return np.asarray(sum(report) / len(report))
+    return np.asarray(sum(predictions) / len(predictions))
 
 
 def _predict_once(
-    at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
+    setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> FloatArray:
     """Return the probability of every class by one encoder, averaged over draws."""
-    head = _make_classifier(at, seed)
+    classifier = _make_classifier(setup, seed)
     weights = state.weights[PER_LAYER * len(state.phi) :]
-    chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
-    for first, last, table, draws in amortised.draw_tables(at, seed, state, docs, n_samples, first_sample):
+    sums: FloatArray = np.zeros((len(docs.documents), classifier.n_classes))
+    for first, last, table, draws in amortised.draw_tables(setup, seed, state, docs, n_samples, first_sample):
         for number, (theta, sizes) in enumerate(draws, first_sample):
-            chances[first:last] += head.predict_classes(weights, theta, sizes, table.documents, number)[: last - first]
-    return chances / n_samples
+            sums[first:last] += classifier.predict_classes(weights, theta, sizes, table.documents, number)[
+                : last - first
+            ]
+    return sums / n_samples
 
 
 def list_shifts(most: int) -> list[tuple[int, int]]:
-    """List all (down, right) by at most ``most`` pixels each, the shortest first: (0, 0), then its neighbours ..."""
+    """Return all shifts (down, right) by at most ``most`` pixels each, shortest first: (0, 0), its neighbours ..."""
     span = range(-most, most + 1)
-    return sorted(itertools.product(span, span), key=lambda way: (way[0] ** 2 + way[1] ** 2, way))
+    return sorted(itertools.product(span, span), key=lambda shift: (shift[0] ** 2 + shift[1] ** 2, shift))
 
 
 def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array | int) -> Batch:
-    """Return images of ``shape`` (height, width) shifted; pixels that leave the frame are lost.
+    """Return shifted images of ``shape`` (height, width); pixels that leave the frame are lost.
 
     Parameters
     ----------
     down, right : (documents,) int, or one number for all
-        Pixels.
+        Shifts in pixels.
     """
     height, width = shape
     owners = list_owners(docs.starts)
@@ -223,7 +237,7 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
 
 
 def shift_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
-    """Return every image shifted at random, each of :func:`list_shifts` with equal probability."""
+    """Shift every image at random; each shift of :func:`list_shifts` has the same probability."""
     chances = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document, not by batch
     down, right = (np.floor(chances * (2 * most + 1)).astype(np.int64) - most).T
     return shift_images(docs, shape, down, right)

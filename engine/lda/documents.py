@@ -1,14 +1,14 @@
-"""Coordinate ascent on the documents' part of the bound, topics fixed (Blei, Ng and Jordan, 2003, section 5).
+"""Coordinate ascent on the documents' part of the bound, with topics fixed (Blei, Ng and Jordan, 2003, section 5).
 
-For a document with counts ``n_v``, with ``e_k = exp(E[ln theta_k])`` and ``g_vk = exp(E[ln phi_kv])``:
+For a document with counts ``n_v``, let ``e_k = exp(E[ln theta_k])`` and ``g_vk = exp(E[ln phi_kv])``.  The updates
 
-    p_vk = e_k g_vk / norm_v,  norm_v = sum_k e_k g_vk,      gamma_k = alpha_k + sum_v n_v p_vk,
+    p_vk = e_k g_vk / norm_v,  norm_v = sum_k e_k g_vk,      gamma_k = alpha_k + sum_v n_v p_vk
 
-alternately until gamma converges, and p once more.  ``p`` is never stored: the counts of the topics are
-``sum_d n_v p_vk = g_vk sum_d (n_v / norm_v) e_k``, so a cell leaves one number, and a document its ``e``.  A factor
-that all ``e_k`` have in common cancels, so that ``e_k = exp(psi(gamma_k))``.
+alternate until gamma converges; p is then updated once more.  ``p`` is never stored: the counts of the topics are
+``sum_d n_v p_vk = g_vk sum_d (n_v / norm_v) e_k``, so it is enough to store one number per cell, and ``e`` per
+document.  A common factor of all ``e_k`` cancels, so ``e_k = exp(psi(gamma_k))`` can be used.
 
-Numbers are added up word by word, in the order of the documents: results are the same bits for any number of threads.
+Numbers are added word by word, in the order of the documents, so results are bit-identical for any number of threads.
 """
 
 from math import factorial, log, pi
@@ -22,18 +22,18 @@ from engine.gibbs.priors import multiply_rows
 from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_rows
 
-LEAST_LOG = -320.0  # of exponentials: products of two are still normal numbers, and negligible
+LEAST_LOG = -320.0  # least argument of exponentials: products of two are still normal numbers, and negligible
 
 _LOG_2 = log(2.0)
 _HALF_LOG_2_PI = 0.5 * log(2.0 * pi)
-_BIAS, _S52 = np.int64(1023), np.int64(52)
+_BIAS, _S52 = np.int64(1023), np.int64(52)  # of a float64: bias of the exponent, bits of the significand
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
 _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12 = (1.0 / factorial(n) for n in range(2, 13))
 
 
 @inlined
 def logarithm(x: float) -> float:
-    """Return ``ln x`` of a positive normal float64, to 1e-14."""
+    """Return ``ln x`` of a positive normal float64, accurate to 1e-14."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - _ROOT_HALF) >> _S52
     m = np.int64(bits - (exponent << _S52)).view(np.float64)
@@ -46,7 +46,7 @@ def logarithm(x: float) -> float:
 
 @inlined
 def exponential(x: float) -> float:
-    """Return ``e^x`` of a number up to 700, to 1e-13 of the result; at least ``e^LEAST_LOG``."""
+    """Return ``e^x`` for x up to 700, with a relative error of at most 1e-13; at least ``e^LEAST_LOG``."""
     x = max(x, LEAST_LOG)
     n = np.floor(x * (1.0 / _LOG_2) + 0.5)
     r = x - n * _LOG_2
@@ -66,7 +66,7 @@ def _sum_inverses(x: float) -> float:
 
 @inlined
 def _compute_asymptotic(y: float) -> float:
-    """Return ``psi(y) - ln y`` for y >= 6, to 1e-12."""
+    """Return ``psi(y) - ln y`` for y >= 6, accurate to 1e-12."""
     inverse = 1.0 / y
     z = inverse * inverse
     tail = 1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32760.0 - z * (1.0 / 12.0)))
@@ -99,8 +99,8 @@ def log_gamma(x: float) -> float:
     return (y - 0.5) * logarithm(y) - y + _HALF_LOG_2_PI + series - logarithm(a * (a + 4.0) * (a + 6.0))
 
 
-BLOCK = 1024  # documents whose counts are added up together
-MOVED, ROUNDS = 1e-3, 100  # a document has converged when gamma moves less than MOVED on average, or after ROUNDS
+BLOCK = 1024  # number of documents whose counts are added up together
+MOVED, ROUNDS = 1e-3, 100  # a document stops when gamma changes by less than MOVED on average, or after ROUNDS
 
 
 class Fit(NamedTuple):
@@ -109,9 +109,9 @@ class Fit(NamedTuple):
     Attributes
     ----------
     gamma : (documents, K) float64
-        Of q(theta_d) = Dir(gamma_d).
+        Parameters of q(theta_d) = Dir(gamma_d).
     e : (documents, K) float64
-        ``e`` of gamma, from which p is computed.
+        ``exp(psi(gamma))``, from which p is computed.
     weights : (cells,) float64
         ``n_v / norm_v``.
     bound : (documents,) float64
@@ -128,21 +128,21 @@ class Fit(NamedTuple):
 
 
 def begin_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
-    """Return the first gamma: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
+    """Return the initial gamma, (documents, K): ``alpha + n_d / K``, the same share of the document for every topic."""
     tokens = count_tokens(docs)
     return np.ascontiguousarray(alpha + (tokens / len(alpha))[:, None])
 
 
 def count_tokens(docs: Batch) -> FloatArray:
-    """Return the tokens of every document, (documents,)."""
-    before = np.concatenate([[0.0], np.cumsum(docs.counts, dtype=np.float64)])
-    return np.asarray(before[docs.starts[1:]] - before[docs.starts[:-1]])
+    """Return the number of tokens of every document, (documents,)."""
+    cumulated = np.concatenate([[0.0], np.cumsum(docs.counts, dtype=np.float64)])
+    return np.asarray(cumulated[docs.starts[1:]] - cumulated[docs.starts[:-1]])
 
 
 def place_documents(
     table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool, rounds: int = ROUNDS
 ) -> Fit:
-    """Update ``gamma`` in place until it converges or for this number of rounds; return the fit.
+    """Update ``gamma`` in place until it converges, or for ``rounds`` rounds; return the fit.
 
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
@@ -157,23 +157,23 @@ def add_counts(table: FloatArray, docs: Batch, fit: Fit, counts: FloatArray, poo
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
     starts, order = sort_by_word(docs.words, len(counts))
     owner = list_owners(docs.starts)
-    head = (starts, order, owner, fit, table, counts)
-    pool.run(_add_words, [(*head, a, b) for a, b in cut_rows(starts, pool.n_threads)])
+    arguments = (starts, order, owner, fit, table, counts)
+    pool.run(_add_words, [(*arguments, a, b) for a, b in cut_rows(starts, pool.n_threads)])
 
 
 def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
     """Return ``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     rates = np.empty(len(scored.words))
-    head = (phi, theta, scored.words, scored.starts, rates)
-    pool.run(_rate_cells, [(*head, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
+    arguments = (phi, theta, scored.words, scored.starts, rates)
+    pool.run(_rate_cells, [(*arguments, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
     return rates
 
 
 class Worksheet(NamedTuple):
     """Working memory of one document.
 
-    ``near`` (words, K) and ``turned`` (K, words) are its rows of g, so that both sums of a round run along rows; the
-    rest is per word or per topic.
+    ``near`` (words, K) and its transpose ``turned`` (K, words) are the document's rows of g, so that both sums of a
+    round run along rows; the other arrays have one number per word or per topic.
     """
 
     near: FloatArray
@@ -185,7 +185,8 @@ class Worksheet(NamedTuple):
 
 
 @compiled
-def _make_desk(n_words: int, n_topics: int) -> Worksheet:
+def _make_worksheet(n_words: int, n_topics: int) -> Worksheet:
+    """Return working memory for documents of at most ``n_words`` different words."""
     return Worksheet(
         np.empty((n_words, n_topics)),
         np.empty((n_topics, n_words)),
@@ -206,34 +207,35 @@ def _place_rows(
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
-    desk = _make_desk(longest, len(alpha))
-    prior = _compute_log_beta(alpha, desk.terms)
+    sheet = _make_worksheet(longest, len(alpha))
+    prior = _compute_log_beta(alpha, sheet.terms)
     for d in range(first, last):
         cells = counts[starts[d] : starts[d + 1]]
-        _lay_document(table, words[starts[d] : starts[d + 1]], desk)
+        _copy_rows(table, words[starts[d] : starts[d + 1]], sheet)
         write_exp_digammas(gamma[d], e[d])
-        done = 0
+        n_rounds = 0
         while True:
-            _run_round(cells, e[d], desk)
-            done += 1
-            change = _update_gamma(alpha, e[d], desk.total, gamma[d], desk.terms)
+            _run_round(cells, e[d], sheet)
+            n_rounds += 1
+            change = _update_gamma(alpha, e[d], sheet.total, gamma[d], sheet.terms)
             write_exp_digammas(gamma[d], e[d])
-            if change < moved * len(alpha) or done >= most:
+            if change < moved * len(alpha) or n_rounds >= most:
                 break
-        _run_round(cells, e[d], desk)
-        rounds[d] = done
-        weights[starts[d] : starts[d + 1]] = desk.weights[: len(cells)]
-        explained = _sum_explained(cells, desk.norm, e[d], gamma[d], alpha, desk.terms)
-        bound[d] = _compute_log_beta(gamma[d], desk.terms) - prior + explained
+        _run_round(cells, e[d], sheet)
+        rounds[d] = n_rounds
+        weights[starts[d] : starts[d + 1]] = sheet.weights[: len(cells)]
+        explained = _sum_explained(cells, sheet.norm, e[d], gamma[d], alpha, sheet.terms)
+        bound[d] = _compute_log_beta(gamma[d], sheet.terms) - prior + explained
 
 
 @compiled
-def _lay_document(table: FloatArray, words: Array, desk: Worksheet) -> None:
+def _copy_rows(table: FloatArray, words: Array, sheet: Worksheet) -> None:
+    """Copy the rows of g for a document's words to working memory."""
     for i in range(len(words)):
-        desk.near[i, :] = table[words[i]]
+        sheet.near[i, :] = table[words[i]]
     for k in range(table.shape[1]):
         for i in range(len(words)):
-            desk.turned[k, i] = desk.near[i, k]
+            sheet.turned[k, i] = sheet.near[i, k]
 
 
 @compiled
@@ -244,18 +246,18 @@ def write_exp_digammas(gamma: FloatArray, e: FloatArray) -> None:
 
 
 @compiled
-def _run_round(counts: Array, e: FloatArray, desk: Worksheet) -> None:
-    """Write ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` to ``total``."""
+def _run_round(counts: Array, e: FloatArray, sheet: Worksheet) -> None:
+    """Update p implicitly: write ``norm_v``, ``n_v / norm_v``, and ``total_k = sum_v (n_v / norm_v) g_vk``."""
     n = len(counts)
-    multiply_rows(e, desk.turned, desk.norm[:n])
+    multiply_rows(e, sheet.turned, sheet.norm[:n])
     for i in range(n):
-        desk.weights[i] = counts[i] / desk.norm[i]
-    multiply_rows(desk.weights[:n], desk.near, desk.total)
+        sheet.weights[i] = counts[i] / sheet.norm[i]
+    multiply_rows(sheet.weights[:n], sheet.near, sheet.total)
 
 
 @compiled
 def _update_gamma(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
-    """Set ``gamma = alpha + e total`` in place; return the size of its change, over all topics."""
+    """Set ``gamma = alpha + e total`` in place; return the sum over topics of its absolute changes."""
     for k in range(len(alpha)):
         new = alpha[k] + e[k] * total[k]
         terms[k] = abs(new - gamma[k])
@@ -265,7 +267,7 @@ def _update_gamma(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: Fl
 
 @inlined
 def _sum_terms(terms: FloatArray, n: int) -> float:
-    """Sum the first ``n`` terms, four sums side by side."""
+    """Return the sum of the first ``n`` terms, in four interleaved parts for speed."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4
     for i in range(0, whole, 4):
@@ -290,7 +292,7 @@ def _compute_log_beta(x: FloatArray, terms: FloatArray) -> float:
 def _sum_explained(
     counts: Array, norm: FloatArray, e: FloatArray, gamma: FloatArray, alpha: FloatArray, terms: FloatArray
 ) -> float:
-    """Return ``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``, the part of p and gamma in the bound."""
+    """Return ``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``, the terms of the bound with p and gamma."""
     for i in range(len(counts)):
         terms[i] = counts[i] * logarithm(norm[i])
     total = _sum_terms(terms, len(counts))
@@ -303,7 +305,7 @@ def _sum_explained(
 def _add_words(
     starts: Array, order: Array, owner: Array, fit: Fit, table: FloatArray, counts: FloatArray, first: int, last: int
 ) -> None:
-    """Add the counts of words ``first:last``."""
+    """Add ``n_v p_vk`` of all documents to ``counts`` for words ``first:last``."""
     weights, e = fit.weights, fit.e
     total = np.empty(e.shape[1])
     for v in range(first, last):
@@ -327,6 +329,7 @@ def _add_row(weight: float, row: FloatArray, total: FloatArray) -> None:
 def _rate_cells(
     phi: FloatArray, theta: FloatArray, words: Array, starts: Array, rates: FloatArray, first: int, last: int
 ) -> None:
+    """Write the rates of the cells of documents ``first:last``."""
     terms = np.empty(phi.shape[1])
     for d in range(first, last):
         for cell in range(starts[d], starts[d + 1]):

@@ -26,11 +26,11 @@ from engine.models import lda_cavi, lda_svi
 from engine.pool import Pool, cut_evenly
 from engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
-LEAST_LAMBDA = 1e-100  # of an entry of lambda
+LEAST_LAMBDA = 1e-100  # the smallest value that an entry of lambda may have
 
 
 def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
-    """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words``."""
+    """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), set for ``words`` only."""
     present = np.zeros(len(lam), np.bool_)
     present[words] = True
     rows = np.flatnonzero(present)
@@ -107,17 +107,17 @@ def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks
                 total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
 
 
-MEASURED = 10  # mini-batches from one measurement of the topics' divergence to the next
-STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
+DIVERGENCE_INTERVAL = 10  # mini-batches between two computations of the divergence of the topics from their prior
+CONVERGED_CHANGE = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
 class State(NamedTuple):
     """State of variational LDA.
 
-    ``t`` () int64 steps done; ``lam`` (V, K) lambda; ``totals`` (K,) its column sums; ``divergence`` () of q(phi) from
-    its prior; ``bound`` () that of a document at the last step, ``change`` () its relative rise in that step
-    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they persist from step to
-    step, else (0, K).
+    ``t`` () int64 is the number of steps done; ``lam`` (V, K) is lambda and ``totals`` (K,) its column sums;
+    ``divergence`` () is KL(q(phi) || p(phi)); ``bound`` () is the evidence lower bound per document at the last step,
+    and ``change`` () its relative change in that step (infinity before the second step).  ``gamma`` (N, K) float32
+    holds gamma of every training document if it is kept from step to step, else it is (0, K).
     """
 
     t: Array
@@ -136,28 +136,28 @@ class Gammas(NamedTuple):
 
 
 class VariationalStatistics(NamedTuple):
-    """Sums over documents.
+    """Sums over the documents of a batch.
 
-    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then the
-    numbers of documents, of tokens, and of tokens times rounds.
+    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, and ``bound`` is the documents' part of the evidence lower bound.
+    ``token_rounds`` adds up the tokens of each document times the rounds that its gamma took to converge.
     """
 
     counts: FloatArray
     bound: float
     documents: int
     tokens: int
-    weighed: int
+    token_rounds: int
 
 
 class GammaChain(NamedTuple):
-    """Documents under evaluation: ``clock`` () int64, the calls so far, ``gamma`` (documents, K)."""
+    """Documents under evaluation: ``clock`` () int64 counts the calls so far, ``gamma`` is (documents, K)."""
 
     clock: Array
     gamma: FloatArray
 
 
 class _Setup(NamedTuple):
-    """Constants of the kernel's functions."""
+    """What all functions of the kernel need: settings, facts about the corpus, threads and the prior."""
 
     config: lda_cavi.Config | lda_svi.Config
     facts: Facts
@@ -166,15 +166,15 @@ class _Setup(NamedTuple):
 
     @property
     def batch_size(self) -> int | None:
-        """Documents of a mini-batch; None: every step reads all."""
+        """Number of documents in a mini-batch; None if every step reads all documents."""
         return self.config.batch_size if isinstance(self.config, lda_svi.Config) else None
 
     @property
     def fresh_steps(self) -> int | None:
-        """Number of first steps in which gamma of every document starts again; None: always, and it is not kept."""
+        """Number of first steps in which gamma starts from scratch; None if it does in every step and is not kept."""
         return None if isinstance(self.config, lda_svi.Config) else self.config.fresh_steps
 
-    def find_step(self, t: int) -> float:
+    def compute_step_size(self, t: int) -> float:
         """Return rho of step t = 1, 2, ..."""
         config = self.config
         return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
@@ -186,16 +186,16 @@ class _Setup(NamedTuple):
         return compute_table(state.lam, state.totals, docs.words, self.pool)
 
     def make_state(self, t: int, lam: FloatArray) -> State:
-        """Return the state of these topics."""
+        """Return the state with this lambda at step ``t``, before any bound is known."""
         lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
         divergence = compute_divergence(lam, totals, self.beta, self.pool)
-        none = np.zeros((0, lam.shape[1]), dtype=np.float32)
-        unknown = np.array(np.inf), np.array(np.nan)
-        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown, none)
+        no_gamma = np.zeros((0, lam.shape[1]), dtype=np.float32)
+        unknown_bounds = np.array(np.inf), np.array(np.nan)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown_bounds, no_gamma)
 
 
 def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of LDA for a corpus, of the inference of ``config``; results do not depend on ``n_threads``."""
+    """Return the kernel of LDA with the inference of ``config``; results do not depend on ``n_threads``."""
     setup = _Setup(config, facts, Pool(n_threads), config.expand_beta(facts.n_words))
     fresh_steps = setup.fresh_steps
     return Kernel(
@@ -228,7 +228,7 @@ def _init_state(setup: _Setup, seed: int) -> State:
 
 
 def _begin_state(setup: _Setup, seed: int, docs: Batch) -> State:
-    """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
+    """Return a first state: random, or with one topic per cluster of documents (:mod:`engine.first_topics`)."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
     clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
@@ -236,7 +236,7 @@ def _begin_state(setup: _Setup, seed: int, docs: Batch) -> State:
 
 
 def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the lambda with these means and all the tokens of the corpus."""
+    """Return the lambda with means ``phi`` that spreads all tokens of the corpus over the topics by ``share``."""
     tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
     return phi * (setup.beta.sum() + tokens * share)
 
@@ -250,38 +250,38 @@ def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> Stat
 def _gather_statistics(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
 ) -> tuple[VariationalStatistics, Gammas | None]:
-    """Fit the documents under the topics, and sum their counts."""
+    """Fit gamma of the documents with the topics fixed, and sum their expected counts."""
     alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
+    continues = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
-    bound, weighed = 0.0, 0
+    bound, token_rounds = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
         block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
-        part = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
+        rows = slice(begin, begin + documents.BLOCK)
+        start = local.gamma[rows].astype(np.float64) if continues and local else documents.begin_gamma(block, alpha)
         fit = documents.place_documents(table, block, alpha, start, pool)
         documents.add_counts(table, block, fit, counts, pool)
         bound += float(fit.bound.sum())
-        weighed += int(fit.rounds @ documents.count_tokens(block))
-        gamma[part] = fit.gamma if local is not None else gamma[part]
-    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
+        token_rounds += int(fit.rounds @ documents.count_tokens(block))
+        gamma[rows] = fit.gamma if local is not None else gamma[rows]
+    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), token_rounds)
     return statistics, None if local is None else Gammas(gamma)
 
 
-def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
-    """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
+def _move_state(setup: _Setup, _seed: int, state: State, statistics: VariationalStatistics) -> tuple[State, Info]:
+    """Move lambda; the reported bound belongs to the documents just fitted and the topics before the move."""
     t, batch_size = int(state.t) + 1, setup.batch_size
-    step = setup.find_step(t)
-    scale = setup.facts.n_documents / max(got.documents, 1) if batch_size else 1.0
-    lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
-    every = setup.facts.n_documents if batch_size else got.documents
-    elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
+    step_size = setup.compute_step_size(t)
+    scale = setup.facts.n_documents / max(statistics.documents, 1) if batch_size else 1.0
+    lam, totals = blend_lambda(state.lam, statistics.counts, setup.beta, step_size, scale, setup.pool)
+    n_documents = setup.facts.n_documents if batch_size else statistics.documents
+    elbo = statistics.bound / max(statistics.documents, 1) - float(state.divergence) / max(n_documents, 1)
     divergence = state.divergence
-    if t % (MEASURED if batch_size else 1) == 0:
+    if t % (DIVERGENCE_INTERVAL if batch_size else 1) == 0:
         divergence = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
-    sizes = (np.full(len(totals), step),) if batch_size else ()
+    step_sizes = (np.full(len(totals), step_size),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -291,30 +291,30 @@ def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatist
         change=np.array(change),
         bound=np.array(elbo),
     )
-    return moved, Info(sizes, elbo, got.tokens, got.weighed)
+    return moved, Info(step_sizes, elbo, statistics.tokens, statistics.token_rounds)
 
 
 def _has_converged(fresh_steps: int, state: State) -> bool:
     """Return True if the bound no longer rises, once gamma continues from step to step."""
-    return int(state.t) > fresh_steps + 1 and float(state.change) < STILL
+    return int(state.t) > fresh_steps + 1 and float(state.change) < CONVERGED_CHANGE
 
 
 def _present_topics(setup: _Setup, state: State) -> Topics:
-    """Return E[phi], alpha, and the expected tokens of every topic."""
+    """Return E[phi], alpha, and the expected number of tokens of every topic."""
     weights = np.maximum(state.totals - setup.beta.sum(), 0.0)
     alpha = setup.config.expand_alpha(len(weights))
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
-def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
-    """Return gamma of documents after convergence."""
+def _fit_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+    """Update gamma of the documents until it converges, topics fixed, and return it."""
     table, alpha = setup.compute_table(state, docs), setup.config.expand_alpha(state.lam.shape[1])
     return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
 
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
-    """Return E[theta] of documents: their shares of topics."""
-    return Local((normalise_shares(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
+    """Return E[theta] of the documents: the share of each topic in them."""
+    return Local((normalise_shares(_fit_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
@@ -324,15 +324,15 @@ def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaC
 def _advance_chain(
     setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
 ) -> tuple[GammaChain, Rates]:
-    """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
-    gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
+    """Fit gamma to the observed counts and return E[theta] E[phi] as rates; one sweep, as all would be equal."""
+    gamma = _fit_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
     rates = documents.compute_rates(phi, normalise_shares(gamma), scored, setup.pool)
     return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 
 def _restore_state(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot; one of another model has no lambda, but its means."""
+    """Return the state that continues a snapshot; one of another model has no lambda, only the means of the topics."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:
         share = np.full(phi.shape[1], 1.0 / phi.shape[1])

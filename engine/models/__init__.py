@@ -1,8 +1,8 @@
-"""Registry of models: one file of this folder for each, found by name.
+"""Registry of models: each is a file of this folder, found by its name.
 
-A file offers ``TITLE``, ``CHILD`` and ``Config``, and may offer ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.  The state
-and the kernel are in it as well or, so that settings are read without the compiler, in the module ``KERNEL``, by
-default the file of the same name in :mod:`engine.kernels`.
+A file defines ``TITLE``, ``CHILD`` and ``Config``, and may define ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.
+``State`` and ``build`` are in the same file, or in the module named by ``KERNEL`` (by default, the file of the same
+name in :mod:`engine.kernels`), so that settings can be read without importing the compiler.
 """
 
 import importlib
@@ -12,9 +12,9 @@ from typing import Any
 
 
 class RegisteredModel:
-    """Model of the registry: its settings, and its kernel, which is imported when it is first needed.
+    """A model of the registry: all names that its file defines, and ``State`` and ``build(config, facts, n_threads)``.
 
-    In addition to the names its file offers it has ``State`` and ``build(config, facts, n_threads)``.
+    The module of the kernel is imported when it is first needed.
     """
 
     def __init__(self, stem: str) -> None:
@@ -22,7 +22,7 @@ class RegisteredModel:
         self._settings = importlib.import_module(f"{__name__}.{stem}")
 
     def __getattr__(self, name: str) -> Any:
-        """Return a name of the model's file; ``State`` and ``build`` may be in the module of its kernel."""
+        """Return what a name stands for in the model's file or, for ``State`` and ``build``, in its kernel's module."""
         if name in ("State", "build") and not hasattr(self._settings, name):
             module = getattr(self._settings, "KERNEL", f"engine.kernels.{self._stem}")
             return getattr(importlib.import_module(module), name)
@@ -36,12 +36,12 @@ def list_names() -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> RegisteredModel:
-    """Return the model of that name.
+    """Return the model with this name.
 
     Raises
     ------
     LookupError
-        If there is no such model; the sentence lists all.
+        If there is no such model; the message lists all models.
     """
     if name not in list_names():
         raise LookupError(f"there is no model {name!r}; the models are {', '.join(list_names())}")

@@ -1,7 +1,7 @@
 """Deep autoencoding topic model: DLDA with an encoder that infers theta in one pass.
 
 Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
-inference" (TPAMI 2020).  Decoder and prior are DLDA's; the posterior of a document's activations is a
+inference" (TPAMI 2020).  Decoder and prior are those of DLDA; the posterior of a document's activations is a
 Weibull network (eq. 22 to 25), trained together with topics that move by TLASGR (Algorithm 1).
 """
 
@@ -11,7 +11,7 @@ from engine.settings import SettingError
 from engine.shared_settings import PAPER, EncoderSettings, below_setting, every_setting, grow_setting
 
 TITLE = "DATM: deep autoencoding topic model"
-STEPS = 3_500  # an encoder learns more slowly than swept topics
+STEPS = 3_500  # default length of a run: an encoder learns more slowly than topics that are swept
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 PRESETS: dict[str, dict[str, str]] = {"paper": PAPER | {"minibatches": "5000"}, "best": {}}
 

@@ -9,8 +9,8 @@ generative model, with units of one family in every layer:
     poisson    z_l ~ Pois(W_l z_{l+1} + b),                 top Pois(0.1),           w, b ~ Gam(0.1, rate 0.3)
                or Pois(softplus(W_l z_{l+1} + b)),                                   w, b ~ N(0, 1)
 
-The posterior is approximated by independent units and weights of the same families.  A step reads the training
-documents, or those whose turn it is, and moves everything at once.
+The posterior is approximated by independent units and weights of the same families.  A step reads all training
+documents, or the next part of a large corpus, and moves units and weights at once.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ PRESETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config(EveryDocument):
-    """Settings of the deep exponential family; those of the paper are the preset "paper"."""
+    """Settings of the deep exponential family; the preset "paper" holds those of the paper."""
 
     layers: tuple[int, ...] = layers_setting()
     family: str = setting(

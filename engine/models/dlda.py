@@ -1,4 +1,4 @@
-"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by SG-MCMC, batch Gibbs or one after the other.
+"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by SG-MCMC, batch Gibbs, or both in turn.
 
 Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic
 gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The generative model:
@@ -27,7 +27,7 @@ PRESETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings of DLDA; those of Table 1 of the paper are the preset "paper"."""
+    """Settings of DLDA; the preset "paper" holds those of Table 1 of the paper."""
 
     layers: tuple[int, ...] = layers_setting()
     inference: str = setting(
@@ -150,11 +150,16 @@ class Config:
 
     @property
     def until_plateau(self) -> bool:
-        """True if a run of unset length ends where its curve no longer falls."""
+        """True if a run without a set length ends when its curve no longer falls."""
         return self.inference == "auto"
 
+    @property
+    def until_settled(self) -> bool:
+        """True if a run without a set length continues until its tree no longer changes either."""
+        return self.until_plateau and len(self.layers) > 1 and not self.grow
+
     def sweeps_after(self, facts: Facts) -> int | None:
-        """Return the number of steps before sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        """Return the number of steps before sweeps of all documents begin; None if there are none."""
         if self.inference == "gibbs":
             return 0
         if self.first_minibatches:
@@ -162,5 +167,5 @@ class Config:
         return schedule.find_sweeps_start(facts) if self.may_sweep else None
 
     def list_etas(self, n_layers: int) -> tuple[float, ...]:
-        """Return the Dirichlet parameters of the layers of a run, which starts with one if it learns its widths."""
+        """Return the Dirichlet parameters of ``n_layers`` layers; if widths are learnt, a run starts with one layer."""
         return (self.eta + self.eta[-1:] * n_layers)[:n_layers]

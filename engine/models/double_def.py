@@ -1,12 +1,12 @@
-"""Double deep exponential family: a table of counts whose rows and columns both have a hierarchy.
+"""Double deep exponential family: a model of a table of counts with one hierarchy of its rows and one of its columns.
 
 Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6.2, sparse gamma:
 
     x_ni ~ Pois(sum_k z_n1k y_i1k),   rows    z_l ~ Gam(a, rate a / (W_l z_{l+1})),
                                       columns y_l ~ Gam(a, rate a / (U_l y_{l+1})),   tops and weights Gam(a, rate 0.3)
 
-with as many units a layer on both sides.  Rows are documents and columns are words: ``y_1`` takes the place of
-``W_0``.  Gradients are pathwise; a step moves the rows, or those whose turn it is, and every column.
+with the same widths on both sides.  Rows are documents and columns are words: ``y_1`` takes the place of ``W_0``.
+Gradients are pathwise; a step moves all columns and the rows of its mini-batch, or all rows of a small table.
 """
 
 from dataclasses import dataclass

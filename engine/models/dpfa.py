@@ -39,7 +39,7 @@ MOST_MOMENTS = 100_000_000  # numbers in the Gram matrices of the links: 0.8 GB
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Settings of DPFA; those of the paper are the presets."""
+    """Settings of DPFA; the presets are the settings of the paper."""
 
     layers: tuple[int, ...] = layers_setting()
     hierarchy: str = setting(
@@ -137,17 +137,17 @@ class Config:
 
     @property
     def moments(self) -> int:
-        """Number of entries of the Gram matrices that draws of the weights need."""
+        """Number of entries of the Gram matrices that are needed to draw the weights."""
         links = itertools.pairwise(self.layers)
         return sum(below * (above + 1) * (above + 2) // 2 for below, above in links)
 
     @property
     def until_plateau(self) -> bool:
-        """True if a run of unset length ends where its curve no longer falls."""
+        """True if a run without a given length ends when its curve no longer falls."""
         return self.inference == "auto"
 
     def sweeps_after(self, facts: Facts) -> int | None:
-        """Return 0 where every step sweeps all documents, else None (see ``Kernel.sweeps_after``)."""
+        """Return 0 if every step sweeps all documents, else None (see ``Kernel.sweeps_after``)."""
         return 0 if self.choose_inference(facts) == "gibbs" else None
 
     def choose_inference(self, facts: Facts) -> str:

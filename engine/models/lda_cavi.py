@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation by coordinate ascent on a variational bound, every document at every step.
+"""Latent Dirichlet allocation by coordinate ascent on a variational bound; every step reads all documents.
 
 Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the generative model:
 
@@ -19,7 +19,7 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_ste
 
 @dataclass(frozen=True, kw_only=True)
 class Config(LdaSettings, EveryDocument):
-    """Settings of LDA by coordinate ascent; the published ones are the preset "paper"."""
+    """Settings of LDA by coordinate ascent; the preset "paper" has the published values."""
 
     fresh_steps: int = setting(
         20,

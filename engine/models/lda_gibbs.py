@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation by Gibbs sampling, every document at every step.
+"""Latent Dirichlet allocation by Gibbs sampling; every step reads all documents.
 
 Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generative model:
 
@@ -16,4 +16,4 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "minibatch
 
 @dataclass(frozen=True, kw_only=True)
 class Config(LdaSettings, EveryDocument):
-    """Settings of LDA by Gibbs sampling; the published ones are the preset "paper"."""
+    """Settings of LDA by Gibbs sampling; the preset "paper" has the published values."""

@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation by stochastic variational inference, a mini-batch of documents at every step.
+"""Latent Dirichlet allocation by stochastic variational inference; every step reads a mini-batch.
 
 Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (NIPS 2010) and Hoffman, Blei, Wang and
 Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative model:
@@ -24,7 +24,7 @@ PRESETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Config(LdaSettings):
-    """Settings of LDA by stochastic variational inference; the published ones are the preset "paper"."""
+    """Settings of LDA by stochastic variational inference; the preset "paper" has the published values."""
 
     batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     tau: float = setting(

@@ -1,8 +1,8 @@
-"""Supervised deep autoencoding topic model: labels shape the topics, and are predicted.
+"""Supervised deep autoencoding topic model: labels shape the topics and are predicted.
 
 Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
 inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the activations of all layers: linear
-(sDATM-L) or through a network (sDATM-N).  Documents without a label contribute to all but the label term.
+(sDATM-L) or through a network (sDATM-N).  Documents without a label contribute to every term but that of the labels.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ TITLE = "sDATM: supervised deep autoencoding topic model"
 STEPS = 3_500  # an encoder learns more slowly than swept topics
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 NEEDS_LABELS = True
-_OF_LABELS = {
+_LABEL_PRESET = {
     "head_gain": "1", "hidden": "400-200", "shortcut": "false", "read_share": "1", "dropout": "0", "decay": "0",
     "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
 }  # fmt: skip
-PRESETS = {"paper": PAPER | _OF_LABELS}
+PRESETS = {"paper": PAPER | _LABEL_PRESET}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,31 +1,31 @@
-"""Words and topics that are everywhere in a corpus, whatever a document is about: mail headers, boilerplate, habits."""
+"""Words and topics that are everywhere in a corpus, whatever its documents are about: mail headers, boilerplate."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 
-MOST = 0.3  # share of the documents from which a word counts as everywhere
-EVEN_MOST = 0.1  # the same for a word that is spread more evenly than chance would
-EVEN = 1.1  # documents with a word, divided by those that would have it if tokens fell at random
+MOST = 0.3  # share of the documents from which a word counts as common
+EVEN_MOST = 0.1  # the same for a word that is spread more evenly than by chance
+EVEN = 1.1  # documents with a word over those expected if tokens fell at random, from which a word counts as even
 
 
 def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArray:
-    """Find the words of a corpus that tell nothing about a document because nearly all documents might have them.
+    """Return the words of a corpus that say nothing about a document because nearly any document may have them.
 
     These are words in a large share of the documents, and words in a smaller share that are spread more evenly than by
     chance.  If tokens fell independently, a word of rate q would be in ``1 - exp(-q n_j)`` of documents of n_j tokens.
     Words with content come in bursts and are in fewer documents; lines that a form or a mail program inserts come once
-    in each and are in more.  Where words are only present or absent, bursts cannot be seen.
+    in each and are in more.  In binary data there are no bursts, so only the first criterion is used.
 
     Parameters
     ----------
     documents : (V,) int array
         Number of documents with the word.
     totals : (V,) array
-        Its occurrences in all documents.
+        Occurrences of the word in all documents.
     lengths : (N,) array
-        Tokens of every document.
+        Number of tokens of every document.
 
     Returns
     -------
@@ -37,25 +37,26 @@ def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArr
     common = shares >= MOST
     if (np.asarray(totals) > documents).any():
         rates = np.asarray(totals, dtype=np.float64) / max(float(np.sum(totals)), 1.0)
-        values, times = np.unique(np.asarray(lengths), return_counts=True)
+        values, repeats = np.unique(np.asarray(lengths), return_counts=True)
         for word in np.flatnonzero(~common & (shares >= EVEN_MOST)).tolist():
-            expected = float(-np.expm1(-rates[word] * values) @ times) / n_documents
+            expected = float(-np.expm1(-rates[word] * values) @ repeats) / n_documents
             common[word] = shares[word] >= EVEN * expected
     return np.flatnonzero(common).astype(np.int32)
 
 
 def list_common_words(counts: Counts, n_words: int) -> IntArray:
-    """Return :func:`find_common_words` of documents x words."""
+    """Return the common words (:func:`find_common_words`) of a table of documents x words."""
     totals = np.bincount(counts.words, weights=counts.values, minlength=n_words)
     tokens = np.concatenate([[0], np.cumsum(counts.values, dtype=np.int64)])
     lengths = np.diff(tokens[counts.starts])
     return find_common_words(np.bincount(counts.words, minlength=n_words), totals, lengths)
 
 
-FEWEST = 50  # documents, below which the spread is unknown
+FEWEST = 50  # documents needed to measure the spread
 BACKGROUND = 0.3  # effective share of the documents from which a topic may be background
 BY_CHANCE = 0.2  # NPMI below which words co-occur hardly more often than by chance
-_TIMES = 3.0  # multiple of the layer's median: in some corpora, and in upper layers, all topics are spread wide
+# Multiple of the layer's median from which a topic may be background: in some corpora all topics are spread widely.
+_MEDIAN_MULTIPLE = 3.0
 
 
 def measure_spread(shares: Array) -> FloatArray | None:
@@ -70,7 +71,7 @@ def measure_spread(shares: Array) -> FloatArray | None:
 
     Returns
     -------
-    (K,) float64 array, or None where too few documents are known
+    (K,) float64 array, or None if too few documents are known
         0 for a topic that no document uses.
     """
     rows = np.asarray(shares, dtype=np.float64)
@@ -91,11 +92,11 @@ def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.boo
     spreads : (K,) array
         See :func:`measure_spread`.
     npmi : (K,) array, optional
-        Coherence of their first words, where it is known: a subject of many documents has words that co-occur, and is
-        no background, however many documents it is in.
+        Coherence of their first words, if known.  A topic whose words co-occur is a subject and not background, however
+        many documents it is in.
     """
     values = np.asarray(spreads)
     if not len(values):
         return np.zeros(0, dtype=bool)
-    even = values >= max(BACKGROUND, _TIMES * float(np.median(values)))
+    even = values >= max(BACKGROUND, _MEDIAN_MULTIPLE * float(np.median(values)))
     return even if npmi is None else even & (np.asarray(npmi) < BY_CHANCE)

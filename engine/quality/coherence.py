@@ -12,10 +12,10 @@ from scipy import sparse
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 
-WORDS = 10  # first words of a topic that are measured
-SAMPLED = 50_000  # of more documents than this every second, third ... is used
-_PAIRS = 2_000  # of words counted together, so that memory stays small
-_EPSILON = 1e-12  # of UMass, as in gensim
+WORDS = 10  # number of first words per topic that are used
+SAMPLED = 50_000  # most documents to use: of more, every second, third ...
+_PAIRS_AT_ONCE = 2_000  # pairs of words counted at a time, which bounds the memory
+_EPSILON = 1e-12  # added to a share in UMass, as in gensim
 
 
 class WordPairs(NamedTuple):
@@ -39,7 +39,7 @@ class WordPairs(NamedTuple):
     n_documents: int
 
     def find_rows(self, words: IntArray) -> IntArray:
-        """Return the places in ``words`` of word numbers (any shape), all of which must be there."""
+        """Return the rows of word numbers (any shape), all of which must be among ``words``."""
         return np.searchsorted(self.words, words)
 
 
@@ -72,7 +72,7 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPL
 
 
 def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
-    """Return all documents if there are at most ``most``; of more every second, third ..., so that no more are left."""
+    """Return all documents, or every second, third ... one, so that there are at most ``most``."""
     step = -(-counts.n_documents // most)
     if step <= 1:
         return counts
@@ -80,7 +80,7 @@ def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
 
 
 def copy_documents(counts: Counts, documents: IntArray) -> Counts:
-    """Copy documents out, in the given order."""
+    """Return copies of some documents, in the given order."""
     begins = counts.starts[documents]
     lengths = counts.starts[np.asarray(documents) + 1] - begins
     ends = np.cumsum(lengths)
@@ -89,7 +89,7 @@ def copy_documents(counts: Counts, documents: IntArray) -> Counts:
 
 
 def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
-    """Count as :func:`count_pairs` does, but only pairs of words of one list, which is much faster; others are 0.
+    """Count as :func:`count_pairs` does, but only pairs of words in the same list, which is much faster; others are 0.
 
     Parameters
     ----------
@@ -104,19 +104,19 @@ def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int 
     column[wanted] = np.arange(len(wanted))
     step = -(-counts.n_documents // most) if counts.n_documents else 1
     n = -(-counts.n_documents // step)
-    at = column[counts.words]
-    cells = np.flatnonzero(at >= 0)
+    columns = column[counts.words]
+    cells = np.flatnonzero(columns >= 0)
     owner = np.searchsorted(counts.starts, cells, side="right") - 1
     if step > 1:
         cells, owner = cells[owner % step == 0], owner[owner % step == 0] // step
     present = np.zeros((len(wanted), -(-n // 64) * 64), dtype=bool)
-    present[at[cells], owner] = True
+    present[columns[cells], owner] = True
     bits = np.packbits(present, axis=1).view(np.uint64)
     together = np.zeros((len(wanted), len(wanted)))
     first, second = np.triu_indices(lists.shape[1], 1)
-    one, other = places[:, first].ravel(), places[:, second].ravel()
-    for begin in range(0, len(one), _PAIRS):
-        a, b = one[begin : begin + _PAIRS], other[begin : begin + _PAIRS]
+    first_words, second_words = places[:, first].ravel(), places[:, second].ravel()
+    for start in range(0, len(first_words), _PAIRS_AT_ONCE):
+        a, b = first_words[start : start + _PAIRS_AT_ONCE], second_words[start : start + _PAIRS_AT_ONCE]
         both = np.bitwise_count(bits[a] & bits[b]).sum(axis=1, dtype=np.int64)
         together[a, b] = together[b, a] = both
     documents = present.sum(axis=1).astype(np.float64)
@@ -134,15 +134,15 @@ def compute_npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
     words : (K, n) int
         First words of every topic; with fewer than two there is no pair, and the result is nan.
     pairs : WordPairs
-        Of at least these words.
+        Counts of at least these words.
 
     Returns
     -------
     (K,) float64
     """
     first, second = np.triu_indices(words.shape[1], 1)
-    at = pairs.find_rows(words)
-    return _average_pairs(compute_pair_npmi(at[:, first], at[:, second], pairs))
+    rows = pairs.find_rows(words)
+    return _average_pairs(compute_pair_npmi(rows[:, first], rows[:, second], pairs))
 
 
 def compute_pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> FloatArray:
@@ -155,7 +155,7 @@ def compute_pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> Fl
 
 
 def _average_pairs(pairs: FloatArray) -> FloatArray:
-    """Return the mean over the pairs of every topic; nan where topics have one word, and so no pair."""
+    """Return the mean over the pairs of every topic; nan if topics have only one word, so no pair."""
     return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
 
@@ -165,9 +165,9 @@ def compute_umass(words: IntArray, pairs: WordPairs) -> FloatArray:
     Arguments as in :func:`compute_npmi`; nan for a topic with a word in no document.
     """
     higher, lower = np.triu_indices(words.shape[1], 1)
-    at = pairs.find_rows(words)
+    rows = pairs.find_rows(words)
     n = max(pairs.n_documents, 1)
-    both, base = pairs.together[at[:, lower], at[:, higher]] / n, pairs.documents[at[:, higher]] / n
+    both, base = pairs.together[rows[:, lower], rows[:, higher]] / n, pairs.documents[rows[:, higher]] / n
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log((both + _EPSILON) / base)
     return _average_pairs(np.where(base > 0.0, value, np.nan))
@@ -179,7 +179,7 @@ def count_missing(words: IntArray, pairs: WordPairs) -> IntArray:
 
 
 def average_worst_tenth(values: Array) -> float:
-    """Return the mean of the lowest tenth of the topics, at least of one; nan without topics."""
+    """Return the mean of the lowest tenth of the values, at least of one; nan without values."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     return float(ordered[: max(1, len(ordered) // 10)].mean()) if len(ordered) else float("nan")
 

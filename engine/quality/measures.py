@@ -1,4 +1,4 @@
-"""The quality of every layer of a hierarchy: all measures at once, and those of hierarchies and clusters.
+"""Measures of the quality of every layer of a hierarchy, in particular of its edges and of clusters of documents.
 
 Specialization and affinity: Kim et al. (CIKM 2012) as in the code of tsntm (Isonuma et al., ACL 2020); CLNPMI: Chen et
 al. (2021).  Topics of every layer are compared as distributions over the words.
@@ -18,7 +18,7 @@ from engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npm
 
 
 def find_strongest(theta: Array) -> IntArray:
-    """Return the cluster of every document, (documents,): the largest of its activations (documents, K)."""
+    """Return the cluster of every document, (documents,): the strongest topic in ``theta`` (documents, K)."""
     return np.asarray(np.argmax(theta, axis=1))
 
 
@@ -30,7 +30,7 @@ def compute_purity(labels: IntArray, clusters: IntArray) -> float:
 def compute_nmi(labels: IntArray, clusters: IntArray) -> float:
     """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
 
-    1 where both have a single value; nan without documents.
+    1 if both have a single value; nan without documents.
     """
     if not len(labels):
         return float("nan")
@@ -50,6 +50,7 @@ def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
 
 
 def _compute_entropy(shares: FloatArray) -> float:
+    """Return the entropy of a distribution, in nats."""
     positive = shares[shares > 0]
     return float(-(positive * np.log(positive)).sum())
 
@@ -58,16 +59,16 @@ THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a fl
 
 
 class Affinity(NamedTuple):
-    """Similarity of topics to those of the layer below, as cosines of their words; nan where there are none.
+    """Similarity of topics to topics of the layer below, as cosines of their words; nan if there are none.
 
     Attributes
     ----------
     child : float
-        To their children: the mean over the children of a topic, then over the topics that have any.
+        Similarity to their children: the mean over the children of a topic, then over the topics that have any.
     other : float
-        To topics that are not their children, likewise.
+        Similarity to topics that are not their children, averaged likewise.
     weighted : float
-        To all topics, weighted by their weight in the topic, without a threshold.
+        Similarity to all topics of the layer below, weighted by their weights in the topic, without a threshold.
     """
 
     child: float
@@ -81,16 +82,16 @@ def find_children(weights: Array, threshold: float = THRESHOLD) -> Array:
 
 
 def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
-    """Return the hierarchical affinity of a layer with the one below.
+    """Return the hierarchical affinity of a layer with the layer below.
 
     Parameters
     ----------
     parents : (V, K) array
         Topics over the words.
     below : (V, J) array
-        Those of the layer below.
+        Topics of the layer below.
     weights : (J, K) array
-        Weights of these in the parents.
+        Weights of the topics below in the parents.
     edges : (J, K) bool array
         True for children, see :func:`find_children`.
     """
@@ -103,7 +104,7 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
 def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
     """Return the specialization (K,): one minus the cosine of a topic (V, K) and the corpus's counts of the words (V,).
 
-    0 for a topic with the word frequencies of the corpus; a hierarchy should have more of it in its lower layers.
+    0 for a topic with the word frequencies of the corpus; it should be higher in the lower layers of a hierarchy.
     """
     corpus = np.asarray(word_counts, dtype=np.float64)
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
@@ -117,11 +118,11 @@ def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: 
     Parameters
     ----------
     parents, below : (K, n) and (J, n) int arrays
-        First words of the topics of a layer and of the one below.
+        First words of the topics of a layer and of the layer below.
     edges : (J, K) bool array
         True for children.
     pairs : WordPairs
-        Of at least all these words.
+        Counts of at least all these words.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: 
 
 
 def _scale_columns(columns: Array) -> FloatArray:
-    """Return columns scaled to length 1; zeros stay."""
+    """Return columns scaled to length 1; columns of zeros stay zero."""
     table = np.asarray(columns, dtype=np.float64)
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
@@ -176,7 +177,7 @@ class ClusterScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Coherence:
-    """Coherence and diversity of a layer; figures are those of its live topics unless stated otherwise.
+    """Coherence and diversity of a layer; means are over its live topics unless stated otherwise.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ class Coherence:
     words : (K, n) int
         The first words of every topic.
     npmi : (K,) float
-        Their document NPMI in training documents.
+        Document NPMI of every topic in training documents.
     """
 
     live: Array
@@ -205,21 +206,21 @@ class Coherence:
     @property
     def mean_npmi(self) -> float:
         """Mean NPMI; nan without live topics."""
-        return _average_known(self.npmi[self.live])
+        return _average_finite(self.npmi[self.live])
 
     @property
     def mean_npmi_all(self) -> float:
         """Mean NPMI of all topics, including light ones."""
-        return _average_known(self.npmi)
+        return _average_finite(self.npmi)
 
     @property
     def worst_tenth(self) -> float:
-        """Mean NPMI of the tenth of the topics with the lowest."""
+        """Mean NPMI of the tenth of the topics with the lowest NPMI."""
         return coherence.average_worst_tenth(self.npmi[self.live])
 
     @property
     def diversity(self) -> float:
-        """Distinct words among the first words over all of them."""
+        """Number of distinct first words over the number of first words."""
         return coherence.measure_diversity(self.words[self.live])
 
 
@@ -230,11 +231,11 @@ class Quality(Coherence):
     Attributes
     ----------
     layer : int
-        From 1.
+        Number of the layer, from 1.
     umass : (K,) float64
         UMass coherence of every topic in training documents.
     held_out : (K,) float64 or None
-        NPMI in test documents; None where there are none.
+        NPMI in test documents; None if there are none.
     missing : (K,) int
         Number of first words of every topic that are in no test document, so that their pairs count -1.
     specialization : (K,) float64
@@ -246,7 +247,7 @@ class Quality(Coherence):
     clusters : ClusterScores or None
         None without labels.
     train, test : SampleSize
-        The documents behind the figures.
+        Numbers of training and test documents used.
     """
 
     layer: int
@@ -263,21 +264,21 @@ class Quality(Coherence):
     @property
     def mean_umass(self) -> float:
         """Mean UMass coherence."""
-        return _average_known(self.umass[self.live])
+        return _average_finite(self.umass[self.live])
 
     @property
     def mean_held_out(self) -> float:
         """Mean NPMI in test documents; nan without any."""
-        return float("nan") if self.held_out is None else _average_known(self.held_out[self.live])
+        return float("nan") if self.held_out is None else _average_finite(self.held_out[self.live])
 
     @property
     def mean_specialization(self) -> float:
         """Mean topic specialization."""
-        return _average_known(self.specialization[self.live])
+        return _average_finite(self.specialization[self.live])
 
 
 class _Layer(NamedTuple):
-    """A layer to measure: its topics over the words (V, K), over the layer below (J, K), and as in :class:`Quality`."""
+    """A layer: topics over the words (V, K) and over the layer below (J, K), and fields as in :class:`Quality`."""
 
     table: Array
     weights: Array
@@ -296,7 +297,7 @@ def measure_quality(
     most: int = SAMPLED,
     of: tuple[int, int] | None = None,
 ) -> tuple[Quality, ...]:
-    """Measure every layer.
+    """Return the quality of every layer.
 
     Parameters
     ----------
@@ -307,13 +308,13 @@ def measure_quality(
     test : Counts, optional
         Test documents.
     words : sequence of (K_l, n) int arrays, optional
-        First words of the topics of every layer; the ten heaviest of each when not given.
+        First words of the topics of every layer; by default the ten heaviest of each.
     labelled : LabelledDocuments, optional
         Documents with labels, for clusters.
     threshold : float
         A child is heavier in its parent than ``threshold / K_{l-1}``.
     most : int
-        Of more training (or test) documents every second, third ... is used.
+        Largest number of training (or test) documents to use: of more, every second, third ... is used.
     of : (int, int), optional
         Numbers of all training and test documents, if ``train`` and ``test`` are samples already.
 
@@ -352,33 +353,37 @@ def measure_quality(
 
 
 def _list_layers(hierarchy: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    """Return the layers to measure, layer 1 first."""
     lists = [topics.find_top_words(table, WORDS)[0] for table in hierarchy.words] if words is None else words
     live = [~topics.find_light(topics.compute_shares(weights)) for weights in hierarchy.popularity]
     return [_Layer(*each) for each in zip(hierarchy.words, hierarchy.weights, lists, live, strict=True)]
 
 
 def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
+    """Return the pair counts of the first words of all layers."""
     return coherence.count_pairs(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
 
 
 def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
-    """Return the affinity of the live topics of both layers, which are those that trees draw."""
+    """Return the affinity between the live topics of both layers; only these are drawn in trees."""
     edges = find_children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
     return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
 
 
 def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
+    """Return the cross-level NPMI of the edges between live topics of two layers."""
     edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
     return compute_cross_npmi(layer.words, below.words, edges, pairs)
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
+    """Return the agreement of labels with the strongest topics of the documents."""
     clusters = find_strongest(theta)
     return ClusterScores(compute_nmi(labels, clusters), compute_purity(labels, clusters), len(labels))
 
 
-def _average_known(values: Array) -> float:
-    """Return the mean of the known values; nan where none is known."""
+def _average_finite(values: Array) -> float:
+    """Return the mean of the finite values; nan if there are none."""
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")

@@ -1,13 +1,13 @@
-"""Running means and variances of topics over the last samples: what users see instead of one noisy draw.
+"""Running means and variances of topics over the last samples, shown to users instead of one noisy draw.
 
-A topic drawn from ``Dir(eta + x)`` carries the noise of that draw; averaged are its expectations under the counts of
-each sweep, ``(eta + x_vk) / (eta V + x_.k)`` (Rao-Blackwellised), or, where topics move by steps, the topics
-themselves. A mean makes sense only while topic ``k`` stays the same topic: if the chain has swapped two, the next
-sample has little in common with the mean, which then restarts with that sample.
+A topic drawn from ``Dir(eta + x)`` carries the noise of that draw, so the mean is taken over its expectations under the
+counts of each sweep, ``(eta + x_vk) / (eta V + x_.k)`` (Rao-Blackwellised); if topics move by steps, over the topics
+themselves.  A mean makes sense only while topic ``k`` stays the same topic: if the chain has swapped two topics, the
+next sample has little in common with the mean, which then restarts with that sample.
 
 The variance is that of a draw: the mean over the samples of the Dirichlet's own variance under the counts,
-``m (1 - m) / (eta V + x_.k + 1)`` (nothing where topics move by steps), and the variance of the samples around their
-mean (law of total variance).
+``m (1 - m) / (eta V + x_.k + 1)`` (0 if topics move by steps), plus the variance of the samples around their mean (law
+of total variance).
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from engine.jit import compiled
 from engine.pool import Pool
 from engine.topic_moves.rows import BLOCK, Blocks, run_blocks, sum_columns
 
-MEMORY = 20  # samples at least; the weight of older ones falls by a factor of e within as many more
-PART = 4  # of the steps so far are remembered a fourth: topics that still change, not those of the start
-SAME = 0.5  # share of words that a topic has in common with its mean; below it the mean restarts
+MEMORY = 20  # least number of samples remembered; older ones lose a factor of e of their weight within as many more
+PART = 4  # the last 1 / PART of the steps are remembered, and the start is forgotten
+SAME = 0.5  # least share of words that a topic has in common with its mean; below it the mean restarts
 
 
 class TopicMean(NamedTuple):
@@ -37,7 +37,7 @@ class TopicMean(NamedTuple):
 
 
 class ScaledSample(NamedTuple):
-    """A sample whose columns sum to 1 as ``(sample + eta) inverse``; a draw has the variance ``m (1 - m) spread``."""
+    """A scaled sample ``m = (sample + eta) inverse``, columns of sum 1; draws have variance ``m (1 - m) spread``."""
 
     sample: Array
     eta: float
@@ -48,14 +48,14 @@ class ScaledSample(NamedTuple):
 def count_memory(t: int) -> int:
     """Return how many samples the mean of step ``t`` remembers.
 
-    A fixed few would be right for the mean, but not for the variance: samples of upper layers stay alike for hundreds
-    of sweeps, and intervals of twenty of them held 50 to 60 % of the true edges of documents drawn from the model.
+    A small fixed number would suffice for the mean, but not for the variance: samples of upper layers stay alike for
+    hundreds of sweeps, and intervals from twenty of them contained only 50 to 60 % of the true edges in simulations.
     """
     return max(MEMORY, t // PART)
 
 
 def begin_mean(phi: FloatArray) -> TopicMean:
-    """Return the mean before the first sample, which will replace it."""
+    """Return an initial mean, which the first sample replaces."""
     return TopicMean(
         phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32), np.zeros(phi.shape, dtype=np.float32)
     )
@@ -64,7 +64,7 @@ def begin_mean(phi: FloatArray) -> TopicMean:
 def update_mean(
     mean: TopicMean, sample: Array, eta: float, pool: Pool, memory: int = MEMORY
 ) -> tuple[TopicMean, FloatArray]:
-    """Add one sample to the mean.
+    """Return the mean with one more sample, and the sample's weight in it.
 
     Parameters
     ----------
@@ -75,21 +75,21 @@ def update_mean(
         Added to every entry before columns are divided by their sums.
     pool : Pool
     memory : int
-        Samples that the mean remembers (:func:`count_memory`).
+        Number of samples that the mean remembers (:func:`count_memory`).
 
     Returns
     -------
     TopicMean
     (K_l,) float64
-        The weight of the sample in it.
+        The weight of the sample in the mean.
     """
     if not len(mean.variance):  # of a checkpoint written before variances were kept
         mean = mean._replace(variance=np.zeros_like(mean.phi))
     totals = sum_columns(sample, pool) + eta * len(sample)
     inverse = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
     scaled = ScaledSample(sample, eta, inverse, 1.0 / (totals + 1.0) if eta > 0.0 else np.zeros_like(totals))
-    common = run_blocks(_sum_overlaps, (mean.phi, scaled), sample.shape, pool)
-    samples = np.where(common < SAME, 0, mean.samples)
+    overlap = run_blocks(_sum_overlaps, (mean.phi, scaled), sample.shape, pool)
+    samples = np.where(overlap < SAME, 0, mean.samples)
     samples = np.minimum(samples + 1, memory).astype(np.int32)
     weight = np.where(totals > 0.0, 1.0 / samples, 0.0)
     new, variance = np.empty_like(mean.phi), np.empty_like(mean.phi)
@@ -110,14 +110,14 @@ class LayerMeans(NamedTuple):
 
 
 def begin_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
-    """Return the means of all layers before the first sample."""
+    """Return initial means of all layers, which the first sample replaces."""
     return _join_layers([begin_mean(layer) for layer in phi], r)
 
 
 def update_layer_means(
     old: LayerMeans, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool, memory: int = MEMORY
 ) -> LayerMeans:
-    """Add one sample of every layer, and its r, to the means; arguments as in :func:`update_mean`."""
+    """Return the means with one more sample of every layer and of r; arguments as in :func:`update_mean`."""
     means, weight = [], np.zeros(0)
     variance = old.variance or (np.zeros(0),) * len(old.mean)
     for *mean, sample, eta in zip(old.mean, old.averaged, variance, samples, etas, strict=True):
@@ -127,13 +127,14 @@ def update_layer_means(
 
 
 def _join_layers(means: Sequence[TopicMean], r: FloatArray) -> LayerMeans:
+    """Return the means of single layers as one tuple of arrays per field."""
     phi, averaged, variance = (tuple(parts) for parts in zip(*means, strict=True))
     return LayerMeans(phi, averaged, variance, r)
 
 
 @compiled
 def _sum_overlaps(mean: Array, scaled: ScaledSample, blocks: Blocks) -> None:
-    """Write ``sum_v min(mean_vk, sample_vk)`` by block."""
+    """Write ``sum_v min(mean_vk, sample_vk)`` of every block to ``blocks.sums``."""
     sample, eta, inverse, _ = scaled
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]
@@ -150,8 +151,8 @@ def _mix_sample(
     sample, eta, inverse, spread = scaled
     for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, sample.shape[0])):
         for k in range(sample.shape[1]):
-            old, w, now = np.float64(mean.phi[v, k]), weight[k], (sample[v, k] + eta) * inverse[k]
-            change = now - old
+            old, w, current = np.float64(mean.phi[v, k]), weight[k], (sample[v, k] + eta) * inverse[k]
+            change = current - old
             new[v, k] = old + w * change
-            around = mean.variance[v, k] + w * change * change
-            variance[v, k] = (1.0 - w) * around + w * now * (1.0 - now) * spread[k]
+            accumulated = mean.variance[v, k] + w * change * change
+            variance[v, k] = (1.0 - w) * accumulated + w * current * (1.0 - current) * spread[k]

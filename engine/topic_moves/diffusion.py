@@ -1,12 +1,12 @@
-"""Moves of topics, and of the shapes r, by stochastic gradients: Langevin steps and exact transitions.
+"""Stochastic-gradient moves of topics and of the shapes r: Langevin steps and exact transitions.
 
 A layer is ``phi`` (K_{l-1}, K_l), C-contiguous, every column on the simplex, with a table of counts of the same shape;
-``rows.py`` describes the work on blocks of rows.  No function changes its arguments.
+``rows.py`` describes how blocks of rows are processed.  No public function changes its arguments.
 
-Times its scale M an entry of a topic follows ``dx = (a - b x) dt + sqrt(2 x) dW`` with ``a`` its count plus eta
-and ``b = a_. / M`` (DLDA eq. 15): a square-root diffusion (Cox, Ingersoll and Ross, 1985), whose law after any time
-is a gamma with a Poisson number added to its shape.  So no exact step leaves the simplex, and for fixed counts topics
-follow ``Dir(eta + counts)`` whatever the step size; an Euler step, clamped at 0, acts as if eta = 0.05 were 0.14.
+An entry of a topic, times the topic's scale M, follows ``dx = (a - b x) dt + sqrt(2 x) dW`` with ``a`` its count plus
+eta and ``b = a_. / M`` (DLDA eq. 15): a square-root diffusion (Cox, Ingersoll and Ross, 1985), whose law after any time
+is a gamma with a Poisson number added to its shape.  So an exact step never leaves the simplex, and for fixed counts
+topics follow ``Dir(eta + counts)`` for any step size; an Euler step, clamped at 0, acts as if eta = 0.05 were 0.14.
 Baker, Fearnhead, Fox and Nemeth (2018, "Large-scale stochastic sampling from the probability simplex") draw the gammas
 in this way with one learning rate; here every topic keeps its own scale.
 """
@@ -36,7 +36,7 @@ from engine.topic_moves.rows import (
 )
 
 SMALLEST = 2.2e-16  # smallest entry of phi after a Langevin step
-LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
+LEAST_SCALE = 1e-10  # a topic keeps its phi if its M_k is not above this
 
 
 class ShapePrior(NamedTuple):
@@ -80,7 +80,7 @@ def step_langevin(
     pool : Pool
         Threads to use.
     reflect : bool
-        Negative entries become their absolute value, as in the authors' code, instead of ``SMALLEST``.
+        Replace negative entries by their absolute value, as in the authors' code, instead of by ``SMALLEST``.
     """
     steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
     pull = sum_columns(counts, pool) + eta * phi.shape[0]
@@ -116,8 +116,8 @@ def step_shapes(
     """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
 
     ``counts`` (K_L,) and ``q_total`` are the mini-batch's ``x^(L+1)`` and ``q^(L+1)``, already times rho; ``scale`` is
-    ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.  A step that would end farther from its target than it
-    began (longer than twice the time in which r falls to it) is cut to that time: r would grow without bound.
+    ``M^(L+1)``; at or below ``LEAST_SCALE`` nothing moves.  A step so long that it would end farther from its target
+    than it began is shortened to end there on average; otherwise r would grow without bound.
     """
     new = r.copy()
     if not scale > LEAST_SCALE:
@@ -144,7 +144,7 @@ def draw_shapes(counts: FloatArray, q_total: float, prior: ShapePrior, seed: int
 
 @compiled
 def _draw_noise(at: LayerAddress, v: int, out: FloatArray) -> None:
-    """Fill ``out`` with the normals of row ``v``."""
+    """Fill ``out`` with the standard normals of row ``v``."""
     rng = start_row_stream(at, v)
     for k in range(out.size):
         out[k], rng = draw_normal(rng)
@@ -218,12 +218,12 @@ def _step_expanded(
 def diffuse_topics(
     phi: FloatArray, counts: Array, eta: float, scale: FloatArray, eps: float, at: LayerAddress, pool: Pool
 ) -> FloatArray:
-    """Return the topics of one layer after time ``eps`` of their diffusion.
+    """Return the topics of one layer after diffusing for time ``eps``.
 
     ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: the
     part of itself that a topic keeps counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps
-    its phi if its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional
-    words cannot be drawn.
+    its phi if its scale is at or below ``LEAST_SCALE``, or if its step is so short that the number of additional words
+    exceeds the precision of float64.
     """
     moved = scale > LEAST_SCALE
     divisor = np.where(moved, scale, 1.0)
@@ -241,7 +241,7 @@ def diffuse_topics(
 def diffuse_shapes(
     r: FloatArray, counts: FloatArray, q_total: float, prior: ShapePrior, scale: float, eps: float, seed: int, step: int
 ) -> FloatArray:
-    """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as in :func:`step_shapes`.
+    """Return r (K_L,) after diffusing for time ``eps`` (DLDA eq. 17); arguments as in :func:`step_shapes`.
 
     As with topics, a shape whose step is too short keeps its value.
     """
@@ -261,7 +261,7 @@ def diffuse_shapes(
 
 
 class TopicStep(NamedTuple):
-    """One way to move: ``topics`` of a layer, and the ``shapes`` r; arguments as in the functions above."""
+    """A pair of functions that move the ``topics`` of a layer and the ``shapes`` r; arguments as in those above."""
 
     topics: Callable[..., FloatArray]
     shapes: Callable[..., FloatArray]

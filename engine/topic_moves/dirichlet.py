@@ -1,9 +1,9 @@
 """Exact Dirichlet draws of whole layers of topics.
 
-A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
-``proposals.py`` for these and for the streams.  The entries that it lists are drawn here: gammas that were refused,
-those of counts, and the part that topics keep; many at a time, in loops without a branch, and the few that these leave
-one by one.  All functions draw from one stream and return it.
+A topic is a column; its draw is a vector of gammas divided by their sum.  Most entries of a table have no counts:
+``proposals.py`` draws these, and describes the streams.  The entries that it lists are drawn here: refused proposals,
+entries with counts, and the part of themselves that topics keep.  Loops without a branch draw many entries at a time;
+the few entries that they cannot decide are drawn one by one.  Functions take a stream and return its continuation.
 """
 
 from math import exp
@@ -30,7 +30,7 @@ _UNIT31 = 1.0 / 2147483648.0  # 2^-31
 
 
 class Singles(NamedTuple):
-    """Scratch space for numbers in single precision: loops over these alone take twice as many at a time."""
+    """Scratch space in single precision: loops over these arrays alone process twice as many numbers at a time."""
 
     gap: Array
     v: Array
@@ -70,7 +70,7 @@ def make_lists(n: int) -> Lists:
 
 @compiled
 def _fill_random(rng: Stream, words: Array) -> Stream:
-    """Write random words and return the stream behind them."""
+    """Fill ``words`` with random bits and return the stream to continue with."""
     for i in range(len(words)):
         words[i] = mix_bits(rng.state + rng.gamma * np.uint64(i + 1))
     return Stream(rng.state + rng.gamma * np.uint64(len(words)), rng.gamma)
@@ -78,6 +78,7 @@ def _fill_random(rng: Stream, words: Array) -> Stream:
 
 @inlined
 def _take_uniform(word: np.uint64) -> float:
+    """Return a uniform on [0, 1) from the upper 53 bits of a word."""
     return np.float64(word >> _S11) * _UNIT
 
 
@@ -86,7 +87,7 @@ def _take_uniform(word: np.uint64) -> float:
 
 @inlined
 def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
-    """Judge the proposals of the first ``n`` of ``lists.mine`` exactly; write new draws where they are refused."""
+    """Test the proposals of the first ``n`` of ``lists.mine`` exactly, and write new draws for those refused."""
     mine, words, single = lists.mine[:n], lists.words[:n], lists.single
     most = 1.0 + augment.compute_tail_share(prior.eta)
     rng = _fill_random(rng, words)
@@ -108,7 +109,7 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
 
 @inlined
 def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
-    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``, with 32 bits for either uniform."""
+    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``, with 32 bits for each of the two uniforms."""
     words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
     most = 1.0 + augment.compute_tail_share(prior.eta)
     rng = _fill_random(rng, words)
@@ -129,9 +130,9 @@ def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: Float
 
 @compiled
 def _judge_proposals(single: Singles, eta: float, flags: Array) -> None:
-    """Flag rejected proposals for ``Gam(eta)``, as ``augment.judge_root_gamma``, and write the values of the tail.
+    """Flag rejected proposals for ``Gam(eta)``, as ``augment.judge_root_gamma`` does, and write the values of the tail.
 
-    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and from the tail elsewhere.
+    A proposal is ``x`` if ``gap = u (1 + share) - 1`` is below 0, else the value of the tail.
     """
     share, power, one, zero = (
         np.float32(augment.compute_tail_share(eta)),
@@ -175,6 +176,7 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
 
 @inlined
 def _lift_shape(shape: float) -> float:
+    """Return a shape below 1 raised by 1, other shapes as they are."""
     return shape + (1.0 if shape < 1.0 else 0.0)
 
 
@@ -182,10 +184,10 @@ def _lift_shape(shape: float) -> float:
 def _propose_gammas(
     words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
 ) -> None:
-    """Propose cubes of normals, as ``augment.draw_gamma``, and flag those that the quick test does not accept.
+    """Propose cubes of normals, as ``augment.draw_gamma`` does, and flag those that the quick test does not accept.
 
-    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  Such a
-    coarse uniform changes the accepted numbers by less than 2^-24, which 10^14 draws would not show.
+    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform of the acceptance test.
+    So coarse a uniform changes the law by less than 2^-24, which 10^14 draws would not show.
     """
     for i in range(len(flags)):
         strip = words[i] & augment.LAYER_MASK
@@ -205,7 +207,7 @@ def _propose_gammas(
 
 @compiled
 def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
-    """Accept a proposal after the exact test, or draw another."""
+    """Return a proposal if the exact test accepts it, else another draw."""
     strip = word & augment.LAYER_MASK
     if abs(z) >= augment.NORMAL_X[strip + np.uint64(1)]:
         z, accepted, rng = augment.judge_normal_edge(rng, strip, z)
@@ -224,8 +226,8 @@ def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: fl
 def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> Stream:
     """Add ``Gam(Pois(rate))`` to the first ``n`` of ``lists.mine``, without drawing the Poisson number.
 
-    Let T be the first point of a Poisson process of rate 1: if T >= rate the number is 0, otherwise 1 and a
-    Poisson number of mean ``s = rate - T``.  And ``Gam(1 + Pois(s))`` is half of a noncentral chi-square of two degrees
+    Let T be the first point of a Poisson process of rate 1: if T >= rate the number is 0, otherwise 1 plus a
+    Poisson number of mean ``s = rate - T``.  ``Gam(1 + Pois(s))`` is half of a noncentral chi-square of two degrees
     of freedom, ``|(sqrt(2 s), 0) + Z|^2 / 2 = s + e + 2 sqrt(s e) cos(angle)`` with e exponential.
     """
     mine, words, u = lists.mine[:n], lists.words[:n], lists.u[:n]
@@ -244,7 +246,7 @@ def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> St
 
 @compiled
 def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
-    """Write an exponential, at most 22, and the cosine of an angle, from the halves of every word."""
+    """Write an exponential draw, at most 22, and the cosine of a random angle, from the two halves of every word."""
     halves = words.view(np.uint32)
     unit, one, half = np.float32(proposals.HALF_UNIT), np.float32(1.0), np.float32(0.5)
     for i in range(len(words)):
@@ -254,7 +256,7 @@ def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
 
 @compiled
 def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
-    """Write the part that is kept; ``u`` gives T."""
+    """Write the kept part of every entry to ``out``; ``T = -ln(1 - u)``."""
     for i in range(len(u)):
         s = rates[i] + proposals.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
@@ -262,11 +264,11 @@ def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array,
         out[i] = max(value, 0.0) if s > 0.0 else 0.0
 
 
-_SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
+_SAFE = 0.2  # least eta V for plain gammas: the chance that a sum of V gammas is below 1e-290 is 1e-290^(eta V)
 
 
 class KeptWords(NamedTuple):
-    """The part that topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), mean words of a topic."""
+    """The part of themselves that topics keep: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), mean words per topic."""
 
     phi: FloatArray
     rates: FloatArray
@@ -278,7 +280,7 @@ NOTHING_KEPT = KeptWords(np.zeros((0, 0)), np.zeros(0))
 def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: KeptWords = NOTHING_KEPT) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-    The part that a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
+    The part of itself that a topic keeps counts as ``Pois(rates_k phi_vk)`` additional occurrences of every word.
     """
     new: FloatArray = np.empty(counts.shape)
     fixed = (proposals.make_prior(eta), at, new)
@@ -298,12 +300,12 @@ def _draw_gammas(
 ) -> None:
     """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``blocks.sums``."""
     n_rows, n_topics = new.shape
-    together = proposals.count_group_rows(n_topics)
-    group = proposals.make_group(together * n_topics)
-    lists = make_lists(together * n_topics)
+    n_rows_at_once = proposals.count_group_rows(n_topics)
+    group = proposals.make_group(n_rows_at_once * n_topics)
+    lists = make_lists(n_rows_at_once * n_topics)
     values = new.reshape(new.size)
-    for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, n_rows), together):
-        end = min(v + together, n_rows)
+    for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, n_rows), n_rows_at_once):
+        end = min(v + n_rows_at_once, n_rows)
         a, b = v * n_topics, end * n_topics
         if b - a < len(group.words):
             group = proposals.make_group(b - a)
@@ -317,6 +319,7 @@ def _draw_gammas(
 
 @compiled
 def _add_rows(rows: FloatArray, total: FloatArray) -> None:
+    """Add the rows of a table to ``total``, in order."""
     for v in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             total[k] += rows[v, k]
@@ -326,7 +329,7 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 def _draw_group(
     rng: Stream, counts: Array, prior: EntryPrior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
-    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of the kept part."""
+    """Write ``Gam(eta)`` for every entry, and add the gammas of counts and of the kept part."""
     flags, x = group.flags, lists.x
     small = prior.eta < 1.0
     if small:

@@ -1,17 +1,17 @@
-"""Proposals for the entries of a table, from one 64-bit word each, in loops without a branch.
+"""Random proposals for the entries of a table, made from one 64-bit word each, in loops without a branch.
 
-Most entries have no count, keep nothing and are ``Gam(eta)``, accepted by a quick test.  That much is decided here, for
-a group of rows at a time; the other entries are listed, and ``dirichlet.py`` draws them.
+Most entries have no count, keep nothing of their topic, and are ``Gam(eta)`` draws that a quick test accepts.  These
+are drawn here, a group of rows at a time; the other entries are listed, and ``dirichlet.py`` draws them.
 
 The upper half of a word is ``v`` on (0, 1] and the entry's proposal ``x = v^(1 / eta)`` (Ahrens and Dieter's GS, 1974,
-for eta below 1), whose logarithm is at least ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
+for eta below 1), whose logarithm is at least ``-22 / eta``: smaller values have probability 2^-32.  Its two lower
 quarters are the first bits of two uniforms, compared with the chance to keep nothing and the chance to be accepted.
-Where the 16 bits do not decide, the entry is listed and further bits are drawn, so that both chances are exact.
+If the 16 bits do not decide, the entry is listed and further bits are drawn, so that both chances are exact.
 
-The functions for logarithms, powers, exponentials and sines are made of products and sums alone: a loop over them
-becomes vector code, one over those of ``math`` does not.  They use single precision, eight numbers to a register of
-AVX2, where only the chance to be accepted or the size of noise depends on them: an error of 1e-7 there changes a law by
-as much, which 10^13 draws would not show.
+The functions for logarithms, powers, exponentials and sines use products and sums alone, so that loops over them are
+compiled to vector code, which loops over the functions of ``math`` are not.  If only the chance to be accepted or the
+size of noise depends on them, they use single precision, eight numbers to a register of AVX2: an error of 1e-7 there
+changes a law by as much, which 10^13 draws would not show.
 """
 
 from math import factorial, log, pi
@@ -27,7 +27,7 @@ from engine.streams import mix_bits
 from engine.topic_moves.rows import LayerAddress, start_row_stream
 
 _LOG_2 = log(2.0)
-_LEAST = -708.0  # below it e^x is not a normal number
+_LEAST = -708.0  # for smaller x, e^x is not a normal number
 _BIAS = np.int64(1023)
 _S52 = np.int64(52)
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
@@ -44,7 +44,7 @@ _S3, _S5, _S7, _S9, _S11 = (np.float32((-1) ** (n // 2) / factorial(n)) for n in
 
 @inlined
 def logarithm(x: float) -> float:
-    """Return ``ln x`` of a positive normal float64, to 1e-10: its exponent, and a series for the rest near 1."""
+    """Return ``ln x`` of a positive normal float64, to 1e-10, from its exponent and a series for its mantissa."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - _ROOT_HALF) >> _S52
     m = np.int64(bits - (exponent << _S52)).view(np.float64)
@@ -56,7 +56,7 @@ def logarithm(x: float) -> float:
 
 @inlined
 def power(x: float, exponent: float) -> float:
-    """Return ``x^exponent`` of a normal number up to 1, to 1e-9 of the result; at least 1e-308."""
+    """Return ``x^exponent`` of a normal number up to 1, at least 1e-308, with a relative error of 1e-9."""
     y = max(logarithm(x) * exponent, _LEAST)
     n = np.floor(y * (1.0 / _LOG_2) + 0.5)
     r = y - n * _LOG_2
@@ -96,7 +96,7 @@ def single_sine(y: np.float32) -> np.float32:
 
 
 REFUSED, COUNTED, KEEPS = np.uint8(1), np.uint8(2), np.uint8(4)  # flags of entries that are listed
-ENTRIES = 4096  # of a group: lists long enough for vectors, arrays short enough for the first cache
+ENTRIES = 4096  # entries of a group: long enough for vector code, short enough for the first-level cache
 
 _S16, _S32 = np.uint64(16), np.uint64(32)
 _QUARTER = np.uint64(0xFFFF)
@@ -105,14 +105,14 @@ QUARTER_UNIT = 1.0 / 65536.0  # 2^-16
 
 
 class EntryPrior(NamedTuple):
-    """The shape of an entry without a count, and the whole number of which it is the inverse, 0 if there is none."""
+    """The shape ``eta`` of an entry without a count, and ``root = 1 / eta`` if that is a whole number, else 0."""
 
     eta: float
     root: int
 
 
 def make_prior(eta: float) -> EntryPrior:
-    """Return ``eta`` with its root."""
+    """Return the prior of shape ``eta``."""
     return EntryPrior(float(eta), find_root(eta))
 
 
@@ -127,7 +127,7 @@ class Group(NamedTuple):
 
 @compiled
 def count_group_rows(n_topics: int) -> int:
-    """Return how many rows are drawn together: a power of 2 up to a block, for any number of threads."""
+    """Return the number of rows drawn together: a power of 2 up to 64, whatever the number of threads."""
     rows = 64
     while rows > 1 and rows * n_topics > ENTRIES:
         rows //= 2
@@ -142,7 +142,7 @@ def make_group(n: int) -> Group:
 
 @inlined
 def take_refusal(word: np.uint64) -> float:
-    """Return the first bits of the uniform that accepts or refuses, a multiple of 2^-16."""
+    """Return the first bits of the uniform of the acceptance test, a multiple of 2^-16."""
     return np.float64((word >> _S16) & _QUARTER) * QUARTER_UNIT
 
 
@@ -164,21 +164,21 @@ def fill_words(at: LayerAddress, first: int, last: int, counts: Array, words: Ar
     n_topics = len(words) // (last - first)
     for row in range(last - first):
         rng = start_row_stream(at, first + row)
-        begin = row * n_topics
+        offset = row * n_topics
         for k in range(n_topics):
-            i = uint(begin + k)
+            i = uint(offset + k)
             words[i] = mix_bits(rng.state + rng.gamma * np.uint64(k + 1))
             flags[i] = COUNTED if counts[i] > 0 else 0
 
 
 @compiled
 def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray, flags: Array) -> None:
-    """Write ``kept_k phi_vk``, the mean an entry keeps, and flag entries that may keep any: ``1 - e^-rate < rate``."""
+    """Write ``rate = kept_k phi_vk``, and flag entries that may keep words: their chance is ``1 - e^-rate < rate``."""
     n_topics = len(kept)
     for row in range(len(rates) // n_topics):
-        begin = row * n_topics
+        offset = row * n_topics
         for k in range(n_topics):
-            i = uint(begin + k)
+            i = uint(offset + k)
             rate = kept[uint(k)] * phi[i]
             rates[i] = rate
             flags[i] |= KEEPS if take_keeping(words[i]) < rate else 0
@@ -186,7 +186,7 @@ def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray
 
 @compiled
 def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
-    """Write ``x = v^(1 / eta)`` of every word."""
+    """Write the proposal ``x = v^(1 / eta)`` of every word."""
     if prior.root > 0:
         _raise_to_root(words, prior.root, x)
     else:
@@ -196,11 +196,11 @@ def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
 
 @compiled
 def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
-    """Write ``v^root``: five binary digits of the power at once, then one at a time."""
-    rest = 0
-    while root >> rest > 31:
-        rest += 1
-    top = root >> rest
+    """Write ``v^root`` of every word: the first five binary digits of the power at once, then one at a time."""
+    n_later = 0
+    while root >> n_later > 31:
+        n_later += 1
+    top = root >> n_later
     d4, d3, d2, d1, d0 = (top & 16) > 0, (top & 8) > 0, (top & 4) > 0, (top & 2) > 0, (top & 1) > 0
     for i in range(len(x)):
         v = take_upper_half(words[i])
@@ -209,16 +209,16 @@ def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
         y = y * y * (v if d2 else 1.0)
         y = y * y * (v if d1 else 1.0)
         x[i] = y * y * (v if d0 else 1.0)
-    while rest > 0:
-        rest -= 1
-        digit = (root >> rest & 1) > 0
+    while n_later > 0:
+        n_later -= 1
+        digit = (root >> n_later & 1) > 0
         for i in range(len(x)):
             x[i] = x[i] * x[i] * (take_upper_half(words[i]) if digit else 1.0)
 
 
 @compiled
 def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
-    """Flag proposals that are not accepted by the quick test, below the first terms of ``e^-x``."""
+    """Flag proposals that the quick test does not accept; it compares the uniform with the first terms of ``e^-x``."""
     most = 1.0 + compute_tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
@@ -227,7 +227,7 @@ def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
 
 @compiled
 def list_flagged(flags: Array, places: Array) -> Any:
-    """List the places of flagged entries and return how many there are."""
+    """Write the places of flagged entries to ``places`` and return how many there are."""
     n = uint(0)
     for i in range(uint(len(flags))):
         places[n] = i
@@ -237,7 +237,7 @@ def list_flagged(flags: Array, places: Array) -> Any:
 
 @compiled
 def list_marked(flag: int, flags: Array, places: Array, mine: Array) -> Any:
-    """List those of the places in ``places`` that have one flag, and return how many there are."""
+    """Write those of ``places`` whose entries have one flag to ``mine``, and return how many there are."""
     n = uint(0)
     for i in range(uint(len(places))):
         mine[n] = places[i]

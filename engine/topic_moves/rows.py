@@ -1,7 +1,7 @@
 """Work on tables of a layer's topics, (K_{l-1}, K_l) and C-contiguous, row by row and in blocks of rows.
 
-Row ``v`` of layer ``l`` owns the random stream ``(seed, TOPICS, step, (l, v))``, or that of another purpose, and column
-sums are sums of blocks of 64 rows added in block order, so that results are the same bits for any number of threads.
+Row ``v`` of layer ``l`` has its own random stream ``(seed, TOPICS, step, (l, v))`` (or another purpose).  Columns are
+summed by blocks of 64 rows, added in order.  So results are the same, bit for bit, for any number of threads.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_evenly
 from engine.streams import TOPICS, Stream, start_stream
 
-BLOCK = 64
+BLOCK = 64  # rows
 _LAYER_SHIFT = 40  # a stream's item is the layer, then the row in the low 40 bits
 _SMALL_TABLE = 16384  # below this many entries threads cost more than they save
 
@@ -53,12 +53,12 @@ def run_blocks(work: Callable[..., Any], arguments: tuple[Any, ...], shape: tupl
 
 
 def sum_columns(table: Array, pool: Pool) -> FloatArray:
-    """Sum every column of a table."""
+    """Return the sum of every column of a table, (K_l,)."""
     return run_blocks(_sum_blocks, (table,), table.shape, pool)
 
 
 def divide_columns(new: FloatArray, sums: FloatArray, old: FloatArray, moved: Array, pool: Pool) -> FloatArray:
-    """Divide the columns of ``new`` by their sums; columns that do not move or have no usable sum stay ``old``."""
+    """Divide the columns of ``new`` by their sums, in place; those not moved or without a usable sum become ``old``."""
     usable = moved & (sums > 0.0) & np.isfinite(sums)
     factors = np.where(usable, 1.0 / np.where(usable, sums, 1.0), 0.0)
     run_blocks(_scale_rows, (old, usable, factors, new), new.shape, pool)
@@ -67,6 +67,7 @@ def divide_columns(new: FloatArray, sums: FloatArray, old: FloatArray, moved: Ar
 
 @compiled
 def _add_blocks(sums: FloatArray) -> FloatArray:
+    """Return the sum of the column sums of all blocks, in order."""
     total = np.zeros(sums.shape[1])
     for block in range(sums.shape[0]):
         total += sums[block]
@@ -75,6 +76,7 @@ def _add_blocks(sums: FloatArray) -> FloatArray:
 
 @compiled
 def _sum_blocks(table: Array, blocks: Blocks) -> None:
+    """Write the column sums of every block to ``blocks.sums``."""
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, table.shape[0])):
@@ -85,11 +87,11 @@ def _sum_blocks(table: Array, blocks: Blocks) -> None:
 @compiled
 def _scale_rows(old: FloatArray, usable: Array, factors: FloatArray, new: FloatArray, blocks: Blocks) -> None:
     """Multiply columns by their factors, or copy ``old`` where they are not usable."""
-    every = usable.all()
+    all_usable = usable.all()
     for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, new.shape[0])):
         for k in range(new.shape[1]):
             new[v, k] = max(new[v, k] * factors[k], TINY)
-        if not every:
+        if not all_usable:
             for k in range(new.shape[1]):
                 if not usable[k]:
                     new[v, k] = old[v, k]

@@ -1,7 +1,7 @@
-"""A step of the topics of all layers and of r, given the counts of every layer: a draw, or one of SG-MCMC.
+"""A step of the topics of all layers and of r, given the counts of every layer: a Gibbs draw, or a step of SG-MCMC.
 
 Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic gradient Riemannian
-MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of section 3 (TLASGR, TLFSGR and SGRLD).
+MCMC" (ICML 2017): section 2 describes the draw, section 3 the steps of SG-MCMC (TLASGR, TLFSGR and SGRLD).
 """
 
 from typing import NamedTuple
@@ -24,10 +24,10 @@ Sizes = tuple[FloatArray, ...]
 
 
 class Variables(NamedTuple):
-    """The variables that a step moves.
+    """The variables that a step updates.
 
-    ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none); ``r`` (K_L,); ``scale[l-1]`` (K_l,) the
-    M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` ().
+    ``phi[l-1]`` (K_{l-1}, K_l); ``expanded``, the phi_hat of SGRLD (else empty); ``r`` (K_L,); ``scale[l-1]`` (K_l,),
+    the M_k^(l), and ``top_scale`` (), M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` ().
     """
 
     phi: tuple[FloatArray, ...]
@@ -53,17 +53,17 @@ def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray
 
 
 def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Return the phi_hat of SGRLD: its sum relaxes to eta V for any data, so it starts there."""
+    """Return the first phi_hat of SGRLD; its columns sum to eta V, to which they relax for any data."""
     if settings.inference != "sgrld":
         return ()
     return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.list_etas(len(phi)), strict=True))
 
 
 def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
-    """Return the variables of the structure after a change of the widths (DATM, Algorithm 2).
+    """Return the variables after a change of the widths (DATM, Algorithm 2).
 
-    The averages M of the remaining topics continue; those of a new layer, and of an r of another layer, begin with
-    their first estimate.
+    The averages M of the remaining topics continue; those of a new layer, and that of r if it belongs to a new layer,
+    begin with their first estimate.
     """
     phi = change.structure.phi
     scale = (*old.scale[:-1], old.scale[-1][change.columns])
@@ -106,18 +106,18 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
 def diffuse_variables(
     settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
 ) -> tuple[Variables, Sizes]:
-    """Take one step of SG-MCMC: the running averages M, then Phi and r (section 3); return also the step sizes."""
+    """Take one step of SG-MCMC (section 3): update the averages M, then Phi and r; return these and the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _find_scale_rate(settings, t)
     scale = tuple(
-        schedule.update_average(past, table.sum(axis=0), rate)
-        for past, table in zip(old.scale, got.tables, strict=True)
+        schedule.update_average(average, table.sum(axis=0), rate)
+        for average, table in zip(old.scale, got.tables, strict=True)
     )
     top_scale = schedule.update_average(old.top_scale, np.array(got.q), rate)
     divisors = _choose_scales(settings, scale)
     phi, expanded = _move_topics(settings, seed, t, old, got, divisors, eps, pool)
-    walk = diffusion.STEPS[settings.simplex].shapes
-    r = walk(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
+    step_shapes = diffusion.STEPS[settings.simplex].shapes
+    r = step_shapes(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
         *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in divisors),
         eps / np.maximum(top_scale, diffusion.LEAST_SCALE)[None],
@@ -126,14 +126,14 @@ def diffuse_variables(
 
 
 def _find_scale_rate(settings: Config, t: int) -> float:
-    """Return eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
+    """Return eps'_t / scale_step; M follows the schedule of TLASGR even if Phi follows that of SGRLD."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
 def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Return the M that divides eps_t: one for all topics (TLFSGR), none (SGRLD), or per topic (TLASGR, as in auto)."""
+    """Return the M that divides eps_t: one for all topics (TLFSGR), 1 (SGRLD), or one per topic (TLASGR and auto)."""
     if settings.inference not in ("tlfsgr", "sgrld"):
         return scale
     common = float(scale[0].mean()) if settings.inference == "tlfsgr" else 1.0
@@ -141,19 +141,19 @@ def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Flo
 
 
 def _move_topics(
-    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, divisors: Sizes, eps: float, pool: Pool
+    settings: Config, seed: int, t: int, old: Variables, counts: LayerCounts, divisors: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
-    layers = enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
+    layers = enumerate(zip(counts.tables, settings.list_etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
             diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
             for layer, (table, eta) in layers
         )
         return tuple(diffusion.normalise_columns(table, pool) for table in expanded), expanded
-    move = diffusion.STEPS[settings.simplex].topics
+    step_topics = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
-        move(old.phi[layer], table, eta, divisors[layer], eps, LayerAddress(seed, t, layer), pool)
+        step_topics(old.phi[layer], table, eta, divisors[layer], eps, LayerAddress(seed, t, layer), pool)
         for layer, (table, eta) in layers
     )
     return phi, ()

@@ -17,18 +17,18 @@ from app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_unti
 from app.ingest.tables import joining
 from engine.contract import Counts
 
-_SHORTEST = len(b"1 1\n")  # an entry
+_SHORTEST_ENTRY = len(b"1 1\n")  # bytes of the shortest entry
 
 
 class MtxHeader(NamedTuple):
-    """The banner and the line of sizes."""
+    """The facts in the banner and the line of sizes of a MatrixMarket file."""
 
     pattern: bool
     whole: bool
     rows: int
     columns: int
     cells: int
-    line: int  # of the sizes
+    line: int  # number of the line of sizes
 
 
 _is_mtx = files.match_endings(".mtx", ".mm")
@@ -42,7 +42,7 @@ def read_mtx(path: Path, options: ImportOptions) -> CountSource:
 def _read_matrices(
     path: Path, parts: list[files.Part], options: ImportOptions, load: Callable[..., scipy_sparse.csr_matrix]
 ) -> CountSource:
-    """Read the matrix of every part by ``load``, which is given its path, the vocabulary's path and the words."""
+    """Return the documents of all parts, each read by ``load(path, vocabulary_path, words)``."""
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     loaded = [load(part.path, vocabulary_path, words) for part in parts]
     whole = all(matrices.is_whole(matrix.data) for matrix in loaded)
@@ -57,21 +57,23 @@ def _read_matrices(
 
 
 def _load_mtx(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
+    """Return the matrix of a MatrixMarket file as documents x words."""
     with files.open_file(path) as stream:
         header = _read_mtx_header(stream, path)
         rows, columns, values = _read_entries(stream, header, path)
-    shape, places = (header.rows, header.columns), (rows, columns)
+    shape, positions = (header.rows, header.columns), (rows, columns)
     if header.rows == len(words) != header.columns:
-        shape, places = shape[::-1], places[::-1]
+        shape, positions = shape[::-1], positions[::-1]
     joining.check_size(vocabulary_path, words, path, shape[1])
-    matrices.check_promise(shape[0], header.cells, path, header.line)
-    matrix = scipy_sparse.csr_matrix((values, places), shape=shape)  # repeats are added up, in as few bits as they have
+    matrices.check_declared_sizes(shape[0], header.cells, path, header.line)
+    matrix = scipy_sparse.csr_matrix((values, positions), shape=shape)  # adds up repeated entries, which may overflow
     if header.whole and matrix.data.sum(dtype=np.int64) != values.sum(dtype=np.int64):
-        raise IngestError(path, matrices.TOO_MANY)
+        raise IngestError(path, matrices.COUNT_TOO_LARGE)
     return matrix
 
 
 def _read_mtx_header(stream: BinaryIO, path: Path) -> MtxHeader:
+    """Read the banner, comments and line of sizes; raise an error for matrices that are not counts."""
     banner = stream.readline().decode("latin-1").lower().split()
     if banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5:
         raise IngestError(path, "does not begin with '%%MatrixMarket matrix coordinate ... general'", 1)
@@ -92,39 +94,40 @@ def _read_mtx_header(stream: BinaryIO, path: Path) -> MtxHeader:
 
 
 def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Array, Array, Array]:
-    """Read row, column and value of every entry, into arrays made once."""
-    room = min(header.cells, _limit_entries(path))
-    rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
-    values = np.ones(room, np.int32 if header.whole else np.float32)
+    """Return the rows, columns (from 0) and values of all entries."""
+    capacity = min(header.cells, _limit_entries(path))
+    rows, columns = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    values = np.ones(capacity, np.int32 if header.whole else np.float32)
     filled = 0
     for line, chunk in files.read_chunks(stream, path, header.line + 1):
         table = matrices.parse_table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
         matrices.check_table(table, (header.rows, header.columns), path, line)
-        here = slice(filled, filled + len(table))
+        span = slice(filled, filled + len(table))
         filled += len(table)
-        if filled > room:
+        if filled > capacity:
             break
-        rows[here], columns[here] = table[:, 0] - 1, table[:, 1] - 1
+        rows[span], columns[span] = table[:, 0] - 1, table[:, 1] - 1
         if not header.pattern:
-            values[here] = table[:, 2]
+            values[span] = table[:, 2]
     if filled != header.cells:
-        has = "more" if filled > header.cells else f"{filled:,}"
-        raise IngestError(path, f"promises {header.cells:,} entries, but the file has {has}", header.line)
+        actual = "more" if filled > header.cells else f"{filled:,}"
+        raise IngestError(path, f"promises {header.cells:,} entries, but the file has {actual}", header.line)
     return rows, columns, values
 
 
 def _limit_entries(path: Path) -> int:
-    """Return how many entries a file of this size can hold at most, whatever its head promises."""
+    """Return the largest number of entries that a file of this size can have, whatever its header declares."""
     size = path.stat().st_size
-    return (packing.limit_unpacked(size) if packing.is_packed(path) else size) // _SHORTEST + 1
+    return (packing.limit_unpacked(size) if packing.is_packed(path) else size) // _SHORTEST_ENTRY + 1
 
 
+# Names of the arrays in files of SciPy's sparse matrices.
 _COMPRESSED = ("data", "indices", "indptr", "shape")
 _PAIRS = ("data", "row", "col", "shape")
 _DIAGONALS = ("data", "offsets", "shape")
-_OUTSIDE = "is a sparse matrix with a place outside of it; save it again"
-_MOST_EMPTY = 10_000_000  # rows or columns without a count
-_EXTRA = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
+_INVALID_POSITION = "is a sparse matrix with a place outside of it; save it again"
+_MOST_EMPTY = 10_000_000  # rows or columns without a count that a matrix may have
+_EXTRA = ("embedding", "vectors")  # words in the names of files that do not contain counts
 
 
 def _is_numpy(path: Path) -> bool:
@@ -137,36 +140,37 @@ def read_npz(path: Path, options: ImportOptions) -> CountSource:
 
 
 def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
-    """Return the matrix of a file, its places and values verified.
+    """Return the matrix of a file of NumPy or SciPy, after checking its positions and values.
 
     Raises
     ------
     IngestError
-        When it is damaged, has Python objects in it, or no matrix of counts.
+        When the file is damaged, contains Python objects, or has no matrix of counts.
     """
     with files.open_seekable(path) as stream, files.refuse_damage(path, "file of NumPy", "save or copy it again"):
         try:
-            found = _load_arrays(path, stream)
+            matrix = _load_arrays(path, stream)
         except ValueError as error:
             if "allow_pickle" not in str(error):
                 raise
             cause = "has Python objects in it, which could run programs; save numbers only"
             raise IngestError(path, f"{cause}, as scipy.sparse.save_npz and numpy.save do") from None
-    matrices.check_values(found.data, path, lambda _: None)
-    return found
+    matrices.check_values(matrix.data, path, lambda _: None)
+    return matrix
 
 
 def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
-    """Return the matrix as documents x words; the side that is as long as the vocabulary is the words."""
-    found = read_matrix(path)
-    if found.shape[0] == len(words) != found.shape[1]:
-        found = found.T.tocsr()
-    joining.check_size(vocabulary_path, words, path, found.shape[1])
-    matrices.check_promise(found.shape[0], found.nnz, path, None)
-    return found
+    """Return the matrix of a file as documents x words; the dimension with the vocabulary's length is the words."""
+    matrix = read_matrix(path)
+    if matrix.shape[0] == len(words) != matrix.shape[1]:
+        matrix = matrix.T.tocsr()
+    joining.check_size(vocabulary_path, words, path, matrix.shape[1])
+    matrices.check_declared_sizes(matrix.shape[0], matrix.nnz, path, None)
+    return matrix
 
 
 def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
+    """Return the sparse matrix or the only two-dimensional array of a file."""
     if files.find_suffix(path) == ".npy":
         return _make_from_array(np.load(stream, allow_pickle=False), path)
     with zipfile.ZipFile(stream) as archive:
@@ -186,50 +190,54 @@ def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
 
 
 def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
-    """Return a matrix out of the arrays that SciPy saves."""
+    """Return the matrix in the arrays of a file that SciPy saved."""
     shape = tuple(int(size) for size in arrays["shape"].ravel().tolist())
     if len(shape) != 2 or not all(0 <= size <= matrices.LARGEST for size in shape):
         raise IngestError(path, "is not a matrix of documents x words")
     data = _check_numbers(arrays["data"], path)
-    if max(shape) > data.size + _MOST_EMPTY:  # before room is made for each row
+    if max(shape) > data.size + _MOST_EMPTY:  # checked before memory is allocated for each row
         promised = " x ".join(f"{size:,}" for size in shape)
         raise IngestError(path, f"promises {promised}, but has only {data.size:,} counts; is it damaged?")
     if "offsets" in arrays.files:
         return _make_diagonal(data, arrays["offsets"], shape, path)
     if "row" in arrays.files:
         row, col = arrays["row"], arrays["col"]
-        _check_places(row, shape[0], path)
-        _check_places(col, shape[1], path)
+        _check_positions(row, shape[0], path)
+        _check_positions(col, shape[1], path)
         return scipy_sparse.coo_matrix((data, (row, col)), shape=shape).tocsr()
-    kind = arrays["format"].item() if "format" in arrays.files else b"csr"
-    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
-    if kind == "bsr":
+    layout = arrays["format"].item() if "format" in arrays.files else b"csr"
+    layout = layout.decode() if isinstance(layout, bytes) else str(layout)
+    if layout == "bsr":
         return _make_blocks(data, arrays["indices"], arrays["indptr"], shape, path)
-    if kind not in ("csr", "csc"):
-        raise IngestError(path, f"is a sparse matrix in the form {kind[:20]!r}; save it as csr, csc or coo")
-    made = scipy_sparse.csr_matrix if kind == "csr" else scipy_sparse.csc_matrix
+    if layout not in ("csr", "csc"):
+        raise IngestError(path, f"is a sparse matrix in the form {layout[:20]!r}; save it as csr, csc or coo")
+    matrix_type = scipy_sparse.csr_matrix if layout == "csr" else scipy_sparse.csc_matrix
     indptr, indices = arrays["indptr"], arrays["indices"]
-    if not matrices.is_sound(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
-        raise IngestError(path, _OUTSIDE)
-    return made((data, indices, indptr), shape=shape).tocsr()
+    if not matrices.is_valid_compressed(indptr, indices, data, shape if layout == "csr" else (shape[1], shape[0])):
+        raise IngestError(path, _INVALID_POSITION)
+    return matrix_type((data, indices, indptr), shape=shape).tocsr()
 
 
 def _make_diagonal(data: Array, offsets: Array, shape: tuple[int, ...], path: Path) -> scipy_sparse.csr_matrix:
-    """Return a matrix whose diagonals are saved, each with its distance from the one in the middle."""
-    sound = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
-    if not sound or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
-        raise IngestError(path, _OUTSIDE)
+    """Return a matrix saved by its diagonals and their offsets from the main diagonal."""
+    valid = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
+    if not valid or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
+        raise IngestError(path, _INVALID_POSITION)
     return scipy_sparse.dia_matrix((data, offsets), shape=shape).tocsr()
 
 
 def _make_blocks(
     data: Array, indices: Array, indptr: Array, shape: tuple[int, ...], path: Path
 ) -> scipy_sparse.csr_matrix:
-    """Return a matrix whose cells are saved in boxes of equal size."""
-    sound = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
-    rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if sound else (0, 0)
-    if not sound or not matrices.is_sound(indptr, indices, indices, (rows, columns)) or len(data) != len(indices):
-        raise IngestError(path, _OUTSIDE)
+    """Return a matrix saved in dense blocks of equal size."""
+    valid = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
+    rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if valid else (0, 0)
+    if (
+        not valid
+        or not matrices.is_valid_compressed(indptr, indices, indices, (rows, columns))
+        or len(data) != len(indices)
+    ):
+        raise IngestError(path, _INVALID_POSITION)
     return scipy_sparse.bsr_matrix((data, indices, indptr), shape=shape).tocsr()
 
 
@@ -240,22 +248,24 @@ def _make_from_array(array: Array, path: Path) -> scipy_sparse.csr_matrix:
 
 
 def _check_numbers(values: Array, path: Path) -> Array:
+    """Return values as float64 or int64; raise an error if they are not numbers."""
     if values.dtype.kind not in "biuf":
         raise IngestError(path, f"has values of the kind {values.dtype}, which are no counts; save numbers")
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
 
 
-def _check_places(places: Array, limit: int, path: Path) -> None:
-    if places.dtype.kind not in "iu" or (len(places) and not (places.min() >= 0 and places.max() < limit)):
-        raise IngestError(path, _OUTSIDE)
+def _check_positions(positions: Array, limit: int, path: Path) -> None:
+    """Raise an error if positions are not whole numbers from 0 to below ``limit``."""
+    if positions.dtype.kind not in "iu" or (len(positions) and not (positions.min() >= 0 and positions.max() < limit)):
+        raise IngestError(path, _INVALID_POSITION)
 
 
 IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
-HALF_BRIGHT = 128
+HALF_BRIGHT = 128  # the least grey value of a bright pixel
 
 
 def is_idx(path: Path) -> bool:
-    """Return whether a file begins with the magic number of images."""
+    """Return whether a file begins with the magic number of idx images."""
     return files.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
 
 
@@ -263,7 +273,7 @@ recognise_idx = files.make_recogniser(is_idx, lambda file: "idx3" in file.name a
 
 
 def read_idx(path: Path, options: ImportOptions) -> CountSource:
-    """Read grey values 0..255 as real numbers, as counts with ``levels``, as bright pixels with ``binary``."""
+    """Read images: grey values 0..255 as real numbers, with ``levels`` as counts, with ``binary`` as bright pixels."""
     parts = files.find_parts(path, is_idx, "idx image")
     images = [_load_idx(part.path, IMAGES) for part in parts]
     shapes = {each.shape[1:] for each in images}
@@ -286,21 +296,22 @@ def read_idx(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _read_image_blocks(images: list[Array], labels: Array, titles: list[str], options: ImportOptions) -> Iterator[Rows]:
+    """Yield blocks of images as documents whose words are pixels."""
     first = 0
     for stack in images:
-        for begin in range(0, len(stack), BLOCK):
-            flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
+        for start in range(0, len(stack), BLOCK):
+            flat = stack[start : start + BLOCK].reshape(-1, stack[0].size)
             scaled = _scale_pixels(flat, options)
             rows, pixels = np.nonzero(scaled)
             lengths = np.bincount(rows, minlength=len(flat))
-            here = slice(first + begin, first + begin + len(flat))
+            span = slice(first + start, first + start + len(flat))
             counts = Counts.of(lengths, pixels.astype(np.int32), scaled[rows, pixels])
-            yield make_untitled(counts, here.start)._replace(labels=labels[here], titles=titles[here])
+            yield make_untitled(counts, span.start)._replace(labels=labels[span], titles=titles[span])
         first += len(stack)
 
 
 def _scale_pixels(grey: Array, options: ImportOptions) -> Array:
-    """Return what is stored of some images: whole numbers, or real ones by default."""
+    """Return the values of pixels that are stored: whole numbers with ``binary`` or ``levels``, else real ones."""
     if options.binary:
         return (grey >= HALF_BRIGHT).astype(np.int32)
     if options.levels:
@@ -309,16 +320,19 @@ def _scale_pixels(grey: Array, options: ImportOptions) -> Array:
 
 
 def _read_image_labels(parts: list[files.Part], images: list[Array]) -> list[str | None]:
+    """Return the label of each image, None for those of files without a file of labels."""
     raw: list[str | None] = []
     for part, stack in zip(parts, images, strict=True):
         name = part.path.name.replace("images", "labels").replace("idx3", "idx1")
-        found = joining.find_beside(part.path.parent, [packing.strip_packing(name)]) if name != part.path.name else None
-        if found is None:
+        label_file = (
+            joining.find_beside(part.path.parent, [packing.strip_packing(name)]) if name != part.path.name else None
+        )
+        if label_file is None:
             raw += [None] * len(stack)
             continue
-        labels = _load_idx(found, LABELS)
+        labels = _load_idx(label_file, LABELS)
         if len(labels) != len(stack):
-            raise IngestError(found, f"has {len(labels):,} labels, but {part.path.name} has {len(stack):,} images")
+            raise IngestError(label_file, f"has {len(labels):,} labels, but {part.path.name} has {len(stack):,} images")
         raw += [str(label) for label in labels.tolist()]
     return raw
 
@@ -327,18 +341,18 @@ def _load_idx(path: Path, magic: int) -> Array:
     """Return the array of an idx file of unsigned bytes."""
     dimensions = magic & 0xFF
     with files.open_file(path) as stream:
-        head = stream.read(4 * (1 + dimensions))
-        if len(head) < 4 * (1 + dimensions) or int.from_bytes(head[:4], "big") != magic:
+        header = stream.read(4 * (1 + dimensions))
+        if len(header) < 4 * (1 + dimensions) or int.from_bytes(header[:4], "big") != magic:
             raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
-        shape = np.frombuffer(head, ">u4", dimensions, 4).tolist()
+        shape = np.frombuffer(header, ">u4", dimensions, 4).tolist()
         if 0 in shape[1:]:
             raise IngestError(path, f"has images of {' x '.join(map(str, shape[1:]))} pixels; is it damaged?")
-        promised = math.prod(shape)
-        raw = files.read_up_to(stream, promised)
-        more = stream.read(1)
-    if len(raw) != promised or more:
-        has = "more bytes" if more else f"{len(raw):,} bytes"
-        cause = f"has {has}, but its head promises {' x '.join(map(str, shape))}"
+        n_bytes = math.prod(shape)
+        raw = files.read_up_to(stream, n_bytes)
+        extra = stream.read(1)
+    if len(raw) != n_bytes or extra:
+        actual = "more bytes" if extra else f"{len(raw):,} bytes"
+        cause = f"has {actual}, but its head promises {' x '.join(map(str, shape))}"
         raise IngestError(path, f"{cause}; copy or download it again")
     return np.frombuffer(raw, np.uint8).reshape(shape)
 

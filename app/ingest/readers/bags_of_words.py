@@ -27,7 +27,7 @@ def _is_ldac(path: Path) -> bool:
 
 
 def read_ldac(path: Path, options: ImportOptions) -> CountSource:
-    """Read the counts, in chunks whenever they are asked for."""
+    """Return a source that reads the counts in chunks, each time it is iterated."""
     (file, _), *_ = files.find_parts(path, _is_ldac, "LDA-C")
     vocabulary = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
@@ -40,7 +40,7 @@ def read_ldac(path: Path, options: ImportOptions) -> CountSource:
 def _make_source(
     file: Path, vocabulary: tuple[Path, tuple[str, ...]], documents: int, blocks: Callable[[], Iterator[Rows]]
 ) -> CountSource:
-    """Return the documents of a file that is read in chunks, with the vocabulary of another one."""
+    """Return a source of a file that is read in chunks, with the vocabulary of another file."""
     path, words = vocabulary
     return CountSource(
         where=str(file), vocabulary=words, blocks=blocks, n_documents=documents, understood={"vocabulary": path.name}
@@ -48,13 +48,14 @@ def _make_source(
 
 
 def _strip_numbers(titles: list[str] | None) -> list[str] | None:
-    """Return titles without the number of their document, where every one begins with it."""
+    """Return titles without the number of their document, if all titles begin with it."""
     if titles is None or not all(title.startswith(f"{n} ") for n, title in enumerate(titles)):
         return titles
     return [title.partition(" ")[2].strip() for title in titles]
 
 
 def _read_ldac_blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows]:
+    """Yield the documents of an LDA-C file in chunks."""
     with files.open_file(path) as stream:
         for line, chunk in files.read_chunks(stream, path):
             if not chunk.strip():
@@ -67,19 +68,20 @@ def _read_ldac_blocks(path: Path, n_words: int, titles: list[str] | None) -> Ite
 
 
 def _check_ldac(cells: matrices.PairCells, n_words: int, path: Path, line: int) -> None:
+    """Raise an error if the number of words at the head of a line is wrong, or a word number or count is not valid."""
     wrong = cells.heads != cells.lengths
     if wrong.any():
-        bad = int(np.argmax(wrong))
-        cause = f"says that it has {cells.heads[bad]} words, but has {cells.lengths[bad]}"
-        raise IngestError(path, cause, line + bad)
+        index = int(np.argmax(wrong))
+        cause = f"says that it has {cells.heads[index]} words, but has {cells.lengths[index]}"
+        raise IngestError(path, cause, line + index)
     matrices.check_cells(cells, (0, n_words - 1), path, line)
 
 
-_UCI_SIZES = 3
+_UCI_SIZES = 3  # lines with sizes at the beginning of a UCI file
 
 
 class UciHeader(NamedTuple):
-    """The first three lines."""
+    """The sizes in the first three lines of a UCI file."""
 
     documents: int
     words: int
@@ -87,7 +89,7 @@ class UciHeader(NamedTuple):
 
 
 def _is_uci(path: Path) -> bool:
-    """Return whether the first three lines of a file are one number each, and the fourth is three."""
+    """Return whether the first three lines of a file have one number each, and the fourth has three."""
     if files.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
         return False
     first = [line.split() for line in files.read_start(path, 200).splitlines()[: _UCI_SIZES + 1]]
@@ -95,21 +97,22 @@ def _is_uci(path: Path) -> bool:
 
 
 def read_uci(path: Path, options: ImportOptions) -> CountSource:
-    """Read the counts, in chunks whenever they are asked for."""
+    """Return a source that reads the counts in chunks, each time it is iterated."""
     (file, _), *_ = files.find_parts(path, _is_uci, "UCI bag-of-words")
     header = _read_uci_header(file)
-    matrices.check_promise(header.documents, header.cells, file, 1)
+    matrices.check_declared_sizes(header.documents, header.cells, file, 1)
     base = files.strip_endings(file)
-    own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
-    vocabulary = joining.find_vocabulary(file, options, own)
+    own_vocabulary = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
+    vocabulary = joining.find_vocabulary(file, options, own_vocabulary)
     joining.check_size(*vocabulary, file, header.words)
     titles = _read_uci_titles(file, header.documents)
     return _make_source(file, vocabulary, header.documents, lambda: _read_uci_blocks(file, header, titles))
 
 
 def _read_uci_header(path: Path) -> UciHeader:
+    """Return the sizes in the first three lines of a file."""
     sizes = []
-    with files.open_file(path) as stream:  # as bytes, like the counts that follow
+    with files.open_file(path) as stream:  # read as bytes, like the counts that follow
         for number, raw in enumerate(islice(stream, _UCI_SIZES), 1):
             line = raw.decode("latin-1").strip()
             size = matrices.parse_size(line)
@@ -123,51 +126,53 @@ def _read_uci_header(path: Path) -> UciHeader:
 
 
 def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
+    """Return the titles in the last column of a file next to ``docword.NAME``; None without such a file."""
     base = files.strip_endings(path).replace("docword", "titles")
     lines = joining.read_column(path, (f"{base}.tsv", f"{base}.txt"), documents) if "titles" in base else None
     return None if lines is None else [line.rpartition("\t")[2] for line in lines]
 
 
 def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) -> Iterator[Rows]:
-    """Yield documents as they become complete; the file is in the order of documents."""
+    """Yield documents as soon as they are complete; the lines of the file must be in the order of documents."""
     done, n_cells = 0, 0
-    held = np.empty((0, 3), np.int64)
+    pending = np.empty((0, 3), np.int64)
     with files.open_file(path) as stream:
         for _ in range(_UCI_SIZES):
             stream.readline()
         for line, chunk in files.read_chunks(stream, path, _UCI_SIZES + 1):
-            fresh = matrices.parse_table(chunk, 3, path, line)
-            matrices.check_table(fresh, (header.documents, header.words), path, line)
-            _check_order(fresh, held, path, line)
-            n_cells += len(fresh)
-            held = np.concatenate([held, fresh])
-            last = int(held[-1, 0]) - 1 if len(held) else done
-            split = int(np.searchsorted(held[:, 0], last, side="right"))
-            yield _make_uci_rows(path, held[:split], done, last, header.words, titles)
-            held, done = held[split:], last
+            table = matrices.parse_table(chunk, 3, path, line)
+            matrices.check_table(table, (header.documents, header.words), path, line)
+            _check_order(table, pending, path, line)
+            n_cells += len(table)
+            pending = np.concatenate([pending, table])
+            last = int(pending[-1, 0]) - 1 if len(pending) else done
+            split = int(np.searchsorted(pending[:, 0], last, side="right"))
+            yield _make_uci_rows(path, pending[:split], done, last, header.words, titles)
+            pending, done = pending[split:], last
     if n_cells != header.cells:
         raise IngestError(path, f"has {n_cells:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
-    yield _make_uci_rows(path, held, done, header.documents, header.words, titles)
+    yield _make_uci_rows(path, pending, done, header.documents, header.words, titles)
 
 
-def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
-    steps = np.diff(fresh[:, 0], prepend=held[-1:, 0] if len(held) else fresh[:1, 0])
+def _check_order(table: Array, previous: Array, path: Path, line: int) -> None:
+    """Raise an error if the numbers of documents decrease from line to line."""
+    steps = np.diff(table[:, 0], prepend=previous[-1:, 0] if len(previous) else table[:1, 0])
     if (steps < 0).any():
-        bad = int(np.argmax(steps < 0))
-        cause = f"document {fresh[bad, 0]} comes after a later one; sort the file by document"
-        raise IngestError(path, cause, line + bad)
+        index = int(np.argmax(steps < 0))
+        cause = f"document {table[index, 0]} comes after a later one; sort the file by document"
+        raise IngestError(path, cause, line + index)
 
 
-def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
-    """Make documents ``begin:end`` (from 0) of their lines."""
-    lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
+def _make_uci_rows(path: Path, table: Array, start: int, stop: int, n_words: int, titles: list[str] | None) -> Rows:
+    """Return documents ``start:stop`` (from 0), given the table of their lines."""
+    lengths = np.bincount(table[:, 0] - 1 - start, minlength=stop - start)
     counts = Counts.of(lengths, table[:, 1] - 1, table[:, 2])
-    rows = make_untitled(matrices.tidy_counts(counts, n_words, path), begin + 1)
-    return rows if titles is None else rows._replace(titles=titles[begin:end])
+    rows = make_untitled(matrices.tidy_counts(counts, n_words, path), start + 1)
+    return rows if titles is None else rows._replace(titles=titles[start:stop])
 
 
 def _is_def(path: Path) -> bool:
-    """Return whether a file is a ``.dat`` whose first two lines are two numbers each."""
+    """Return whether a file is a ``.dat`` whose first two lines have two numbers each."""
     if files.find_suffix(path) != ".dat":
         return False
     first = [line.split() for line in files.read_start(path).split(b"\n")[:3]]
@@ -175,7 +180,7 @@ def _is_def(path: Path) -> bool:
 
 
 def read_def(path: Path, options: ImportOptions) -> CountSource:
-    """Read the counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
+    """Return a source that reads the counts in chunks; words are numbered from 0, and the vocabulary may be longer."""
     (file, _), *_ = files.find_parts(path, _is_def, "DEF")
     documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
     vocabulary = joining.find_vocabulary(file, options)
@@ -185,6 +190,7 @@ def read_def(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _parse_two(text: str, path: Path, line: int) -> tuple[int, int]:
+    """Return the two whole numbers of a line."""
     fields = text.split()
     sizes = [size for field in fields if (size := matrices.parse_size(field)) is not None]
     if len(fields) != 2 or len(sizes) != 2:
@@ -193,6 +199,7 @@ def _parse_two(text: str, path: Path, line: int) -> tuple[int, int]:
 
 
 def _read_def_blocks(path: Path, documents: int, n_words: int) -> Iterator[Rows]:
+    """Yield the documents of a DEF file in blocks; each has a line with its length and one with its words."""
     lengths: list[int] = []
     bodies: list[Array] = []
     done = 0
@@ -214,15 +221,17 @@ def _read_def_blocks(path: Path, documents: int, n_words: int) -> Iterator[Rows]
 
 
 def _parse_body(text: str, length: int, path: Path, line: int, n_words: int) -> Array:
-    found = matrices.parse_numbers(text.encode("latin-1", "replace"), whole=True)
-    if found is None or len(found) != 2 * length:
+    """Return the pairs of word number and count, (length, 2), in the second line of a document."""
+    numbers = matrices.parse_numbers(text.encode("latin-1", "replace"), whole=True)
+    if numbers is None or len(numbers) != 2 * length:
         raise IngestError(path, f"should be {length:,} pairs 'word count' of whole numbers", line)
-    cells = matrices.PairCells(found[:1], np.array([length]), found[0::2], found[1::2])
+    cells = matrices.PairCells(numbers[:1], np.array([length]), numbers[0::2], numbers[1::2])
     matrices.check_cells(cells, (0, n_words - 1), path, line)
-    return found.reshape(-1, 2)
+    return numbers.reshape(-1, 2)
 
 
 def _make_def_rows(path: Path, lengths: list[int], bodies: list[Array], n_words: int, done: int) -> Rows:
+    """Return a block of documents, given the pairs of each; ``done`` is the number of documents before them."""
     cells = np.concatenate([np.empty((0, 2), np.int64), *bodies])
     counts = Counts.of(np.array(lengths, np.int64), cells[:, 0], cells[:, 1])
     return make_untitled(matrices.tidy_counts(counts, n_words, path), done + 1)
@@ -232,7 +241,7 @@ _is_svmlight = files.match_endings(".svmlight", ".libsvm", ".svm", ".feat")
 
 
 def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
-    """Read all documents into memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
+    """Read all documents into memory; word numbers start from 1, or from 0 if a 0 occurs, and may be in any order."""
     parts = files.find_parts(path, _is_svmlight, "svmlight")
     loaded = [_load_svmlight(part.path) for part in parts]
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
@@ -245,14 +254,15 @@ def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     counts = matrices.tidy_counts(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    written = (None if math.isnan(head) else joining.write_label(head) for head in heads)
-    labels = joining.encode_labels(written, joining.read_class_names(vocabulary_path))
+    label_texts = (None if math.isnan(head) else joining.write_label(head) for head in heads)
+    labels = joining.encode_labels(label_texts, joining.read_class_names(vocabulary_path))
     part, titles = files.number_documents(parts, [len(cells.heads) for cells in loaded])
     understood = {"vocabulary": vocabulary_path.name}
     return matrices.make_count_source(path, words, counts, titles, labels, part=part, understood=understood)
 
 
 def _load_svmlight(path: Path) -> matrices.PairCells:
+    """Return the cells of all documents of a file."""
     pieces = []
     with files.open_file(path) as stream:
         for line, chunk in files.read_chunks(stream, path):
@@ -264,21 +274,21 @@ def _load_svmlight(path: Path) -> matrices.PairCells:
 
 
 def _parse_svmlight(chunk: bytes, path: Path, line: int) -> matrices.PairCells:
-    """Parse whole numbers where possible (an order of magnitude faster), else real ones."""
+    """Return the cells of some lines, parsed as whole numbers if possible (ten times as fast), else as real ones."""
     whole = b"." not in chunk and b"e" not in chunk
     return matrices.parse_pairs(chunk, path, line, whole=whole, headless=True)
 
 
-_MALLET_LINE = re.compile(r"(\S*)[\s,]*(\S*)[\s,]*(.*)", re.DOTALL)  # the default of MALLET
-_SERIALISED = b"\xac\xed\x00\x05"  # how Java begins what it saves
-_SAMPLE = 200
+_MALLET_LINE = re.compile(r"(\S*)[\s,]*(\S*)[\s,]*(.*)", re.DOTALL)  # MALLET's default
+_SERIALISED = b"\xac\xed\x00\x05"  # first bytes of objects that Java has saved
+_SAMPLE = 200  # lines from which the separator is recognised
 
 
 _is_mallet = files.match_endings(".mallet")
 
 
 def read_mallet(path: Path, options: ImportOptions) -> TextSource:
-    """Read the lines as documents."""
+    """Return a source whose documents are the lines of MALLET files."""
     parts = files.find_parts(path, _is_mallet, "MALLET", several=True)
     first = parts[0].path
     if files.read_start(first, 4) == _SERIALISED:
@@ -299,6 +309,7 @@ def read_mallet(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_mallet_documents(parts: list[files.Part], encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+    """Yield a document for each line that is not blank; with ``tabs``, they separate name, label and text."""
     for path, part in parts:
         for line, text in files.read_lines(path, encoding):
             if not text.strip():
@@ -313,8 +324,9 @@ def _read_mallet_documents(parts: list[files.Part], encoding: str, *, tabs: bool
 
 
 def _split_mallet_line(text: str) -> list[str]:
-    found = _MALLET_LINE.fullmatch(text.strip())
-    return list(found.groups()) if found else []
+    """Return the name, label and text in a line; an empty list if it has another form."""
+    match = _MALLET_LINE.fullmatch(text.strip())
+    return list(match.groups()) if match else []
 
 
 _LDAC_FILES = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it"

@@ -1,4 +1,4 @@
-"""Tables that are counts of words and not texts: a row for each document and word, or a column for each word."""
+"""Tables of word counts instead of texts: a row for each document and word, or a column for each word."""
 
 import re
 from collections.abc import Sequence
@@ -16,46 +16,48 @@ from app.ingest.tables.opening import ARROWS, WORKBOOKS
 from app.ingest.tables.values import as_text, is_missing, is_number, is_prose
 
 # fmt: off
-_WORDS = (
+_WORD_NAMES = (
     "word", "words", "term", "terms", "token", "tokens", "feature", "lemma", "stem", "ngram", "bigram", "trigram",
     "wort", "mot", "palabra", "parola", "woord", "słowo",
 )
-_ROWS = (
+_ROW_NAMES = (
     "row", "user", "customer", "reader", "listener", "person", "visitor", "basket", "session", "document", "doc",
     "sample", "patient",
 )
-_COLUMNS = (
+_COLUMN_NAMES = (
     "column", "col", "item", "product", "movie", "song", "artist", "track", "book", "paper", "word", "term", "token",
     "feature",
 )
-_COUNTS = (
+_COUNT_NAMES = (
     "count", "counts", "n", "number", "freq", "frequency", "quantity", "plays", "clicks", "views", "purchases", "times",
     "occurrences", "anzahl", "häufigkeit", "word_count", "wordcount", "tf",
 )
-_DOCUMENTS = (  # what counts of words are of, where several columns could say it: the smallest unit first
+_DOCUMENT_NAMES = (  # small units first; a table with several such columns uses the first in this list
     "doc_id", "document_id", "document", "doc", "docname", "text_id", "text", "file", "filename", "id", "gutenberg_id",
     "line", "linenumber", "paragraph", "chapter", "title", "book", "speech", "article", "row", "user", "author",
 )
 # fmt: on
-_ID = re.compile(r"[ _-]?(?:id|name|number|no)?$")
-_CODE = re.compile(r"[A-Za-z]{0,3}[._ ]?\d+")  # such as Q1, V12 and 2019, which no word is
-_OF_DOCUMENT = re.compile(r"\d+|[^\W\d]*[ ._-]?\d+|.*\.(?:txt|pdf|docx?|html?|xml)", re.IGNORECASE)
-_FEWEST_CELLS = 3
-_LONGEST_TITLE = 60  # letters of a usual title of a document
-_LEAST_WORDS = 3  # columns of a matrix
-_ZEROS = 0.4  # share of the cells of a matrix of counts that are zero, at least
-_MOST = 0.8  # share of the columns whose names are words, and of the cells of a column that are
+_ID_ENDING = re.compile(r"[ _-]?(?:id|name|number|no)?$")
+_CODE = re.compile(r"[A-Za-z]{0,3}[._ ]?\d+")  # such as Q1, V12 and 2019, which are not words
+_DOCUMENT_NAME = re.compile(r"\d+|[^\W\d]*[ ._-]?\d+|.*\.(?:txt|pdf|docx?|html?|xml)", re.IGNORECASE)
+_FEWEST_CELLS = 3  # columns of a table with a row for each document and word
+_LONGEST_TITLE = 60  # letters of a title; a longer cell may be prose
+_FEWEST_WORDS = 3  # columns of counts in a document-term matrix
+_LEAST_ZEROS = 0.4  # smallest share of zeros in a document-term matrix
+_WORD_SHARE = 0.8  # smallest share of words among the names of columns, or the cells of a column of words
 
 
 class Places(NamedTuple):
-    """The places of the document, the word and the count in a row.
+    """The columns of the document, the word and the count in a table with a row for each document and word.
 
     Attributes
     ----------
+    row, column : int
+        Columns of the document and of the word.
     value : int or None
-        None where each row is one occurrence of a word.
+        Column of the count; None if each row is one occurrence of a word.
     others : tuple of int
-        Columns that are left out.
+        Columns to leave out.
     """
 
     row: int
@@ -65,17 +67,18 @@ class Places(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """The columns of a table with a count in every cell.
+    """The columns of a document-term matrix.
 
     Attributes
     ----------
     counts : tuple of int
         Columns of counts.
     title, label : int or None
+        Columns of the titles and labels of documents, if there are any.
     others : tuple of int
-        Columns that are kept with the documents; a number of each row is not.
+        Columns kept with the documents; a column that only numbers the rows is dropped.
     turned : bool
-        Whether rows are words, named in the column ``title``, and columns documents.
+        Whether the rows are words, listed in the column ``title``, and the columns documents.
     """
 
     counts: tuple[int, ...]
@@ -86,41 +89,43 @@ class Matrix(NamedTuple):
 
 
 def find_places(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
-    """Return where document, word and count are in a table of such rows; None where it is another table."""
-    first = 1 if len(names) == _FEWEST_CELLS + 1 and _is_number_of_row(names, rows, 0) else 0
+    """Return the columns of document, word and count; None if this is another kind of table."""
+    first = 1 if len(names) == _FEWEST_CELLS + 1 and _is_row_number(names, rows, 0) else 0
     if len(names) == _FEWEST_CELLS + first:
-        known = (_ROWS, _COLUMNS, _COUNTS)
-        found = [[place for place in range(first, len(names)) if _is_one_of(names[place], each)] for each in known]
-        if all(len(each) == 1 for each in found) and _are_mostly_numbers(rows, found[2][0]):
-            return Places(found[0][0], found[1][0], found[2][0], tuple(range(first)))
+        name_lists = (_ROW_NAMES, _COLUMN_NAMES, _COUNT_NAMES)
+        places = [
+            [place for place in range(first, len(names)) if _is_one_of(names[place], each)] for each in name_lists
+        ]
+        if all(len(each) == 1 for each in places) and _are_mostly_numbers(rows, places[2][0]):
+            return Places(places[0][0], places[1][0], places[2][0], tuple(range(first)))
     return _find_words(names, rows)
 
 
 def _find_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Places | None:
-    """Return the places by a column of words and one of their counts; what they are counted in is another column."""
+    """Find a column of words and, if there is one, of their counts; choose the column of documents among the others."""
     plain = list(map(plain_name, names))
-    words, counts = ([plain.index(each) for each in known if each in plain] for known in (_WORDS, _COUNTS))
+    words, counts = ([plain.index(each) for each in usual if each in plain] for usual in (_WORD_NAMES, _COUNT_NAMES))
     if not words or not rows or not _are_words(rows, words[0]):
         return None
     count = next((place for place in counts if _are_mostly_numbers(rows, place)), None)
     others = [place for place in range(len(names)) if place not in (words[0], count)]
-    able = [place for place in others if place not in words and not _is_number_of_row(names, rows, place)]
-    named = [place for each in _DOCUMENTS for place in able if _is_one_of(names[place], (each,))]
-    texts = [place for place in able if not _are_numbers(rows, place)]
+    candidates = [place for place in others if place not in words and not _is_row_number(names, rows, place)]
+    named = [place for each in _DOCUMENT_NAMES for place in candidates if _is_one_of(names[place], (each,))]
+    texts = [place for place in candidates if not _are_numbers(rows, place)]
     if not (named or len(texts) == 1):
         return None
     row = (named or texts)[0]
     if count is None and any(_has_prose(names, rows, place) for place in others):
         return None
     if count is None and (not named or 3 * len({each[row] for each in rows}) > len(rows)):
-        return None  # a word in each row is one of a document only where its document comes again
+        return None  # without counts, each document must appear in several rows
     return Places(row, words[0], count, tuple(place for place in others if place != row))
 
 
 def is_list_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a table has words and their counts, but no document that they are counted in."""
-    words = [place for place, name in enumerate(names) if plain_name(name) in _WORDS]
-    counts = [place for place, name in enumerate(names) if plain_name(name) in _COUNTS]
+    """Return whether a table has words and their counts, but no column of documents."""
+    words = [place for place, name in enumerate(names) if plain_name(name) in _WORD_NAMES]
+    counts = [place for place, name in enumerate(names) if plain_name(name) in _COUNT_NAMES]
     if len(words) != 1 or not counts or not rows or not _are_words(rows, words[0]):
         return False
     others = [place for place in range(len(names)) if place != words[0]]
@@ -128,30 +133,30 @@ def is_list_of_words(names: Sequence[str], rows: Sequence[Sequence[str]]) -> boo
 
 
 def find_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix | None:
-    """Return what the columns of a document-term matrix are; None where a table is another one."""
-    if len(rows) < 2 or len(names) < _LEAST_WORDS:
+    """Return the columns of a document-term matrix; None if this is another kind of table."""
+    if len(rows) < 2 or len(names) < _FEWEST_WORDS:
         return None
     numbers = [place for place in range(len(names)) if _are_counts(rows, place)]
     texts = [place for place in range(len(names)) if place not in numbers]
-    counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
-    if len(counts) < _LEAST_WORDS or any(_has_prose(names, rows, place) for place in texts):
+    counts = [place for place in numbers if not _is_row_number(names, rows, place)]
+    if len(counts) < _FEWEST_WORDS or any(_has_prose(names, rows, place) for place in texts):
         return None
     if turned := _find_turned(names, rows, counts, texts):
         return turned
     label = _find_label(names, counts) if not texts else None
     counts = [place for place in counts if place != label]
-    worded = sum(_is_word(names[place]) for place in counts)
-    if worded < _MOST * len(counts) or _count_zeros(rows, counts) < _ZEROS:
+    n_words = sum(_is_word(names[place]) for place in counts)
+    if n_words < _WORD_SHARE * len(counts) or _count_zeros(rows, counts) < _LEAST_ZEROS:
         return None
-    title, of_texts, others = _find_titles(names, rows, texts)
-    return Matrix(tuple(counts), title, of_texts if label is None else label, others)
+    title, text_label, others = _find_titles(names, rows, texts)
+    return Matrix(tuple(counts), title, text_label if label is None else label, others)
 
 
 def take_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix:
-    """Return what the columns are of a table that is said to be a document-term matrix."""
+    """Return the columns of a table that the user declared to be a document-term matrix."""
     texts = [place for place in range(len(names)) if not _are_numbers(rows, place)]
     numbers = [place for place in range(len(names)) if place not in texts]
-    counts = [place for place in numbers if not _is_number_of_row(names, rows, place)]
+    counts = [place for place in numbers if not _is_row_number(names, rows, place)]
     title, label, others = _find_titles(names, rows, texts)
     return _find_turned(names, rows, counts, texts) or Matrix(tuple(counts), title, label, others)
 
@@ -159,7 +164,7 @@ def take_matrix(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Matrix:
 def _find_titles(
     names: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[int]
 ) -> tuple[int | None, int | None, tuple[int, ...]]:
-    """Return which columns of texts are the title and the label, and which others there are."""
+    """Return the columns of the title and of the label among those without numbers, and the remaining ones."""
     values = {place: {row[place].strip() for row in rows} for place in texts}
     labels = [place for place in texts if plain_name(names[place]) in column_names.LABELS]
     labels += [place for place in texts if 1 < len(values[place]) <= len(rows) // 3]
@@ -173,17 +178,17 @@ def _find_titles(
 def _find_turned(
     names: Sequence[str], rows: Sequence[Sequence[str]], counts: Sequence[int], texts: Sequence[int]
 ) -> Matrix | None:
-    """Return the columns of a matrix of words x documents: one has the words, the others are named as documents are."""
-    if len(texts) != 1 or not all(_OF_DOCUMENT.fullmatch(names[place]) for place in counts):
+    """Return the columns of a words x documents matrix: one of words, the others named like documents; else None."""
+    if len(texts) != 1 or not all(_DOCUMENT_NAME.fullmatch(names[place]) for place in counts):
         return None
     words = [row[texts[0]].strip() for row in rows]
-    if len(set(words)) < len(words) or sum(map(_is_word, words)) < _MOST * len(words):
+    if len(set(words)) < len(words) or sum(map(_is_word, words)) < _WORD_SHARE * len(words):
         return None
     return Matrix(tuple(counts), texts[0], None, (), turned=True)
 
 
 def _find_label(names: Sequence[str], counts: Sequence[int]) -> int | None:
-    """Return the first or last column of numbers where it is named as labels are and words are sorted without it."""
+    """Return the first or last column of numbers if it is named like a label and breaks the alphabetical order."""
     for place in (counts[0], counts[-1]):
         others = [names[each] for each in counts if each != place]
         if plain_name(names[place]) in (*column_names.LABELS, "y") and others == sorted(others):
@@ -202,7 +207,7 @@ def _is_word(name: str) -> bool:
 
 def _is_one_of(cell: str, names: Sequence[str]) -> bool:
     name = cell.strip().lower()
-    return name in names or _ID.sub("", name) in names
+    return name in names or _ID_ENDING.sub("", name) in names
 
 
 def _are_counts(rows: Sequence[Sequence[str]], place: int) -> bool:
@@ -226,18 +231,18 @@ def _are_mostly_numbers(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 def _are_words(rows: Sequence[Sequence[str]], place: int) -> bool:
     cells = [row[place] for row in rows]
-    return sum(0 < len(cell.split()) <= 3 and not is_number(cell) for cell in cells) >= _MOST * len(cells)
+    return sum(0 < len(cell.split()) <= 3 and not is_number(cell) for cell in cells) >= _WORD_SHARE * len(cells)
 
 
 def _has_prose(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Return whether most cells of a column are texts: longer than a title, or in a column named as texts are."""
-    called = column_names.find_named(column_names.TEXTS, [names[place]]) is not None
-    prose = sum((called or len(row[place]) > _LONGEST_TITLE) and is_prose(row[place]) for row in rows)
-    return 3 * prose > len(rows) if called else 2 * prose > len(rows)
+    """Return whether a column is prose: most cells are long, or a third if it is named like a text."""
+    is_text_name = column_names.find_named(column_names.TEXTS, [names[place]]) is not None
+    n_prose = sum((is_text_name or len(row[place]) > _LONGEST_TITLE) and is_prose(row[place]) for row in rows)
+    return 3 * n_prose > len(rows) if is_text_name else 2 * n_prose > len(rows)
 
 
-def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Return whether a column only numbers the rows: one without a name, or called an index, whose numbers ascend."""
+def _is_row_number(names: Sequence[str], rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Return whether a column only numbers the rows: nameless or called an index, with ascending numbers."""
     plain = plain_name(names[place])
     if names[place] and not (plain.startswith(("column_", "unnamed")) or plain in ("index", "row_name", "id", "x")):
         return False
@@ -245,18 +250,18 @@ def _is_number_of_row(names: Sequence[str], rows: Sequence[Sequence[str]], place
     if not all(map(str.isdecimal, cells)):
         return False
     numbers = [int(cell) for cell in cells]
-    return all(after > before for before, after in pairwise(numbers))
+    return all(following > before for before, following in pairwise(numbers))
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file is a table by its name, or a .txt by its first lines."""
-    if path.name.startswith("~$"):  # of Excel, while a workbook is open
+    """Return whether a file is a table, judged by its name or, for a .txt, by its first lines."""
+    if path.name.startswith("~$"):  # a lock file of Excel, while the workbook is open
         return False
     return files.find_suffix(path) in (*WORKBOOKS, *ARROWS) or is_separated(path)
 
 
 def find_counts(path: Path) -> Matrix | Places | None:
-    """Return how a table is one of counts of words; None for a table of texts, and for what cannot be read."""
+    """Return the columns of a table of word counts; None for a table of texts or a file that cannot be read."""
     if not is_table(path):
         return None
     try:
@@ -272,19 +277,19 @@ _FEWEST_COLUMNS = 3  # columns of a table of counts
 
 
 def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Return the names of the columns and the first rows below them; none where it has no names."""
+    """Return the names of the columns and the first rows below them; both empty if the table has no header."""
     kind = files.find_suffix(path)
     if kind in WORKBOOKS:
-        named = sheets.find_workbook_names(path, ImportOptions())
+        header = sheets.find_workbook_names(path, ImportOptions())
         sheet = sheets.look_at_workbook(path)
-        width = len(named.names)
-        rows = [cells + [""] * (width - len(cells)) for _, cells in sheet.rows[named.body :]]
-        return (named.names, rows) if named.header else ((), [])
+        width = len(header.names)
+        rows = [cells + [""] * (width - len(cells)) for _, cells in sheet.rows[header.body :]]
+        return (header.names, rows) if header.header else ((), [])
     if kind in ARROWS:
         first = sheets.look_at_arrow(path)
         names = tuple(first[0]) if first else ()
         return names, [[as_text(record[name]) for name in names] for record in first]
-    found = look_at_rows(path)
-    if found is None or not found.layout.names.header:
+    beginning = look_at_rows(path)
+    if beginning is None or not beginning.layout.names.header:
         return (), []
-    return found.layout.names.names, [list(row) for row in found.rows]
+    return beginning.layout.names.names, [list(row) for row in beginning.rows]

@@ -1,4 +1,4 @@
-"""Folders of known layouts: OCTIS, TopMost, WikiExtractor, and lists of words and counts."""
+"""Readers of folders in known layouts: OCTIS, TopMost, WikiExtractor, and lists of words and counts."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from engine.contract import TEST, TRAIN, Counts
 
 
 def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Counts, int]:
-    """Count the words of the vocabulary in each text, words between blanks, and how many others there are.
+    """Count the vocabulary's words in texts split at blanks; return the counts and the number of other words.
 
     >>> counts, others = count_tokens(["tea and tea", ""], ["tea"])
     >>> counts.values.tolist(), others
@@ -36,12 +36,12 @@ def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Count
     others = 0
     for text in texts:
         tokens = text.split()
-        known = [number for token in tokens if (number := numbers.get(token)) is not None]
-        others += len(tokens) - len(known)
-        found, times = np.unique(np.array(known, np.int64), return_counts=True)
-        lengths.append(len(found))
-        words.append(found)
-        values.append(times)
+        numbers_found = [number for token in tokens if (number := numbers.get(token)) is not None]
+        others += len(tokens) - len(numbers_found)
+        unique, frequencies = np.unique(np.array(numbers_found, np.int64), return_counts=True)
+        lengths.append(len(unique))
+        words.append(unique)
+        values.append(frequencies)
     counts = Counts.of(np.array(lengths, np.int64), np.concatenate(words), np.concatenate(values))
     return matrices.tidy_counts(counts, len(vocabulary), ""), others
 
@@ -55,12 +55,12 @@ def make_counted_source(
     part: Array | None,
     notes: list[str],
 ) -> CountSource:
-    """Return documents whose counts and texts are both known; ``path`` is their folder.
+    """Return a source of documents whose counts and texts are both known; ``path`` is their folder.
 
     Raises
     ------
     IngestError
-        When counts, texts and labels are not of as many documents.
+        If there are not as many texts and labels as documents of counts.
     """
     if not counts.n_documents == len(texts) == len(labels):
         cause = f"has {counts.n_documents:,} documents of counts, {len(texts):,} texts and {len(labels):,} labels"
@@ -73,24 +73,25 @@ def make_counted_source(
 
 
 def _make_title(text: str) -> str:
+    """Return the first words of a text."""
     words = text.split()
     return " ".join(words[:_TITLE_WORDS]) + (" …" if len(words) > _TITLE_WORDS else "")
 
 
-_TITLE_WORDS = 8  # words
+_TITLE_WORDS = 8  # words of a text that make its title
 
 
 _CORPUS = "corpus.tsv"
-_TEXT, _PART, _LABEL = range(3)
+_TEXT_CELL, _PART_CELL, _LABEL_CELL = range(3)  # positions in a line of corpus.tsv
 
 
 def recognise_octis(path: Path) -> bool:
-    """Recognise a folder with both files."""
+    """Recognise a folder with corpus.tsv and vocabulary.txt."""
     return path.is_dir() and _has_file(path, _CORPUS) and _has_file(path, "vocabulary.txt")
 
 
 def read_octis(path: Path, options: ImportOptions) -> CountSource:
-    """Read the texts, whose words are separated by blanks, counted by the vocabulary."""
+    """Read the texts, split at blanks, and count the words of the vocabulary."""
     file = joining.find_beside(path, [_CORPUS]) if path.is_dir() else None
     if file is None:
         raise IngestError(path, f"is no folder with {_CORPUS} in it; give the folder of the corpus")
@@ -102,15 +103,15 @@ def read_octis(path: Path, options: ImportOptions) -> CountSource:
         if not text.strip():
             continue
         cells = [*text.split("\t"), "", ""]
-        here = _read_part(cells[_PART], file, line)
-        if here != LEFT_OUT:
-            texts.append(cells[_TEXT])
-            parts.append(here)
-            labels.append(cells[_LABEL].strip() or None)
+        text_part = _read_part(cells[_PART_CELL], file, line)
+        if text_part != LEFT_OUT:
+            texts.append(cells[_TEXT_CELL])
+            parts.append(text_part)
+            labels.append(cells[_LABEL_CELL].strip() or None)
     counts, others = count_tokens(texts, words)
     notes = [f"{others:,} words of {file.name} are not in the vocabulary and left out"] if others else []
-    known = TRAIN in parts and TEST in parts
-    part = np.array([TRAIN if each is None else each for each in parts], np.int8) if known else None
+    has_split = TRAIN in parts and TEST in parts
+    part = np.array([TRAIN if each is None else each for each in parts], np.int8) if has_split else None
     return make_counted_source(path, words, counts, texts, labels, part, notes)
 
 
@@ -123,7 +124,7 @@ def _read_part(cell: str, path: Path, line: int) -> int | None:
     return PARTS[name]
 
 
-_NAMES = {"train": TRAIN, "test": TEST}
+_TOPMOST_PARTS = {"train": TRAIN, "test": TEST}  # parts by the first word of their file names
 
 
 def recognise_topmost(path: Path) -> bool:
@@ -138,36 +139,41 @@ def _has_file(folder: Path, name: str) -> bool:
 
 
 def read_topmost(path: Path, options: ImportOptions) -> CountSource:
-    """Read the counts where the folder has them, else those of its texts; texts are shown with the documents."""
+    """Read the counts if the folder has them, else count its texts; the texts are shown with the documents."""
     if not path.is_dir():
         raise IngestError(path, "is a file; give the folder of the corpus, with its vocab.txt")
-    named = joining.find_beside(path, ["vocab.txt"]) if options.vocabulary is None else Path(options.vocabulary)
-    if named is None:
+    vocabulary_path = (
+        joining.find_beside(path, ["vocab.txt"]) if options.vocabulary is None else Path(options.vocabulary)
+    )
+    if vocabulary_path is None:
         raise IngestError(path, "has no vocab.txt in it; put it there, or name one with --vocabulary")
-    words = joining.read_words(named, options.encoding)
+    words = joining.read_words(vocabulary_path, options.encoding)
     notes: list[str] = []
     counts: list[Counts] = []
     texts: list[str] = []
     labels: list[str | None] = []
     sizes: list[int] = []
-    for name in _NAMES:
+    for name in _TOPMOST_PARTS:
         if name == "test" and not (_has_file(path, "test_bow.npz") or _has_file(path, "test_texts.txt")):
             continue
         lines = _read_lines(path, f"{name}_texts.txt", options.encoding)
-        here = _read_topmost_counts(path, name, named, words, lines, notes)
-        size = here.n_documents
-        counts.append(here)
+        part_counts = _read_topmost_counts(path, name, vocabulary_path, words, lines, notes)
+        size = part_counts.n_documents
+        counts.append(part_counts)
         sizes.append(size)
         texts += _check_length(path, f"{name}_texts.txt", lines, size) or [""] * size
-        marks = _read_lines(path, f"{name}_labels.txt", options.encoding)
-        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", marks, size) or [""] * size]
-    part = np.repeat(np.array(list(_NAMES.values()), np.int8)[: len(sizes)], sizes) if len(sizes) > 1 else None
+        label_lines = _read_lines(path, f"{name}_labels.txt", options.encoding)
+        labels += [
+            label or None for label in _check_length(path, f"{name}_labels.txt", label_lines, size) or [""] * size
+        ]
+    part = np.repeat(np.array(list(_TOPMOST_PARTS.values()), np.int8)[: len(sizes)], sizes) if len(sizes) > 1 else None
     return make_counted_source(path, words, matrices.join_counts(counts), texts, labels, part, notes)
 
 
 def _read_topmost_counts(
     folder: Path, name: str, vocabulary_path: Path, words: tuple[str, ...], lines: list[str] | None, notes: list[str]
 ) -> Counts:
+    """Return the counts of one part, from its matrix if there is one, else from its texts."""
     file = joining.find_beside(folder, [f"{name}_bow.npz"])
     if file is not None:
         matrix = arrays.load_npz(file, vocabulary_path, words)
@@ -181,106 +187,109 @@ def _read_topmost_counts(
 
 
 def _read_lines(folder: Path, name: str, encoding: str) -> list[str] | None:
-    """Return the lines of a file; None where there is none."""
-    found = joining.find_beside(folder, [name])
-    if found is None:
+    """Return the lines of a file; None if it does not exist."""
+    file = joining.find_beside(folder, [name])
+    if file is None:
         return None
-    return [line.strip() for _, line in files.read_lines(found, encoding)]
+    return [line.strip() for _, line in files.read_lines(file, encoding)]
 
 
 def _check_length(folder: Path, name: str, lines: list[str] | None, size: int) -> list[str] | None:
-    """Return the lines, checked to be one for each document."""
+    """Return the lines; refuse them if there is not one for each document."""
     if lines is not None and len(lines) != size:
         raise IngestError(folder / name, f"has {len(lines):,} lines, but there are {size:,} documents")
     return lines
 
 
-_FILE = re.compile(r"wiki_\d+(?:\.json)?")
-_OPENS = re.compile(r"<doc\s[^<>]*>")
+_WIKI_FILE = re.compile(r"wiki_\d+(?:\.json)?")
+_DOC_TAG = re.compile(r"<doc\s[^<>]*>")
 _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
-_KEPT = ("id", "url")
+_KEPT_ATTRIBUTES = ("id", "url")  # attributes of an article that become columns
 
 
 def recognise_wiki(path: Path) -> bool:
-    """Recognise a file ``wiki_00`` that begins with a document, and a folder by the files at any depth."""
+    """Recognise a file ``wiki_00`` that begins with an article, and a folder with such files at any depth."""
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
-    named = _FILE.fullmatch(packing.strip_packing(path.name)) is not None
+    named = _WIKI_FILE.fullmatch(packing.strip_packing(path.name)) is not None
     return named and files.read_start(path).lstrip()[:1] in (b"<", b"{")
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder, at any depth, that WikiExtractor has written."""
     for file in folder.rglob("wiki_*"):
         if file.is_file() and recognise_wiki(file):
             yield file
 
 
 def read_wiki(path: Path, options: ImportOptions) -> TextSource:
-    """Read the articles: their titles, and their texts without the line that repeats the title."""
-    every = sorted(_find_wiki_files(path)) if path.is_dir() else [path]
-    if not every:
+    """Read the articles; the line of the text that repeats the title is left out."""
+    paths = sorted(_find_wiki_files(path)) if path.is_dir() else [path]
+    if not paths:
         raise IngestError(path, "has no files wiki_00, wiki_01, ... in it")
     return TextSource(
         where=str(path),
         counted=lambda document: clean_text(f"{document.title}\n{document.text}"),
-        documents=lambda: (found for file in every for found in _read_articles(file, options.encoding)),
-        notes=files.note_guesses(every, options.encoding),
-        understood=files.describe_encoding(every[0], options.encoding) | {"files": f"{len(every):,}"},
+        documents=lambda: (article for file in paths for article in _read_articles(file, options.encoding)),
+        notes=files.note_guesses(paths, options.encoding),
+        understood=files.describe_encoding(paths[0], options.encoding) | {"files": f"{len(paths):,}"},
     )
 
 
 def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
+    """Yield the articles of a file, from blocks ``<doc ...>`` or JSON lines."""
     if files.read_start(path).lstrip()[:1] == b"{":
         yield from _read_objects(path, encoding)
         return
-    about: dict[str, str] | None = None
+    attributes: dict[str, str] | None = None
     lines: list[str] = []
-    size = begin = 0
+    size = first_line = 0
     for line, text in files.read_lines(path, encoding):
-        if about is None:
-            if text.strip() and not _OPENS.fullmatch(text.strip()):
+        if attributes is None:
+            if text.strip() and not _DOC_TAG.fullmatch(text.strip()):
                 raise IngestError(path, "is neither <doc ...> nor within such a block", line)
             if text.strip():
-                about = {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
-                lines, size, begin = [], 0, line
+                attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
+                lines, size, first_line = [], 0, line
         elif text.strip() == "</doc>":
-            yield _make_article(about, lines)
-            about = None
+            yield _make_article(attributes, lines)
+            attributes = None
         else:
             lines.append(text)
             size += len(text)
-            files.check_length(size, path, begin)
-    if about is not None:
-        raise IngestError(path, "the block <doc ...> that begins here never ends; copy the file again", begin)
+            files.check_length(size, path, first_line)
+    if attributes is not None:
+        raise IngestError(path, "the block <doc ...> that begins here never ends; copy the file again", first_line)
 
 
-def _make_article(about: dict[str, Any], lines: list[str]) -> TextDocument:
-    title = " ".join(str(about.get("title") or about.get("id") or "article").split())
+def _make_article(attributes: dict[str, Any], lines: list[str]) -> TextDocument:
+    title = " ".join(str(attributes.get("title") or attributes.get("id") or "article").split())
     body = lines[1:] if lines and lines[0].strip() == title else lines
-    columns = {name: str(about[name]) for name in _KEPT if about.get(name)}
+    columns = {name: str(attributes[name]) for name in _KEPT_ATTRIBUTES if attributes.get(name)}
     return TextDocument(unescape("\n".join(body)).strip(), title, None, None, columns)
 
 
 def _read_objects(path: Path, encoding: str) -> Iterator[TextDocument]:
+    """Yield the articles of a file with a JSON object on each line."""
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
         try:
-            found = json.loads(text)
+            article = json.loads(text)
         except (ValueError, RecursionError):
             raise IngestError(path, "is no JSON object with the title and text of an article", line) from None
-        if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+        if not isinstance(article, dict) or not isinstance(article.get("text"), str):
             raise IngestError(path, "is no JSON object with the title and text of an article", line)
-        yield _make_article(found, found["text"].split("\n"))
+        yield _make_article(article, article["text"].split("\n"))
 
 
-_GRAMS = re.compile(r"[-_.]ngrams?([1-9])$", re.IGNORECASE)
-_BEFORE = re.compile(r"^(?:wordcounts?|ngrams?[1-9]?)[-_]", re.IGNORECASE)
-_LARGEST = 2**31 - 1
+_NGRAM_ENDING = re.compile(r"[-_.]ngrams?([1-9])$", re.IGNORECASE)
+_COUNTS_PREFIX = re.compile(r"^(?:wordcounts?|ngrams?[1-9]?)[-_]", re.IGNORECASE)
+_LARGEST_COUNT = 2**31 - 1
 
 
 def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
-    """Return the counts of every file; of files for single words, pairs and triples those for single words."""
+    """Read the counts of every file, except for files of pairs or triples of words next to those of single words."""
     if not path.is_dir():
         cause = "is a list of words and counts, which is one document; import the folder of all such files"
         raise IngestError(path, f"{cause}, or name another format with --format")
@@ -288,14 +297,14 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     paths = _list_single_words(text_kinds.list_files(path, ("wordcounts",)), notes)
     words: dict[str, int] = {}
     totals: Counter[int] = Counter()
-    found = CountFile(str(path))
+    count_file = CountFile(str(path))
     for file in paths:
         bag = _read_bag(file, options.encoding)
         numbers = [words.setdefault(word, len(words)) for word in bag]
         totals.update(dict(zip(numbers, bag.values(), strict=True)))
         order = np.argsort(np.array(numbers, np.int64))
         values = np.array(list(bag.values()), np.int32)
-        found.add(Counts.of(np.array([len(bag)]), np.array(numbers, np.int32)[order], values[order]))
+        count_file.add(Counts.of(np.array([len(bag)]), np.array(numbers, np.int32)[order], values[order]))
     if not words:
         raise IngestError(path, "has no words in its files")
     names = [PurePosixPath(file.relative_to(path).as_posix()) for file in paths]
@@ -307,7 +316,7 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=tuple(words),
-        blocks=lambda: _read_wordcount_blocks(found, names, labels),
+        blocks=lambda: _read_wordcount_blocks(count_file, names, labels),
         n_documents=len(paths),
         label_names=label_names,
         notes=notes,
@@ -315,20 +324,21 @@ def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     )
 
 
-_GUESSED = 3  # files whose encoding is named
+_GUESSED = 3  # files whose encoding is checked for a guess
 
 
 def _list_single_words(paths: list[Path], notes: list[str]) -> list[Path]:
-    """Return the files for single words, where there are others for pairs and triples."""
-    grams = {path: found[1] for path in paths if (found := _GRAMS.search(files.strip_endings(path)))}
-    if set(grams.values()) <= {"1"} or "1" not in grams.values():
+    """Return the files of single words if there are others for pairs and triples, else all files."""
+    sizes = {path: match[1] for path in paths if (match := _NGRAM_ENDING.search(files.strip_endings(path)))}
+    if set(sizes.values()) <= {"1"} or "1" not in sizes.values():
         return paths
-    kept = [path for path in paths if grams.get(path, "1") == "1"]
-    notes.append(f"{len(paths) - len(kept):,} files with counts of several words in a row are left out")
-    return kept
+    single = [path for path in paths if sizes.get(path, "1") == "1"]
+    notes.append(f"{len(paths) - len(single):,} files with counts of several words in a row are left out")
+    return single
 
 
 def _read_bag(path: Path, encoding: str) -> dict[str, int]:
+    """Return the words of a file with their counts; repeated words are added."""
     bag: Counter[str] = Counter()
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
@@ -338,40 +348,48 @@ def _read_bag(path: Path, encoding: str) -> dict[str, int]:
             raise IngestError(path, "is not a word and how often it occurs, like the lines before it", line)
         if entry is not None and entry[1] > 0:
             bag[entry[0]] += entry[1]
-            if bag[entry[0]] > _LARGEST:
-                cause = f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts"
+            if bag[entry[0]] > _LARGEST_COUNT:
+                cause = f"counts {entry[0][:40]!r} more than {_LARGEST_COUNT:,} times; correct its counts"
                 raise IngestError(path, cause, line)
     return bag
 
 
 def _note_stop_words(words: Mapping[str, int], totals: Counter[int]) -> Iterator[str]:
-    """Note that there are stop words among the most frequent words, where there are."""
-    most = {number for number, _ in totals.most_common(_LOOKED_AT)}
-    stops = [word for word in words if words[word] in most and word.lower() in languages.list_stop_words("en")]
+    """Yield a note if there are stop words among the most frequent words."""
+    frequent = {number for number, _ in totals.most_common(_FREQUENT_WORDS)}
+    stops = [word for word in words if words[word] in frequent and word.lower() in languages.list_stop_words("en")]
     if len(stops) >= _FEWEST_STOPS:
-        named = ", ".join(stops[:_GUESSED])
-        yield f"there are stop words among the counts ({named}); --stop-words english leaves them out"
+        examples = ", ".join(stops[:_GUESSED])
+        yield f"there are stop words among the counts ({examples}); --stop-words english leaves them out"
 
 
-_LOOKED_AT, _FEWEST_STOPS = 50, 5  # words that are looked at, and stop words among them that are worth a sentence
+_FREQUENT_WORDS, _FEWEST_STOPS = 50, 5  # most frequent words to search, and stop words among them that cause a note
 
 
 def _label_file(name: PurePosixPath) -> str | None:
-    """Return the folders of a file, but for that of single words."""
+    """Return the folders of a file, without one for single words, as its label; None if there are none."""
     return "/".join(part for part in name.parts[:-1] if not re.fullmatch(r"ngrams?[1-9]?", part, re.IGNORECASE)) or None
 
 
 def _title_file(name: PurePosixPath) -> str:
-    return _BEFORE.sub("", _GRAMS.sub("", files.strip_endings(name)))
+    """Return the name of a file without endings and without markers such as ``wordcounts-``."""
+    return _COUNTS_PREFIX.sub("", _NGRAM_ENDING.sub("", files.strip_endings(name)))
 
 
-def _read_wordcount_blocks(found: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
-    read = found.reader()
-    for begin in range(0, len(names), BLOCK):
-        here = names[begin : begin + BLOCK]
-        end = begin + len(here)
-        columns = [{"file": str(name)} for name in here]
-        yield Rows(read(begin, end), labels[begin:end], [_title_file(name) for name in here], [""] * len(here), columns)
+def _read_wordcount_blocks(count_file: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
+    """Yield the counted files in blocks."""
+    read = count_file.reader()
+    for start in range(0, len(names), BLOCK):
+        block_names = names[start : start + BLOCK]
+        end = start + len(block_names)
+        columns = [{"file": str(name)} for name in block_names]
+        yield Rows(
+            read(start, end),
+            labels[start:end],
+            [_title_file(name) for name in block_names],
+            [""] * len(block_names),
+            columns,
+        )
 
 
 _OCTIS_FILES = "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt"

@@ -1,4 +1,4 @@
-"""The text within marks: HTML, subtitles, Markdown, notebooks and LaTeX."""
+"""Readers of the text in HTML, subtitles, Markdown, notebooks and LaTeX, without the markup."""
 
 import json
 import re
@@ -16,39 +16,42 @@ from app.ingest.source import Contents, Unreadable
 
 PAGE_KINDS = (".html", ".htm", ".xhtml")
 
-_UNSEEN = frozenset({"script", "style", "template", "noscript"})
-_RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
-_BEGINS = re.compile(r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1-6]|article|section)\b", re.IGNORECASE)
+_HIDDEN_TAGS = frozenset({"script", "style", "template", "noscript"})
+_INLINE_TAG = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_PAGE_START = re.compile(
+    r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1-6]|article|section)\b", re.IGNORECASE
+)
 _PAGE_ENDS = re.compile(
     r"</(?:html|body|div|p|table|td|ul|ol|li|h[1-6]|article|section|script|style)\s*>", re.IGNORECASE
 )
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
-_BLOCKS, _TAGS = 3, 0.1  # ends of blocks, and the share of tags in all characters, from which a text is HTML
-_TEXTLESS = re.compile(
+# Smallest number of closing tags of blocks, and smallest share of characters in tags, in HTML.
+_FEWEST_BLOCKS, _TAG_SHARE = 3, 0.1
+_TEXTLESS_PART = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
 )
-_UNENDED = re.compile(r"<(?=[^<>]*(?:<|\Z))")
-_LONG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
+_UNENDED_TAG = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+_LONG_TAG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
 _PAGE_GAP = re.compile(r"\s*\n\s*")
 
 
 def is_page(text: str) -> bool:
-    """Return whether a text is clearly HTML: it begins as a page or block, or has ends of blocks and many tags.
+    """Return whether a text is clearly HTML: it begins like a page or block, or has closing blocks and many tags.
 
     >>> is_page("<p>Rain fell.</p>"), is_page("A great film.<br /><br />See it!"), is_page("if a < b and b > c")
     (True, False, False)
     """
     if "</" not in text:
         return False
-    if _BEGINS.match(text):
+    if _PAGE_START.match(text):
         return _PAGE_ENDS.search(text) is not None
-    if len(_PAGE_ENDS.findall(text)) < _BLOCKS:
+    if len(_PAGE_ENDS.findall(text)) < _FEWEST_BLOCKS:
         return False
-    return sum(map(len, _TAG.findall(text))) >= _TAGS * len(text)
+    return sum(map(len, _TAG.findall(text))) >= _TAG_SHARE * len(text)
 
 
 def read_page(page: str) -> tuple[str, str]:
-    r"""Return the title of a page, or empty, and its text: a line for each block, no scripts and styles.
+    r"""Return the title of a page, "" if it has none, and its text, a line for each block, without scripts and styles.
 
     >>> read_page("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
     ('A day', 'Rain fell.\nAll day.')
@@ -60,33 +63,33 @@ def read_page(page: str) -> tuple[str, str]:
 
 
 def _tame_tags(page: str) -> str:
-    """Return the page without parts that have no text and with tags that end: others take the library quadratic time.
+    """Remove parts without text and close or shorten tags on which the library would take quadratic time.
 
-    A comment or script that never ends goes on to the end of the page, as in browsers.
+    A comment or script without an end extends to the end of the page, as in browsers.
     """
-    bare = _TEXTLESS.sub("", page)
-    return _LONG.sub(r"<\1>", _UNENDED.sub("&lt;", bare))
+    bare = _TEXTLESS_PART.sub("", page)
+    return _LONG_TAG.sub(r"<\1>", _UNENDED_TAG.sub("&lt;", bare))
 
 
 class _PageReader(HTMLParser):
-    """Gathers the pieces of title and text as it is fed."""
+    """A parser that collects the pieces of the title and the text."""
 
     def __init__(self) -> None:
         super().__init__()
         self.title: list[str] = []
         self.text: list[str] = []
-        self._inside = ""  # title, or what is not seen
+        self._inside = ""  # the open tag of the title or of a hidden part
 
     def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - the signature of HTMLParser
-        if not self._inside and (tag in _UNSEEN or (tag == "title" and not self.title)):
+        if not self._inside and (tag in _HIDDEN_TAGS or (tag == "title" and not self.title)):
             self._inside = tag
-        elif not _RUNS_ON.fullmatch(tag):
+        elif not _INLINE_TAG.fullmatch(tag):
             self.text.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == self._inside:
             self._inside = ""
-        elif not _RUNS_ON.fullmatch(tag):
+        elif not _INLINE_TAG.fullmatch(tag):
             self.text.append("\n")
 
     def handle_data(self, data: str) -> None:
@@ -98,7 +101,7 @@ class _PageReader(HTMLParser):
 
 SUBTITLE_KINDS = (".srt", ".vtt", ".sbv")
 
-_CLOCK = r"(?:[0-9]+:)?[0-9]{1,2}:[0-9]{2}[.,][0-9]{1,3}"
+_CLOCK = r"(?:[0-9]+:)?[0-9]{1,2}:[0-9]{2}[.,][0-9]{1,3}"  # a pattern of a time in subtitles
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*(?:-+>|,)\s*{_CLOCK}(?:\s.*)?")
 _BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
 _SPEAKER = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]{1,200})>")
@@ -106,27 +109,27 @@ _MARK = re.compile(r"<[^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}|\{[A-Za-z]:[^{}\n]{0,
 
 
 def read_subtitles(text: str) -> str:
-    r"""Return the lines that are spoken, those of rolling captions once.
+    r"""Return the spoken lines; those that rolling captions repeat appear once.
 
     >>> read_subtitles("1\n00:01,000 --> 00:02,000\n<i>The ferry</i>\n\n2\n00:02,000 --> 00:03,000\nwas late.")
     'The ferry\nwas late.'
     """
     spoken: list[str] = []
-    before: list[str] = []  # lines of the cue before
+    last_lines: list[str] = []  # lines of the previous cue
     for cue in _split_cues(text.splitlines()):
         lines = [line for each in cue if (line := _strip_marks(each))]
-        fresh = lines
-        for size in range(min(len(before), len(lines)), 0, -1):
-            if before[-size:] == lines[:size]:
-                fresh = lines[size:]
+        new_lines = lines
+        for size in range(min(len(last_lines), len(lines)), 0, -1):
+            if last_lines[-size:] == lines[:size]:
+                new_lines = lines[size:]
                 break
-        spoken += fresh
-        before = lines or before
+        spoken += new_lines
+        last_lines = lines or last_lines
     return "\n".join(spoken)
 
 
 def _split_cues(lines: list[str]) -> list[list[str]]:
-    """Return the lines below each line of times, up to the next one without its number or name."""
+    """Return the lines of each cue, which follow a line of times, without the number or name of the next cue."""
     starts = [place for place, line in enumerate(lines) if _TIMES.fullmatch(line)]
     if not starts:
         return [lines]
@@ -134,13 +137,13 @@ def _split_cues(lines: list[str]) -> list[list[str]]:
     for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         cue = lines[start + 1 : end]
         if end <= len(lines) and cue and (cue[-1].strip().isdecimal() or (len(cue) > 1 and not cue[-2].strip())):
-            cue = cue[:-1]  # the number or name of the next one
+            cue = cue[:-1]  # the number or name of the next cue
         cues.append(_drop_blocks(cue))
     return cues
 
 
 def _drop_blocks(lines: list[str]) -> list[str]:
-    """Return lines without remarks, styles and regions of WebVTT, which stand between cues."""
+    """Return the lines of a cue without the notes, styles and regions of WebVTT that follow it."""
     for place, line in enumerate(lines):
         if _BLOCK.match(line) and place and not lines[place - 1].strip():
             return lines[:place]
@@ -148,27 +151,27 @@ def _drop_blocks(lines: list[str]) -> list[str]:
 
 
 def _strip_marks(line: str) -> str:
-    """Return a line without its marks; who speaks stands before it."""
+    """Return a line without its marks, preceded by the name of the speaker if it has one."""
     return " ".join(unescape(_MARK.sub("", _SPEAKER.sub(r"\1: ", line))).split())
 
 
-_FENCES = {"---": ("---", "..."), "+++": ("+++",)}  # of YAML, and of TOML
-_BLANK_LINES = 16  # characters among which it begins
+_FENCES = {"---": ("---", "..."), "+++": ("+++",)}  # the ends by the opening line, of YAML and of TOML
+_BLANK_LINES = 16  # characters of a text in which front matter begins
 _LARGEST_FRONT = 1 << 16  # characters of front matter
-_LINE = re.compile(r"([A-Za-z][\w .-]{0,60}?)\s*:\s*(.*)")
+_YAML_LINE = re.compile(r"([A-Za-z][\w .-]{0,60}?)\s*:\s*(.*)")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
-_ATTACHED = re.compile(r"!\[[^\]\n]{0,300}\]\(attachment:[^)\n]{0,300}\)")
+_ATTACHMENT = re.compile(r"!\[[^\]\n]{0,300}\]\(attachment:[^)\n]{0,300}\)")
 
 
 class FrontMatter(NamedTuple):
-    """The fields before a text, by name, and the text."""
+    """The fields of the front matter, by name, and the text below it."""
 
     fields: dict[str, str]
     text: str
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    r"""Split the YAML or TOML before a text from it; no fields where there is none.
+    r"""Split YAML or TOML front matter from a text; without any, return no fields and the whole text.
 
     >>> split_front_matter("---\ntitle: Tea\ntags: [a, b]\n---\nIt rains.")
     FrontMatter(fields={'title': 'Tea', 'tags': 'a, b'}, text='It rains.')
@@ -190,22 +193,24 @@ def split_front_matter(text: str) -> FrontMatter:
 
 def _read_toml(block: str) -> dict[str, str]:
     try:
-        return _plain_value(tomllib.loads(block.replace("\r\n", "\n")))
+        return _read_cells(tomllib.loads(block.replace("\r\n", "\n")))
     except (ValueError, RecursionError):
         return {}
 
 
 def _read_yaml(block: str) -> dict[str, str]:
-    """Return the fields of YAML; where it is none, as with a colon in a title, its lines ``name: value``."""
+    """Return the fields of YAML; if it is invalid, as with a colon in a title, use its lines ``name: value``."""
     try:
-        found = _Yaml(block).get_single_data()
-        return _plain_value(found) if isinstance(found, dict) else {}
+        fields = _SafeYaml(block).get_single_data()
+        return _read_cells(fields) if isinstance(fields, dict) else {}
     except (yaml.YAMLError, ValueError, RecursionError):
-        return {match[1]: match[2].strip(" \t\r\"'") for line in block.splitlines() if (match := _LINE.fullmatch(line))}
+        return {
+            match[1]: match[2].strip(" \t\r\"'") for line in block.splitlines() if (match := _YAML_LINE.fullmatch(line))
+        }
 
 
-class _Yaml(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads YAML without references to what stands before: with them a few lines can grow beyond all bounds."""
+class _SafeYaml(yaml.SafeLoader):  # type: ignore[misc]
+    """A loader of YAML that refuses aliases, with which a few lines can expand beyond all bounds."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -213,9 +218,9 @@ class _Yaml(yaml.SafeLoader):  # type: ignore[misc]
         return super().compose_node(parent, index)
 
 
-def _plain_value(found: Mapping[Any, Any]) -> dict[str, str]:
-    """Return single values and lists of them as texts; what is nested deeper is for programs, and may be endless."""
-    texts = {str(name).strip(): _read_cell(value) for name, value in found.items()}
+def _read_cells(fields: Mapping[Any, Any]) -> dict[str, str]:
+    """Return single values and lists of them as texts; deeper nested values are meant for programs and left out."""
+    texts = {str(name).strip(): _read_cell(value) for name, value in fields.items()}
     return {name: text for name, text in texts.items() if name and text}
 
 
@@ -228,34 +233,34 @@ def _read_cell(value: Any) -> str:
 
 
 def read_notebook(raw: bytes) -> Contents:
-    """Return the cells of text of a Jupyter notebook, without those of code.
+    """Return the title and the text cells of a Jupyter notebook, without its code.
 
     Raises
     ------
     Unreadable
-        When it is none, or has no such cells.
+        If it is not a notebook, or has no text cells.
     """
     try:
-        found = json.loads(raw)
+        notebook = json.loads(raw)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        notebook = None
+    if not isinstance(notebook, dict):
         raise Unreadable("is no notebook")
-    cells = _list_cells(found.get("cells"))
-    for sheet in _list_cells(found.get("worksheets")):  # before version 4
+    cells = _list_cells(notebook.get("cells"))
+    for sheet in _list_cells(notebook.get("worksheets")):  # before version 4
         cells += _list_cells(sheet.get("cells"))
-    if not cells and "nbformat" not in found:
+    if not cells and "nbformat" not in notebook:
         raise Unreadable("is no notebook")
     texts = [_join_cell(cell) for cell in cells if cell.get("cell_type") in ("markdown", "raw", "heading")]
-    text = _ATTACHED.sub("", "\n\n".join(filter(None, texts)))
-    code = any(cell.get("cell_type") == "code" for cell in cells)
+    text = _ATTACHMENT.sub("", "\n\n".join(filter(None, texts)))
+    has_code = any(cell.get("cell_type") == "code" for cell in cells)
     if not text.strip():
-        raise Unreadable("has cells of code only" if code else "has no cells")
-    metadata = found.get("metadata")
+        raise Unreadable("has cells of code only" if has_code else "has no cells")
+    metadata = notebook.get("metadata")
     title = metadata.get("title") if isinstance(metadata, dict) else None
     heading = _HEADING.search(text)
     title = title if isinstance(title, str) else heading[1] if heading else ""
-    return Contents(title, text, {}, "cells of code" if code else "")
+    return Contents(title, text, {}, "cells of code" if has_code else "")
 
 
 def _list_cells(value: Any) -> list[dict[str, Any]]:
@@ -263,7 +268,7 @@ def _list_cells(value: Any) -> list[dict[str, Any]]:
 
 
 def _join_cell(cell: Mapping[str, Any]) -> str:
-    """Return the lines of a cell, which stand in a list or as one."""
+    """Return the text of a cell, which is stored as one string or a list of lines."""
     source = cell.get("source")
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
@@ -272,20 +277,20 @@ def _join_cell(cell: Mapping[str, Any]) -> str:
 
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*\n?[ \t]*")
-# Environments without prose, by their beginnings and ends; an environment that never ends is none.
-_WORDLESS = (
+# Environments without prose; one without an end is not recognised.
+_PROSELESS = (
     "equation|align|alignat|gather|multline|flalign|eqnarray|math|displaymath|dmath|tikzpicture|pgfpicture|picture|"
     "verbatim|Verbatim|lstlisting|minted|algorithm|algorithmic|algorithm2e|tabular|tabularx|longtable|array|"
     "thebibliography|filecontents|comment|code|pspicture|forest"
 )
-_BEGIN_OR_END = re.compile(rf"\\(begin|end)\s*\{{({_WORDLESS})\*?\}}")
-_MATHS = re.compile(r"(?<!\\)(?:\\\\)*(\$\$?|\\[\[\]()])")
-_CLOSES = {"$": "$", "$$": "$$", "\\[": "\\]", "\\(": "\\)"}
-_LONGEST_FORMULA = 5_000
+_BEGIN_OR_END = re.compile(rf"\\(begin|end)\s*\{{({_PROSELESS})\*?\}}")
+_FORMULA_MARK = re.compile(r"(?<!\\)(?:\\\\)*(\$\$?|\\[\[\]()])")
+_FORMULA_ENDS = {"$": "$", "$$": "$$", "\\[": "\\]", "\\(": "\\)"}  # closing marks of formulas by their opening marks
+_LONGEST_FORMULA = 5_000  # characters
 _VERBATIM = re.compile(r"\\verb\*?([^A-Za-z\s*])[^\n]{0,300}?\1")
-_ARGUMENT = r"\{[^{}]{0,1000}\}"
-_OPTIONS = r"(?:\s?\[[^\]\n]{0,300}\])"
-# Commands whose arguments are no prose.
+_ARGUMENT = r"\{[^{}]{0,1000}\}"  # a pattern of a required argument of a command
+_OPTIONS = r"(?:\s?\[[^\]\n]{0,300}\])"  # a pattern of an optional argument of a command
+# Commands whose arguments are not prose.
 _REFERENCE = re.compile(
     r"\\(?:[A-Za-z]*cite[A-Za-z]*|(?:eq|page|auto|name|c|C|v)?ref|label|input|include|subfile|includegraphics|graphicspath|"
     r"bibliography|bibliographystyle|addbibresource|usepackage|RequirePackage|documentclass|pagestyle|thispagestyle|"
@@ -293,7 +298,7 @@ _REFERENCE = re.compile(
     r"DeclareMathOperator|newtheorem|theoremstyle|hypersetup|geometry|url|index|hyphenation|color|textcolor|begin|end|"
     rf"selectlanguage|foreignlanguage|fontsize|rule|tag|bibitem|pdfbookmark)\*?{_OPTIONS}{{0,3}}\s?{_ARGUMENT}{_OPTIONS}?"
 )
-_DEFINED = re.compile(
+_DEFINITION = re.compile(
     rf"\\(?:re)?(?:new|provide)command\*?\s?(?:\{{\\[A-Za-z@]+\}}|\\[A-Za-z@]+){_OPTIONS}{{0,2}}|\\def\s?\\[A-Za-z@]+[#0-9]*"
 )
 _HREF = re.compile(rf"\\href\s?{_ARGUMENT}")
@@ -314,30 +319,30 @@ _LETTERS = {
 }  # fmt: skip
 _LETTER = re.compile(rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]*)")
 _COMMAND = re.compile(rf"\\[A-Za-z@]+\*?{_OPTIONS}{{0,2}}[ \t]?")
-_SIGN = re.compile(r"\\([%&$#_{} ])")
-_PART = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|caption|footnote|title|abstract)\b\*?")
+_ESCAPED_SIGN = re.compile(r"\\([%&$#_{} ])")
+_HEADING_COMMAND = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|caption|footnote|title|abstract)\b\*?")
 _BLANKS = re.compile(r"[ \t]{2,}")
 _GAP = re.compile(r"\n{3,}")
-_INCLUDED = re.compile(r"\\(?:input|include|subfile)[ \t]{0,9}(?:\{([^{}\n]{1,300})\}|([^\s{}\\]{1,300}))")
-_ABOUT = {
+_INCLUSION = re.compile(r"\\(?:input|include|subfile)[ \t]{0,9}(?:\{([^{}\n]{1,300})\}|([^\s{}\\]{1,300}))")
+_METADATA_COMMANDS = {
     "title": re.compile(r"\\title\s{0,9}(?:\[[^\]]{0,300}\])?\s{0,9}\{"),
     "author": re.compile(r"\\author\s{0,9}(?:\[[^\]]{0,300}\])?\s{0,9}\{"),
     "date": re.compile(r"\\date\s{0,9}\{"),
 }
-_AND = re.compile(r"\s*\\and(?![A-Za-z])\s*")
-_LONGEST_ABOUT = 2_000
-_DEEPEST = 20  # files that take in one another
+_AUTHOR_JOIN = re.compile(r"\s*\\and(?![A-Za-z])\s*")
+_LONGEST_METADATA = 2_000  # characters of a title, an author or a date
+_DEEPEST = 20  # levels of files that include one another
 
 
 def read_latex(source: str) -> Contents:
-    """Return the title, text, author and date of a document in LaTeX, or of a part of one."""
+    """Return the title, text, author and date of a document in LaTeX, or a part of one."""
     source = _COMMENT.sub(r"\1", source)
-    about = {name: text for name, begins in _ABOUT.items() if (text := _find_argument(source, begins))}
+    metadata = {name: text for name, command in _METADATA_COMMANDS.items() if (text := _find_argument(source, command))}
     body = _find_body(source)
-    title = about.pop("title", "")
-    if "\\" in about.get("date", "") or about.get("date", "").lower() == "today":
-        about.pop("date")
-    return Contents(title, strip_commands(body), about, "formulas and tables of LaTeX")
+    title = metadata.pop("title", "")
+    if "\\" in metadata.get("date", "") or metadata.get("date", "").lower() == "today":
+        metadata.pop("date")
+    return Contents(title, strip_commands(body), metadata, "formulas and tables of LaTeX")
 
 
 def strip_commands(source: str) -> str:
@@ -347,13 +352,13 @@ def strip_commands(source: str) -> str:
     'Erdős wrote about in , naïvely — 50% of it.'
     """
     text = _VERBATIM.sub(" ", _drop_formulas(_drop_environments(source)))
-    text = _DEFINED.sub("", text)
+    text = _DEFINITION.sub("", text)
     text = _REFERENCE.sub("", _HREF.sub("", text))
     text = unicodedata.normalize("NFC", _ACCENT.sub(_accent_letter, text))
-    text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
-    text = _PART.sub("\n\n", text).replace("\\\\", "\n")
+    text = _LETTER.sub(lambda match: _LETTERS[match[1]], text)
+    text = _HEADING_COMMAND.sub("\n\n", text).replace("\\\\", "\n")
     text = _COMMAND.sub("", text)
-    text = _SIGN.sub(lambda sign: "\0" if sign[1] in "{}" else sign[1], text)
+    text = _ESCAPED_SIGN.sub(lambda sign: "\0" if sign[1] in "{}" else sign[1], text)
     text = re.sub(r"(?<!\\)[{}]", "", text).replace("\0", " ").replace("~", " ")
     for typed, sign in (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”")):
         text = text.replace(typed, sign)
@@ -362,35 +367,37 @@ def strip_commands(source: str) -> str:
 
 
 def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], str | None], most: int) -> str:
-    r"""Return a source with the files that it takes in by ``\input`` and the like, in their places.
+    r"""Return a source with the files that ``\input`` and similar commands include inserted.
 
     Parameters
     ----------
     name : path
-        Of the file it is, to which those names are relative.
+        Path of the source; the names of included files are relative to it.
     read : callable
-        Gives the source of another file; None where there is none.
+        Returns the source of another file; None if there is none.
     most : int
-        Characters of the whole; files that would make it longer are left out.
+        Largest number of characters in all; files that exceed it are left out.
     """
     left = most - len(source)
 
-    def within(text: str, above: frozenset[PurePosixPath]) -> str:
-        def place(found: re.Match[str]) -> str:
+    def expand(text: str, above: frozenset[PurePosixPath]) -> str:
+        """Return a text with its included files inserted; ``above`` are the files that include it."""
+
+        def insert(match: re.Match[str]) -> str:
             nonlocal left
-            for path in list_paths(found, name):
+            for path in list_paths(match, name):
                 if path not in above and len(above) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
                     left -= len(inner) + 1
-                    return within(_COMMENT.sub(r"\1", inner), above | {path}) if left > 0 else " "
+                    return expand(_COMMENT.sub(r"\1", inner), above | {path}) if left > 0 else " "
             return " "
 
-        return _INCLUDED.sub(place, text)
+        return _INCLUSION.sub(insert, text)
 
-    return within(_COMMENT.sub(r"\1", source), frozenset({name}))
+    return expand(_COMMENT.sub(r"\1", source), frozenset({name}))
 
 
 def list_paths(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath, ...]:
-    """Return the files that a command may mean in a file of that name."""
+    """Return the files that an including command may mean in the file ``name``."""
     path = PurePosixPath((found[1] or found[2]).strip(' "'))
     if path.is_absolute() or ".." in path.parts:
         return ()
@@ -399,66 +406,66 @@ def list_paths(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath
 
 
 def find_included(source: str, name: PurePosixPath) -> set[PurePosixPath]:
-    """Return the files that a source takes in."""
+    """Return the files that a source includes."""
     bare = _COMMENT.sub(r"\1", source)
-    return {path for found in _INCLUDED.finditer(bare) for path in list_paths(found, name)}
+    return {path for match in _INCLUSION.finditer(bare) for path in list_paths(match, name)}
 
 
 def _find_body(source: str) -> str:
-    """Return what stands between the beginning and the end of the document, or all of a part of one."""
-    begin = source.find("\\begin{document}")
-    end = source.find("\\end{document}", begin)
-    return source[max(begin, 0) : end if end >= 0 else len(source)]
+    """Return the body of the document, or the whole source if it is only a part of one."""
+    start = source.find("\\begin{document}")
+    end = source.find("\\end{document}", start)
+    return source[max(start, 0) : end if end >= 0 else len(source)]
 
 
 def _drop_environments(source: str) -> str:
-    """Return the source without environments that have no prose, and what is within them."""
-    kept: list[str] = []
-    place, depth, outer = 0, 0, 0
+    """Return the source without environments that have no prose."""
+    pieces: list[str] = []
+    position, depth, outer_start = 0, 0, 0
     for mark in _BEGIN_OR_END.finditer(source):
         if mark[1] == "begin":
             if depth == 0:
-                outer = mark.start()
+                outer_start = mark.start()
             depth += 1
         elif depth:
             depth -= 1
             if depth == 0:
-                kept.append(source[place:outer])
-                place = mark.end()
-    return " ".join([*kept, source[place:]])
+                pieces.append(source[position:outer_start])
+                position = mark.end()
+    return " ".join([*pieces, source[position:]])
 
 
 def _drop_formulas(source: str) -> str:
-    """Return the source without formulas; a mark that nothing closes in the same paragraph begins none."""
-    kept: list[str] = []
-    place, begin, closing = 0, -1, ""
-    for mark in _MATHS.finditer(source):
+    """Return the source without formulas; a mark that is not closed in the same paragraph begins no formula."""
+    pieces: list[str] = []
+    position, start, closing = 0, -1, ""
+    for mark in _FORMULA_MARK.finditer(source):
         if closing and mark[1] != closing:
-            parted = closing == "$" and "\n\n" in source[begin : mark.start(1)]
-            if parted or mark.start(1) - begin > _LONGEST_FORMULA:
+            new_paragraph = closing == "$" and "\n\n" in source[start : mark.start(1)]
+            if new_paragraph or mark.start(1) - start > _LONGEST_FORMULA:
                 closing = ""
         if closing and mark[1] == closing:
-            kept += [source[place:begin], " "]
-            place, closing = mark.end(1), ""
-        elif not closing and mark[1] in _CLOSES:
-            begin, closing = mark.start(1), _CLOSES[mark[1]]
-    return "".join([*kept, source[place:]])
+            pieces += [source[position:start], " "]
+            position, closing = mark.end(1), ""
+        elif not closing and mark[1] in _FORMULA_ENDS:
+            start, closing = mark.start(1), _FORMULA_ENDS[mark[1]]
+    return "".join([*pieces, source[position:]])
 
 
-def _accent_letter(found: re.Match[str]) -> str:
-    letter = (found[2] or found[3]).lstrip("\\")
-    return letter + _ACCENTS[found[1]]
+def _accent_letter(match: re.Match[str]) -> str:
+    letter = (match[2] or match[3]).lstrip("\\")
+    return letter + _ACCENTS[match[1]]
 
 
-def _find_argument(source: str, begins: re.Pattern[str]) -> str:
-    """Return the argument of a command, its braces balanced, on one line; empty where there is none."""
-    found = begins.search(source)
-    if found is None:
+def _find_argument(source: str, command: re.Pattern[str]) -> str:
+    """Return the argument of a command as plain text on one line; empty if it is missing or too long."""
+    match = command.search(source)
+    if match is None:
         return ""
     depth = 1
-    for place in range(found.end(), min(len(source), found.end() + _LONGEST_ABOUT)):
-        depth += {"{": 1, "}": -1}.get(source[place], 0) if source[place - 1] != "\\" else 0
+    for position in range(match.end(), min(len(source), match.end() + _LONGEST_METADATA)):
+        depth += {"{": 1, "}": -1}.get(source[position], 0) if source[position - 1] != "\\" else 0
         if depth == 0:
-            argument = _AND.sub(", ", source[found.end() : place]).replace("\\thanks", "\\cite")
+            argument = _AUTHOR_JOIN.sub(", ", source[match.end() : position]).replace("\\thanks", "\\cite")
             return " ".join(strip_commands(argument).split())
     return ""

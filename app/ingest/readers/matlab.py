@@ -1,7 +1,8 @@
-"""MATLAB files of the deep topic model papers, read in a process of their own.
+"""Reader of MATLAB files of the deep topic model papers, in a process of its own.
 
-A damaged file can crash the library, or fill the memory, so that ``python -P -m app.ingest.readers.matlab FILE FOLDER``
-reads it and saves its arrays, by name, in the folder; a refusal goes to standard output, as JSON.
+A damaged file can crash the library or fill the memory.  Therefore
+``python -P -m app.ingest.readers.matlab FILE FOLDER`` reads the file and saves its arrays by name in the folder; a
+refusal goes to standard output, as JSON.
 """
 
 import json
@@ -24,28 +25,28 @@ from app.ingest.errors import IngestError
 from app.ingest.files import open_seekable, read_start
 from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
-from app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_sound
+from app.ingest.readers.matrices import LARGEST, MOST_WORDLESS, is_valid_compressed
 from app.ingest.source import Array, CountSource, Reader
 from app.ingest.tables import joining
 from engine.contract import TEST, TRAIN
 
-ROOM = 1 << 31  # bytes of memory for any file,
-ROOM_FOR_EACH = 32  # and for each byte of it
-PATIENCE = 60.0  # seconds for any file,
-PATIENCE_FOR_EACH = 1e-5  # and for each byte of it
+ROOM = 1 << 31  # bytes of memory for any file
+ROOM_FOR_EACH = 32  # more bytes of memory for each byte of the file
+PATIENCE = 60.0  # seconds for any file
+PATIENCE_FOR_EACH = 1e-5  # more seconds for each byte of the file
 
-_ROOT = Path(__file__).parents[3]
-_OUT = "arrays.npz"
-_REFUSED, _NO_MEMORY = 3, 4
+_ROOT = Path(__file__).parents[3]  # the folder of the packages, for the import path of the other process
+_OUTPUT = "arrays.npz"
+_REFUSED, _NO_MEMORY = 3, 4  # exit statuses
 
 
 def read_apart(path: Path) -> dict[str, Array]:
-    """Return the arrays that another process reads from a file, as `read_arrays`.
+    """Return the arrays of `read_arrays`, read in another process.
 
     Raises
     ------
     IngestError
-        What it refuses, and when it crashes, takes too long or needs too much memory.
+        If the process refuses the file, crashes, takes too long or needs too much memory.
     """
     with tempfile.TemporaryDirectory(prefix="topiary-apart-") as folder:
         patience = PATIENCE + PATIENCE_FOR_EACH * path.stat().st_size
@@ -61,25 +62,25 @@ def read_apart(path: Path) -> dict[str, Array]:
             raise IngestError(path, f"{cause}; save it again, or a part of it")
         if status != 0:
             raise IngestError(path, "is damaged so badly that reading it ends the program that tries; save it again")
-        with np.load(Path(folder, _OUT), allow_pickle=False) as saved:
+        with np.load(Path(folder, _OUTPUT), allow_pickle=False) as saved:
             return dict(saved)
 
 
 def pack_texts(strings: Iterable[str]) -> Array:
-    """Pack texts in an array of bytes: one of strings would give every text as much room as the longest."""
+    """Pack texts into an array of bytes; an array of strings would take the length of the longest for each."""
     return np.frombuffer(json.dumps(list(strings)).encode(), np.uint8)
 
 
 def unpack_texts(array: Array) -> list[str]:
-    """Return the texts of `pack_texts`."""
+    """Return the texts packed by `pack_texts`."""
     return list(map(str, json.loads(array.tobytes())))
 
 
 def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
-    """Run the other process; its exit status, and what it refused."""
+    """Run the other process; return its exit status and its refusal as JSON, "" if there is none."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less room
-    done = subprocess.run(  # noqa: S603 - our own module
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # less memory
+    process = subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-P", "-m", __name__, os.path.abspath(path), folder],  # noqa: PTH100 - keeps links
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -90,14 +91,14 @@ def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
         text=True,
         encoding="utf-8",
     )
-    return done.returncode, done.stdout
+    return process.returncode, process.stdout
 
 
 def run_child(path: Path, folder: str) -> tuple[int, str]:
-    """Read and save in the other process; return its exit status, and what it refused."""
+    """Read a file and save its arrays, in the other process; return the exit status and the refusal as JSON."""
     try:
-        found: dict[str, Any] = read_arrays(path)
-        np.savez(Path(folder, _OUT), **found)
+        arrays: dict[str, Any] = read_arrays(path)
+        np.savez(Path(folder, _OUTPUT), **arrays)
     except IngestError as error:
         return _REFUSED, json.dumps(error.cause)
     except MemoryError:
@@ -106,8 +107,8 @@ def run_child(path: Path, folder: str) -> tuple[int, str]:
 
 
 def limit_process(path: Path) -> None:
-    """Bound the memory of this process, and what it writes, by the size of a file; leave no image of a crash."""
-    if sys.platform == "win32":  # has no such bounds
+    """Limit this process's memory and the size of files it writes by the size of ``path``; disable core dumps."""
+    if sys.platform == "win32":  # has no such limits
         return
     import resource
 
@@ -123,7 +124,7 @@ def _limit_memory(path: Path) -> int:
 
 
 def run_command() -> int:
-    """Do what the command line says."""
+    """Read the file and write to the folder of the command line; return the exit status."""
     path, folder = sys.argv[1:]
     limit_process(Path(path))
     status, refusal = run_child(Path(path), folder)
@@ -134,37 +135,38 @@ def run_command() -> int:
 TRAINING, OBSERVED, SCORED = "wordsTrain", "wordsHeldout", "wordsTest"
 VOCABULARY, NAMES = "vocabulary", "labelsToGroup"
 LABELS = ("labelsTrain", "labelsTest")
-PARTS = ("data", "indices", "indptr", "shape")  # of a matrix, as documents x words
+PARTS = ("data", "indices", "indptr", "shape")  # attributes of a sparse matrix of documents x words
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Return the variables of a corpus: matrices in their `PARTS`, ``wordsTrain.data``, and lists of strings, labels.
+    """Return the variables of a corpus: matrices in `PARTS` such as ``wordsTrain.data``, packed strings, and labels.
 
     Raises
     ------
     IngestError
-        When the file cannot be read, or one of its variables is of the wrong kind.
+        If the file cannot be read, or a variable is of the wrong kind.
     """
     loaded = _load_matlab(path)
     words = _read_strings(loaded, VOCABULARY, path)
-    found: dict[str, Array] = {VOCABULARY: pack_texts(words)}
+    arrays: dict[str, Array] = {VOCABULARY: pack_texts(words)}
     matrices = [TRAINING, *((OBSERVED, SCORED) if OBSERVED in loaded and SCORED in loaded else ())]
     for name in matrices:
         matrix = _read_matrix(loaded, name, path, len(words))
-        found |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
-    found |= {name: _read_label_array(loaded, name, path) for name in LABELS if name in loaded}
+        arrays |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
+    arrays |= {name: _read_label_array(loaded, name, path) for name in LABELS if name in loaded}
     if NAMES in loaded:
-        found[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
-    return found
+        arrays[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
+    return arrays
 
 
 def _load_matlab(path: Path) -> dict[str, Any]:
+    """Return the variables of a MATLAB file; refuse a file that cannot be read or is not a corpus."""
     if read_start(path, 6) != b"MATLAB":
         raise IngestError(path, "is not a MATLAB file of version 5 or later")
     try:
         with open_seekable(path) as stream:
-            found: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)
-    except NotImplementedError:  # how scipy says that the file is of 7.3, which is HDF5 inside
+            variables: dict[str, Any] = io.loadmat(stream, chars_as_strings=True)
+    except NotImplementedError:  # raised by scipy for version 7.3, which is HDF5 inside
         raise IngestError(path, "is a MATLAB 7.3 file; save it in MATLAB with -v7 and import that") from None
     except (IngestError, MemoryError):
         raise
@@ -172,16 +174,16 @@ def _load_matlab(path: Path) -> dict[str, Any]:
         raise IngestError(path, f"is a MATLAB file that cannot be read ({error})") from None
     except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
         raise IngestError(path, f"is a MATLAB file that cannot be read ({type(error).__name__})") from None
-    missing = [name for name in (TRAINING, VOCABULARY) if name not in found]
+    missing = [name for name in (TRAINING, VOCABULARY) if name not in variables]
     if missing:
-        present = ", ".join(name for name in found if not name.startswith("__")) or "nothing"
+        present = ", ".join(name for name in variables if not name.startswith("__")) or "nothing"
         raise IngestError(path, f"has no variable {' and no '.join(missing)}; it has {present}")
-    return found
+    return variables
 
 
-def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> scipy_sparse.csr_matrix:
-    """Return one matrix of words x documents, turned to documents x words."""
-    matrix = _check_numeric(found, name, path)
+def _read_matrix(variables: dict[str, Any], name: str, path: Path, n_words: int) -> scipy_sparse.csr_matrix:
+    """Return one matrix of counts, transposed from words x documents to documents x words."""
+    matrix = _check_numeric(variables, name, path)
     if matrix.ndim != 2 or matrix.shape[0] != n_words:
         size = " x ".join(map(str, matrix.shape))
         cause = f"{name} is {size}, but should have one row for each of the {n_words:,} words of vocabulary"
@@ -195,30 +197,30 @@ def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> 
 
 
 def _turn_matrix(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
-    """Return the matrix as documents x words, its places checked: SciPy would write beyond its memory otherwise."""
+    """Return the matrix as documents x words; check its indices, as SciPy would write outside of its memory."""
     documents, cells = matrix.shape[1], matrix.nnz if scipy_sparse.issparse(matrix) else matrix.size
     if documents > cells + MOST_WORDLESS:
         raise IngestError(path, f"{name} has {documents:,} documents, but only {cells:,} counts; is it damaged?")
     if scipy_sparse.issparse(matrix):
         matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
         shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-        if not is_sound(matrix.indptr, matrix.indices, matrix.data, shape):
+        if not is_valid_compressed(matrix.indptr, matrix.indices, matrix.data, shape):
             raise IngestError(path, f"{name} is a sparse matrix with a place outside of it; save the file again")
     return scipy_sparse.csr_matrix(matrix.T)
 
 
-def _check_numeric(found: dict[str, Any], name: str, path: Path) -> Any:
-    """Return a matrix, dense or sparse, checked to hold numbers and not characters, cells or structures."""
-    matrix = found[name]
+def _check_numeric(variables: dict[str, Any], name: str, path: Path) -> Any:
+    """Return a dense or sparse matrix; refuse one of characters, cells or structures."""
+    matrix = variables[name]
     if getattr(getattr(matrix, "dtype", None), "kind", "") not in set("biuf"):
         raise IngestError(path, f"{name} is not a matrix of numbers; save it as one")
     return matrix
 
 
-def _read_strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
-    """Return a cell array of strings, or a matrix of characters."""
+def _read_strings(variables: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
+    """Return the strings of a cell array, or of a matrix of characters."""
     texts = []
-    for item in np.asarray(found[name]).ravel():
+    for item in np.asarray(variables[name]).ravel():
         value = item.ravel() if isinstance(item, np.ndarray) else [item]
         if len(value) != 1 or not isinstance(value[0], str):
             raise IngestError(path, f"{name} has an item that is not a string")
@@ -226,8 +228,8 @@ def _read_strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ..
     return tuple(texts)
 
 
-def _read_label_array(found: dict[str, Any], name: str, path: Path) -> Array:
-    labels = _check_numeric(found, name, path)
+def _read_label_array(variables: dict[str, Any], name: str, path: Path) -> Array:
+    labels = _check_numeric(variables, name, path)
     dense: Array = labels.toarray() if scipy_sparse.issparse(labels) else labels
     return dense.ravel()
 
@@ -238,18 +240,18 @@ _is_matlab = files.match_endings(".mat")
 def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
     """Read the training documents, then the test documents with their observed and scored tokens.
 
-    In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
-    *scored*; the corpus gets their sum, and the scored part separately.
+    In these files ``wordsHeldout`` are the *observed* tokens of test documents and ``wordsTest`` the *scored* ones;
+    the corpus gets their sum, and the scored tokens separately.
     """
     (path, _), *_ = files.find_parts(path, _is_matlab, "MATLAB")
-    found = read_apart(path)
-    words = tuple(unpack_texts(found[VOCABULARY]))
-    train = _make_csr(found, TRAINING)
-    has_test = f"{SCORED}.data" in found
+    arrays = read_apart(path)
+    words = tuple(unpack_texts(arrays[VOCABULARY]))
+    train = _make_csr(arrays, TRAINING)
+    has_test = f"{SCORED}.data" in arrays
     part = np.full(train.shape[0], TRAIN, np.int8)
     whole, scored = train, None
     if has_test:
-        held_out, observed = _make_csr(found, SCORED), _make_csr(found, OBSERVED)
+        held_out, observed = _make_csr(arrays, SCORED), _make_csr(arrays, OBSERVED)
         if observed.shape != held_out.shape:
             cause = f"{OBSERVED} has {observed.shape[0]:,} documents, but {SCORED} has {held_out.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
@@ -257,28 +259,29 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
         both = observed.astype(np.int64) + held_out
         matrices.check_counts(both.data, path)
         whole = scipy_sparse.vstack([train, both.astype(np.int32)], format="csr")
-        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
-        scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held_out], format="csr"), path)
+        no_tokens = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
+        scored = matrices.tidy_matrix(scipy_sparse.vstack([no_tokens, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
-    encoded = _join_labels(found, path, len(part), train.shape[0])
+    encoded = _join_labels(arrays, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
     return matrices.make_count_source(
         path, words, counts, titles, encoded, scored=scored, part=part if has_test else None, kind="counts"
     )
 
 
-def _make_csr(found: dict[str, Array], name: str) -> scipy_sparse.csr_matrix:
-    data, indices, indptr, shape = (found[f"{name}.{part}"] for part in PARTS)
+def _make_csr(arrays: dict[str, Array], name: str) -> scipy_sparse.csr_matrix:
+    data, indices, indptr, shape = (arrays[f"{name}.{part}"] for part in PARTS)
     return scipy_sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
-def _join_labels(found: dict[str, Array], path: Path, documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
-    raw = [found[name] for name in LABELS if name in found]
+def _join_labels(arrays: dict[str, Array], path: Path, n_documents: int, n_train: int) -> tuple[Array, tuple[str, ...]]:
+    """Return the class of each document, training documents first, and the class names."""
+    raw = [arrays[name] for name in LABELS if name in arrays]
     if not raw:
-        return np.full(documents, -1, np.int32), ()
-    if [len(each) for each in raw] != [n_train, documents - n_train][: len(raw)] or sum(map(len, raw)) != documents:
+        return np.full(n_documents, -1, np.int32), ()
+    if [len(each) for each in raw] != [n_train, n_documents - n_train][: len(raw)] or sum(map(len, raw)) != n_documents:
         raise IngestError(path, "labelsTrain and labelsTest do not have one label for each document")
-    names = unpack_texts(found[NAMES]) if NAMES in found else []
+    names = unpack_texts(arrays[NAMES]) if NAMES in arrays else []
     numbered = {str(number): name for number, name in enumerate(names, 1)}
     return joining.encode_labels((joining.write_label(label) for each in raw for label in each.tolist()), numbered)
 

@@ -1,8 +1,8 @@
-"""Numbers out of text, millions at a time; a slow second look finds the line that is wrong.
+"""Parsing of numbers from text, millions at a time, and checks of the counts that they make up.
 
-Every parser works on a run of whole lines: the fast way converts all numbers in one call and verifies
-the shape of the lines by counting separators; only where that does not fit is the run read line by
-line, which either explains what is wrong or accepts what was merely unusual (tabs, double spaces).
+Every parser takes a chunk of whole lines.  The fast path converts all numbers in one call and verifies the shape of
+the lines by counting separators.  If that fails, the chunk is parsed line by line, which either names the line that is
+wrong or accepts what is merely unusual (tabs, double spaces).
 """
 
 import math
@@ -19,18 +19,18 @@ from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
 from engine.contract import Counts
 
 LARGEST = 2**31 - 1
-_INT64 = 2.0**62  # well within what arrays of whole numbers hold
-MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
+_LARGEST_WHOLE = 2.0**62  # well within the range of int64
+MOST_TOKENS = 10_000_000  # in a document; a longer one is a mistake, and every token takes memory in training
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
-# A line without a head: one with two numbers too many would hide that from the sums.
+# A line that lacks its head; the count of numbers in a chunk does not reveal it if another line has one too many.
 _HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
-MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
+MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or an attempt to fill the memory
 
 
 class PairCells(NamedTuple):
-    """Lines of ``head index:value index:value ...``: heads (lines,), lengths (lines,), flat indices and values."""
+    """Lines ``head index:value index:value ...``: head and length of each line, indices and values of all pairs."""
 
     heads: Array
     lengths: Array
@@ -39,7 +39,7 @@ class PairCells(NamedTuple):
 
 
 def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
-    """Parse all numbers of a chunk, int64 or float64; None when something in it is not one."""
+    """Parse all numbers of a chunk, int64 or float64; None if it contains anything else."""
     try:
         return np.fromstring(chunk, dtype=np.int64 if whole else np.float64, sep=" ")
     except (ValueError, DeprecationWarning):  # numpy < 2.3 warned where newer versions raise
@@ -47,7 +47,7 @@ def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
 
 
 def parse_size(text: str) -> int | None:
-    """Parse a number from 0 to 2,147,483,647, as the head of a file states it; None for anything else.
+    """Parse a size in the header of a file, from 0 to 2,147,483,647; None for anything else.
 
     >>> parse_size("3430"), parse_size("\N{SUPERSCRIPT TWO}"), parse_size("1e3"), parse_size("4000000000")
     (3430, None, None, None)
@@ -56,15 +56,15 @@ def parse_size(text: str) -> int | None:
     return found if found is not None and found <= LARGEST else None
 
 
-def check_promise(documents: int, cells: int, path: Path, line: int | None) -> None:
-    """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
+def check_declared_sizes(documents: int, cells: int, path: Path, line: int | None) -> None:
+    """Refuse a header that declares far more documents than entries, before memory is allocated for them."""
     if documents > cells + MOST_WORDLESS:
         cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
         raise IngestError(path, f"{cause}; correct the sizes", line)
 
 
 def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = True) -> Array:
-    """Parse a chunk of lines with the same number of numbers each, (lines, columns).
+    """Parse a chunk of lines, each with the same number of numbers, into an array (lines, columns).
 
     Raises
     ------
@@ -72,7 +72,7 @@ def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: boo
         Naming the first line that is something else.
     """
     found = parse_numbers(chunk, whole=whole)
-    if found is not None and len(found) == columns * chunk.count(b"\n") and _has_separators(chunk, columns - 1):
+    if found is not None and len(found) == columns * chunk.count(b"\n") and _has_blanks(chunk, columns - 1):
         return found.reshape(-1, columns)
     rows = []
     for number, text in enumerate(chunk.decode("latin-1").split("\n"), line):
@@ -88,7 +88,7 @@ def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: boo
 def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
     """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
     for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
-        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _find_broken(rows[:, place])
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _find_fractions(rows[:, place])
         if wrong.any():
             bad = int(np.argmax(wrong))
             raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
@@ -96,14 +96,14 @@ def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> 
         check_values(rows[:, 2], path, lambda bad: line + bad)
 
 
-def _find_broken(values: Array) -> Array:
-    """Return a mask of values that are no whole numbers; infinities, too."""
+def _find_fractions(values: Array) -> Array:
+    """Return a mask of the values that are not whole numbers, infinities included."""
     whole: Array = np.isfinite(values) & (np.floor(values) == values)
     return ~whole
 
 
 def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]) -> None:
-    """Refuse values that are negative, too large, or not finite; whole numbers count words: fewer."""
+    """Refuse values that are negative, too large or not finite; whole numbers are counts and have a lower limit."""
     whole = values.dtype.kind in "iu"
     most = MOST_TOKENS if whole else LARGEST
     wrong = ~((values >= 0) & (values <= most))
@@ -120,7 +120,7 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
     Parameters
     ----------
     headless : bool
-        Whether a line may lack its head, which then is nan.
+        Whether lines may lack their head, which is nan then.
 
     Raises
     ------
@@ -137,12 +137,12 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
 
 
 def _unravel_pairs(flat: Array, lengths: Array) -> PairCells:
-    places = np.zeros(len(lengths), np.int64)
-    np.cumsum(1 + 2 * lengths[:-1], out=places[1:])
+    head_places = np.zeros(len(lengths), np.int64)
+    np.cumsum(1 + 2 * lengths[:-1], out=head_places[1:])
     cells = np.ones(len(flat), bool)
-    cells[places] = False
+    cells[head_places] = False
     body = flat[cells].reshape(-1, 2)
-    return PairCells(flat[places], lengths, body[:, 0], body[:, 1])
+    return PairCells(flat[head_places], lengths, body[:, 0], body[:, 1])
 
 
 def _parse_pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, headless: bool) -> PairCells:
@@ -153,9 +153,9 @@ def _parse_pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, hea
             continue  # a comment
         if not fields:
             raise IngestError(path, "the line is empty; a document without words is written 0", number)
-        lacking = headless and ":" in fields[0]
-        body = [field for field in fields[not lacking :] if not field.startswith("qid:")]
-        heads.append(math.nan if lacking else _parse_number(fields[0], path, number, whole=whole))
+        lacks_head = headless and ":" in fields[0]
+        body = [field for field in fields[not lacks_head :] if not field.startswith("qid:")]
+        heads.append(math.nan if lacks_head else _parse_number(fields[0], path, number, whole=whole))
         lengths.append(len(body))
         for field in body:
             index, colon, value = field.partition(":")
@@ -181,16 +181,16 @@ def _parse_number(text: str, path: Path, line: int, *, whole: bool) -> float:
         raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
     if whole and not value.is_integer():
         raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
-    if whole and abs(value) > _INT64:
+    if whole and abs(value) > _LARGEST_WHOLE:
         raise IngestError(path, f"{text[:40]!r} is larger than any count or number of a word", line)
     return value
 
 
-def _has_separators(chunk: bytes, request: int) -> bool:
-    """Return whether every line has exactly that number of blanks: then numbers and lines cannot be out of step."""
+def _has_blanks(chunk: bytes, expected: int) -> bool:
+    """Return whether every line has exactly the expected number of blanks, so that numbers cannot shift lines."""
     raw = np.frombuffer(chunk, np.uint8)
     blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
-    return bool(np.all(np.diff(blanks, prepend=0) == request))
+    return bool(np.all(np.diff(blanks, prepend=0) == expected))
 
 
 def _count_colons(chunk: bytes) -> Array:
@@ -201,13 +201,13 @@ def _count_colons(chunk: bytes) -> Array:
 
 
 def check_cells(cells: PairCells, limits: tuple[int, int], path: Path, line: int) -> None:
-    """Refuse word numbers out of ``limits`` (both allowed) and bad values, naming the line."""
+    """Refuse word numbers outside ``limits`` (both included) and invalid values, naming the line."""
 
     def line_of(cell: int) -> int:
         return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
 
     low, high = limits
-    wrong = (cells.indices < low) | (cells.indices > high) | _find_broken(cells.indices)
+    wrong = (cells.indices < low) | (cells.indices > high) | _find_fractions(cells.indices)
     if wrong.any():
         bad = int(np.argmax(wrong))
         cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"
@@ -215,17 +215,17 @@ def check_cells(cells: PairCells, limits: tuple[int, int], path: Path, line: int
     check_values(cells.values, path, line_of)
 
 
-Encoded: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
-TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
+EncodedLabels: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
+COUNT_TOO_LARGE = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
 
 
 def tidy_counts(counts: Counts, n_words: int, where: str | Path, *, whole: bool = True) -> Counts:
-    """Tidy rows: words ascend, repeats are added up, zeros are left out; values are real unless ``whole``.
+    """Sort the words of every row, add up repeats and leave out zeros; values are real unless ``whole``.
 
     Raises
     ------
     IngestError
-        Naming ``where`` the rows are from, when repeats add up to more than a count can be.
+        Naming ``where`` the rows are from, if repeats add up to more than `LARGEST`.
     """
     kind = np.int32 if whole else np.float32
     starts, words, values = counts
@@ -242,7 +242,7 @@ def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = T
     Raises
     ------
     IngestError
-        Naming ``where`` the matrix is from, when a count is larger than one can be.
+        Naming ``where`` the matrix is from, if a count is above `LARGEST`.
     """
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -252,13 +252,13 @@ def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = T
     return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
 
 
-def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
-    """Return whether compressed rows lie within their matrix: SciPy checks less, and may write beyond its memory.
+def is_valid_compressed(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
+    """Return whether a compressed matrix is valid; SciPy checks less, and may write out of bounds for an invalid one.
 
     Parameters
     ----------
     shape : (int, int)
-        Rows and columns; of a matrix that is compressed by columns, the other way round.
+        Rows and columns; columns and rows for a matrix that is compressed by columns.
     """
     rows, columns = shape
     if indptr.ndim != 1 or indices.ndim != 1 or data.shape != indices.shape or len(indptr) != rows + 1:
@@ -271,9 +271,9 @@ def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int])
 
 
 def check_counts(values: Array, where: str | Path) -> None:
-    """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
+    """Refuse counts above `LARGEST`, which 32 bits do not hold."""
     if len(values) and float(values.max()) > LARGEST:
-        raise IngestError(where, TOO_MANY)
+        raise IngestError(where, COUNT_TOO_LARGE)
 
 
 def _is_tidy(counts: Counts) -> bool:
@@ -292,7 +292,7 @@ def is_whole(values: Array) -> bool:
 
 
 def join_counts(parts: Sequence[Counts]) -> Counts:
-    """Join counts, one below the other."""
+    """Concatenate counts: the documents of each part follow those of the one before."""
     starts = [np.diff(each.starts) for each in parts]
     return Counts.of(
         np.concatenate(starts),
@@ -313,14 +313,14 @@ def make_count_source(
     words: Iterable[str],
     counts: Counts,
     titles: Sequence[str],
-    encoded: Encoded | None = None,
+    encoded: EncodedLabels | None = None,
     *,
     texts: Sequence[str] | None = None,
     columns: Sequence[dict[str, str]] | None = None,
     scored: Counts | None = None,
     **more: Any,
 ) -> CountSource:
-    """Return documents whose counts are in memory.
+    """Return a source of documents whose counts are in memory.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def make_count_source(
                 None if scored is None else scored.rows(here.start, here.stop),
             )
 
-    usual: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
+    defaults: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
     return CountSource(
         where=str(path),
         vocabulary=tuple(words),
@@ -358,5 +358,5 @@ def make_count_source(
         n_documents=counts.n_documents,
         label_names=names,
         has_scored=scored is not None,
-        **usual | more,
+        **defaults | more,
     )

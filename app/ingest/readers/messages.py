@@ -1,4 +1,4 @@
-"""Mail and chats, a message a document: .mbox and .eml files, and exports of WhatsApp."""
+"""Readers of mail (.mbox and .eml) and of WhatsApp exports, in which each message is a document."""
 
 import re
 from collections import Counter
@@ -20,21 +20,23 @@ from app.ingest.source import GUESS, Reader, TextDocument, TextSource
 from app.ingest.text.cleaning import clean_text
 
 _MBOX, _EML = (".mbox", ".mbx"), (".eml",)
-_KEPT = ("from", "to", "date")  # headers that are shown with the document
+_KEPT_HEADERS = ("from", "to", "date")  # headers that are shown with the document
 _HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
 _SEPARATOR = b"From "
-_DATED = re.compile(rb" [0-9]{1,2}:[0-9]{2}.* [0-9]{4}\s*$")  # as a separator ends
-# The library takes the square of the number of parameters that a header has.
-_LONG_KIND = re.compile(rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE)
-_LONGEST_HEADER = 300  # letters,
-_MOST_DECODED = 3_000  # out of so many as they are sent
+_DATE_ENDING = re.compile(rb" [0-9]{1,2}:[0-9]{2}.* [0-9]{4}\s*$")  # the end of a separator
+# The library takes quadratic time in the number of parameters of a header.
+_LONG_CONTENT_TYPE = re.compile(
+    rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE
+)
+_LONGEST_HEADER = 300  # letters of a decoded header
+_MOST_DECODED = 3_000  # letters of a header that are decoded
 
 
 def recognise_mail(path: Path) -> bool:
-    """Recognise a file by its ending, or as an mbox begins, and a folder by the files at any depth."""
+    """Recognise a file by its ending or as the beginning of an mbox, and a folder by the files at any depth."""
     if path.is_dir():
         named = any(files.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
-        return named or text_kinds.find_kind(path) == "mail"  # a look into every file below would take long
+        return named or text_kinds.find_kind(path) == "mail"  # opening every file would take long
     return _is_mail(path)
 
 
@@ -46,11 +48,11 @@ def _is_mail(path: Path) -> bool:
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
-    """Read the messages: subject as title, text without HTML and attachments; words of the subject count too."""
-    every = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    mail = [file for file in every if _is_mail(file)] if path.is_dir() else every
+    """Read the messages, with the subject as title, whose words are counted too; attachments are left out."""
+    all_files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    mail = [file for file in all_files if _is_mail(file)] if path.is_dir() else all_files
     notes: list[str] = []
-    if others := [file for file in every if file not in set(mail) and not file.name.startswith(".")]:
+    if others := [file for file in all_files if file not in set(mail) and not file.name.startswith(".")]:
         notes.append(f"left out what is no mail: {files.describe_kinds(others)}")
     return TextSource(
         where=str(path),
@@ -61,11 +63,12 @@ def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001
 
 
 def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
+    """Yield all messages, with the folder, or the name of the archive, as the label."""
     number = 0
     for file in mail:
-        inside = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
-        folders = "/".join(inside.parts[:-1])
-        archive = files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
+        relative = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
+        folders = "/".join(relative.parts[:-1])
+        archive = files.strip_endings(relative) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
         label = folders or archive
         for line, raw in _read_messages(file):
             number += 1
@@ -90,35 +93,36 @@ def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
         yield from _split_mbox(stream, path, number)
 
 
-_MOST_BLANK = 10  # lines above the first message
-_LARGEST = 1 << 26  # bytes of a message with its attachments
+_MOST_BLANK = 10  # blank lines above the first message
+_LARGEST = 1 << 26  # bytes of a message, attachments included
 _TOO_LARGE = f"has a message of more than {_LARGEST >> 20} MB; remove its attachments"
 
 
 def _split_mbox(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the messages after separating lines, each of which follows an empty one and has a header below it."""
+    """Yield the messages of an mbox, split at lines "From ..." below a blank line and above a header."""
     lines: list[bytes] = []
-    begin, size, blank = number, 0, False
+    first_line, size, after_blank = number, 0, False
     line = stream.readline(files.LARGEST_TEXT)
     while line:
         number += 1
-        after = stream.readline(files.LARGEST_TEXT)
-        if blank and line.startswith(_SEPARATOR) and (_HEADER.match(after) or _DATED.search(line)):
-            yield begin, b"".join(lines)
-            lines, begin, size = [], number, 0
+        next_line = stream.readline(files.LARGEST_TEXT)
+        if after_blank and line.startswith(_SEPARATOR) and (_HEADER.match(next_line) or _DATE_ENDING.search(line)):
+            yield first_line, b"".join(lines)
+            lines, first_line, size = [], number, 0
         else:
             lines.append(line.removeprefix(b">") if line.startswith(b">From ") else line)
             size += len(line)
             if size > _LARGEST:
-                raise IngestError(path, _TOO_LARGE, begin)
-        blank = not line.strip()
-        line = after
-    yield begin, b"".join(lines)
+                raise IngestError(path, _TOO_LARGE, first_line)
+        after_blank = not line.strip()
+        line = next_line
+    yield first_line, b"".join(lines)
 
 
 def _make_mail(raw: bytes, number: int, label: str | None, path: Path, line: int) -> TextDocument:
+    """Return the document of a message that begins on a line of a file."""
     try:
-        message = message_from_bytes(_LONG_KIND.sub(rb"\1", raw))
+        message = message_from_bytes(_LONG_CONTENT_TYPE.sub(rb"\1", raw))
         subject = _read_header(message, "subject")
         text = _read_body(message)
     except (MemoryError, RecursionError):
@@ -126,12 +130,12 @@ def _make_mail(raw: bytes, number: int, label: str | None, path: Path, line: int
     except Exception as error:  # noqa: BLE001 - a damaged message can raise anything
         cause = f"has a message that cannot be read ({type(error).__name__}); remove it"
         raise IngestError(path, cause, line) from None
-    columns = {name: value for name in _KEPT if (value := _read_header(message, name))}
+    columns = {name: value for name in _KEPT_HEADERS if (value := _read_header(message, name))}
     return TextDocument(text, subject or f"message {number}", label, None, columns, bool(subject))
 
 
 def _read_header(message: Message, name: str) -> str:
-    """Return a header as people read it, on one line."""
+    """Return a decoded header on one line; empty if it is missing."""
     raw = message.get(name)
     if raw is None:
         return ""
@@ -144,7 +148,7 @@ def _read_header(message: Message, name: str) -> str:
 
 
 def _read_body(message: Message) -> str:
-    """Return the plain text of a message, or that of its pages; attachments are left out."""
+    """Return the plain text of a message, else the text of its HTML parts; attachments are left out."""
     plain: list[str] = []
     pages: list[str] = []
     for part in message.walk():
@@ -161,7 +165,7 @@ def _read_body(message: Message) -> str:
 
 
 def _decode_bytes(raw: bytes, charset: str | None) -> str:
-    """Decode bytes of a message, in the usual encodings where it names none, or a wrong one."""
+    """Decode bytes of a message, in a usual encoding if it names none or a wrong one."""
     for name in (charset, "utf-8", "cp1252"):
         try:
             if name:
@@ -175,16 +179,16 @@ _AUTHOR = re.compile(
     r"[\u200e\u200f\u202a-\u202e~ ]*([^:\n]{1,80}?): (.*)|[\u200e\u200f\u202a-\u202e~ ]*([^:\n]{1,80}?):$"
 )
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")
-# What stands in the place of pictures and the like in any language: in angle brackets, behind an invisible mark, or the
-# name of a file and what is said of it.
-_MEDIA = re.compile(
+# A placeholder of a picture or another attachment, in any language: in angle brackets, behind an invisible mark, or the
+# name of a file and its caption.
+_PLACEHOLDER = re.compile(
     r"<[^<>]{3,60}>|[\u200e\u200f][^\n]{3,120}"
     r"|[\w .-]{1,120}\.(?:jpg|jpeg|png|gif|webp|mp4|3gp|opus|mp3|m4a|pdf|vcf)\b.{0,60}"
 )
 
 
 def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
-    """Return the messages as documents; what the program itself says, and what stands for pictures, is left out."""
+    """Read the messages as documents; notices of the program and placeholders of attachments are left out."""
     paths = text_kinds.list_files(path, ("whatsapp",))
     notes = files.note_guesses(paths, options.encoding)
     understood = files.describe_encoding(paths[0], options.encoding)
@@ -208,42 +212,44 @@ def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[TextDocument]:
-    begun: list[str] = []
-    about: dict[str, str] = {}
+    """Yield the messages of an exported chat; count in ``left_out`` what is not a message."""
+    lines: list[str] = []
+    columns: dict[str, str] = {}
     size = 0
     for line, text in files.read_lines(path, encoding):
-        found = WHATSAPP.match(text)
-        if found is None:
-            if about:
-                begun.append(text)
+        match = WHATSAPP.match(text)
+        if match is None:
+            if columns:
+                lines.append(text)
                 size += len(text)
                 files.check_length(size, path, line)
             continue
-        if about:
-            yield from _make_message(about, begun, left_out)
-        about, begun, size = {}, [], 0
-        author = _AUTHOR.match(found[5])
+        if columns:
+            yield from _make_message(columns, lines, left_out)
+        columns, lines, size = {}, [], 0
+        author = _AUTHOR.match(match[5])
         if author is None:
             left_out["message of WhatsApp itself"] += 1
             continue
-        date = _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
+        date = _MARKS.sub("", f"{match[1] or match[3]} {match[2] or match[4]}")
         date = date.replace("\u202f", " ").replace("\u00a0", " ")
-        about = {"author": _MARKS.sub("", author[1] or author[3]).strip(), "date": date}
-        begun.append(author[2] or "")
-    if about:
-        yield from _make_message(about, begun, left_out)
+        columns = {"author": _MARKS.sub("", author[1] or author[3]).strip(), "date": date}
+        lines.append(author[2] or "")
+    if columns:
+        yield from _make_message(columns, lines, left_out)
 
 
-def _make_message(about: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+def _make_message(columns: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+    """Yield the document of a message, or count it as left out if it has no text."""
     text = "\n".join(lines).strip()
-    if not text or _MEDIA.fullmatch(text):
+    if not text or _PLACEHOLDER.fullmatch(text):
         left_out["picture, recording or the like"] += 1
         return
-    yield TextDocument(_MARKS.sub("", text), "", about["author"], None, about)
+    yield TextDocument(_MARKS.sub("", text), "", columns["author"], None, columns)
 
 
 def _note_left_out(left_out: Counter[str]) -> str:
-    counts = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    counts = (f"{times:,} {kind if times == 1 else _PLURALS[kind]}" for kind, times in left_out.items())
     return f"left out of the chat: {', '.join(counts)}"
 
 

@@ -1,4 +1,4 @@
-"""Records of publications as documents: an abstract is the text, and one of a few columns the label."""
+"""Records of publications as documents: the abstract is the text, and a column of few values the label."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from app.ingest.tables.roles import Roles
 
 RECORDS_ACCEPTS = (*COLUMNS, "token_pattern")
 ABSTRACT, TITLE = "abstract", "title"
-SEVERAL = "; "  # between the values of a field that has several
+SEVERAL = "; "  # joins the values of a field that has several
 
-_SAMPLE = 500  # records that are looked at for a label
-_LONGEST = 200  # characters of a value that is looked at
-_MOST_CLASSES = 50
-_NAMED = 8  # columns in a sentence
+_SAMPLE = 500  # records from which the label is chosen
+_LONGEST = 200  # characters of a value in the sample
+_MOST_CLASSES = 50  # different values of a column that may be the label
+_MOST_NAMES = 8  # columns in a sentence
 
 TextRecord = Mapping[str, str]
 RecordReading = Callable[[Path], Iterator[tuple[int, dict[str, str]]]]
@@ -38,40 +38,42 @@ def make_record_source(
     what: str = ABSTRACT,
     notes: Sequence[str] = (),
 ) -> TextSource:
-    """Return the records of some files as documents; those without a text keep their title, and a note counts them.
+    """Return a source of records as documents; records without a text keep their title, and a note counts them.
 
     Parameters
     ----------
     path : Path
-        What was asked for: the file, or the folder of all.
+        The path given by the user: the file, or the folder of all files.
     read : callable
-        Gives the line and the fields of each record of a file.
+        Yields the line and the fields of each record of a file.
     labels : sequence of str
         Fields that may be the label, the best first.
     text : str
         The field of the text.
     encoded : bool
-        Whether the files are text, in an encoding that may be a guess.
+        Whether the files are plain text, whose encoding may be a guess.
     what : str
-        What the text is called in sentences.
+        Name of the text in sentences.
     notes : sequence of str
-        Sentences that grow while files are read.
+        Sentences about the files, which may be added while they are read.
 
     Raises
     ------
     IngestError
-        When there is no record, or a column of the options is not there.
+        If there is no record, or a column of the options does not exist.
     """
-    every = (record for file in paths for _, record in read(file))
-    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(every, _SAMPLE)]
+    all_records = (record for file in paths for _, record in read(file))
+    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(all_records, _SAMPLE)]
     if not sample:
         raise IngestError(paths[0], "has no records in it; is it the right file?")
     names = list(dict.fromkeys(name for record in sample for name in record))
     columns = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
     for name in (*(columns or ()), options.title_column, options.label_column, options.split_column):
         if name is not None and name not in names:
-            some = ", ".join(names[:_NAMED])
-            raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
+            existing = ", ".join(names[:_MOST_NAMES])
+            raise IngestError(
+                paths[0], f"has no column {name!r}; it has {existing}{' …' if len(names) > _MOST_NAMES else ''}"
+            )
     label = options.label_column or _choose_label(sample, labels)
     texts = columns or (text,)
     title = options.title_column or TITLE
@@ -89,34 +91,34 @@ def make_record_source(
     def documents() -> Iterator[TextDocument]:
         with_text.clear()
         yield from source.documents()
-        about = [_note_without(with_text, what), *notes]
-        source.notes.extend(note for note in about if note and note not in source.notes)
+        sentences = [_note_missing_texts(with_text, what), *notes]
+        source.notes.extend(note for note in sentences if note and note not in source.notes)
 
     if path.is_dir():
-        inside = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
-        if others := [file for file in inside if file not in paths]:
+        folder_files = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
+        if others := [file for file in folder_files if file not in paths]:
             source.notes.append(f"left out what is of another format: {files.describe_kinds(others)}")
     if label is not None and options.label_column is None:
         source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
     return replace(source, documents=documents)
 
 
-def _note_without(with_text: Mapping[bool, int], what: str) -> str:
-    """Return a sentence about records without a text; empty where all have one."""
+def _note_missing_texts(with_text: Mapping[bool, int], text_name: str) -> str:
+    """Return a sentence about records without a text; empty if all have one."""
     if not with_text[False]:
         return ""
-    have = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
+    subject = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
     total = sum(with_text.values())
-    return f"{have} no {what}, of {total:,}; only the words of the title are counted there"
+    return f"{subject} no {text_name}, of {total:,}; only the words of the title are counted there"
 
 
 def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:
-    """Return the first of some fields that most records have, with one of a few values each."""
+    """Return the first of some fields that most records have, with a single one of few values; None if none is."""
     for name in labels:
         values = [value for record in sample if (value := record.get(name, "").strip())]
-        different = len(set(values))
-        single = not any(SEVERAL in value for value in values)
-        few = 1 < different <= min(_MOST_CLASSES, max(2, len(values) // 3))
-        if single and few and 2 * len(values) > len(sample):
+        n_different = len(set(values))
+        are_single = not any(SEVERAL in value for value in values)
+        are_few = 1 < n_different <= min(_MOST_CLASSES, max(2, len(values) // 3))
+        if are_single and are_few and 2 * len(values) > len(sample):
             return name
     return None

@@ -1,4 +1,4 @@
-"""Records of publications: RIS, EndNote, BibTeX, Web of Science and MEDLINE, an abstract a document."""
+"""Readers of publications in RIS, EndNote, BibTeX, Web of Science and MEDLINE; each record is a document."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,24 +16,24 @@ from app.ingest.source import Reader, TextSource
 
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
 _GAP = re.compile(r"\s+")
-_END = re.compile(r"\s*(?:/+|\[doi\])$")  # of dates in RIS, and of numbers in MEDLINE
+_VALUE_END = re.compile(r"\s*(?:/+|\[doi\])$")  # what follows dates in RIS, and identifiers in MEDLINE
 
 
 class TagFormat(NamedTuple):
-    """The tags of a format of records.
+    """A format of records whose fields are marked by tags.
 
     Attributes
     ----------
     line : pattern
-        A line with a tag: the tag, and what follows.
+        Matches a line with a tag; its groups are the tag and the value.
     begins : frozenset of str
-        TagFormat with which a record begins.
+        Tags with which a record begins.
     ends : frozenset of str
-        TagFormat with which one ends.
+        Tags with which a record ends.
     names : mapping of str to str
-        By tag the column it goes to; lines of others are left out.
+        The column of each tag; lines with other tags are left out.
     paragraphs : frozenset of str
-        Columns whose lines go on as one text; each line of others is a value of its own.
+        Columns whose lines form one text; in other columns each line is a value.
     labels : tuple of str
         Columns that may be the label, the best first.
     blank_ends : bool
@@ -50,14 +50,14 @@ class TagFormat(NamedTuple):
 
 
 class _TaggedDraft:
-    """A record that is being read."""
+    """A record being read, and the line on which it begins."""
 
     def __init__(self, line: int) -> None:
         self.line, self.size = line, 0
         self.found: dict[str, list[str]] = {}
 
     def add(self, name: str, text: str, *, goes_on: bool) -> None:
-        """Add a value, or the next line of one."""
+        """Add a value, or a line that continues the last one."""
         values = self.found.setdefault(name, [])
         self.size += len(text) + 1
         if goes_on and values:
@@ -67,6 +67,7 @@ class _TaggedDraft:
 
 
 def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    """Yield the line and the values by column of every record of a file."""
     draft: _TaggedDraft | None = None
     name = ""
     for line, text in files.read_lines(path, encoding):
@@ -91,43 +92,44 @@ def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[i
         yield draft.line, draft.found
 
 
-def _tidy_fields(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the fields of a record as texts, an abstract that is within another one left out."""
+def _tidy_fields(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the fields of a record as texts, with its year, and without abstracts repeated within others."""
     record: dict[str, str] = {}
-    for name, values in found.items():
-        different = [_GAP.sub(" ", value).strip() for value in dict.fromkeys(values)]
+    for name, values in fields.items():
+        unique = [_GAP.sub(" ", value).strip() for value in dict.fromkeys(values)]
         if name == ABSTRACT:
-            record[name] = _join_abstracts(different)
-        elif name in _ONE:
-            record[name] = different[0]
+            record[name] = _join_abstracts(unique)
+        elif name in _SINGLE_VALUED:
+            record[name] = unique[0]
         else:
-            record[name] = SEVERAL.join(filter(None, different))
+            record[name] = SEVERAL.join(filter(None, unique))
     if year := _YEAR.search(record.get("year") or record.get("date", "")):
         record["year"] = year[0]
-    return {name: text for name, value in record.items() if (text := _END.sub("", value))}
+    return {name: text for name, value in record.items() if (text := _VALUE_END.sub("", value))}
 
 
-_ONE = (TITLE, "year", "date", "journal", "type", "id", "doi", "language")  # fields of which the first value counts
+# Fields of which only the first value is used.
+_SINGLE_VALUED = (TITLE, "year", "date", "journal", "type", "id", "doi", "language")
 
 
 def _join_abstracts(abstracts: Sequence[str]) -> str:
-    """Return several abstracts, or paragraphs of one, without those that are within others."""
-    kept = [each for each in abstracts if not any(each in other and each != other for other in abstracts)]
-    return "\n\n".join(kept)
+    """Join several abstracts, or paragraphs of one, without those contained in others."""
+    distinct = [each for each in abstracts if not any(each in other and each != other for other in abstracts)]
+    return "\n\n".join(distinct)
 
 
 _ENTRY = re.compile(r"^[ \t]*@[ \t]*([A-Za-z]+)[ \t]*[{(]", re.MULTILINE)
 _KEY = re.compile(r"\s{0,99}([^\s,{}=\"]{0,300})\s{0,99},")
 _BIBTEX_FIELD = re.compile(r"[\s,]*([A-Za-z][\w:.+-]{0,60})\s{0,99}=\s*")
-_BARE = re.compile(r"[^\s,{}\"#]{1,300}")
-_JOIN = re.compile(r"\s*#\s*")
+_BARE_VALUE = re.compile(r"[^\s,{}\"#]{1,300}")
+_CONCATENATION = re.compile(r"\s*#\s*")
 _MONTHS = dict.fromkeys("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
-_NO_ENTRIES = ("comment", "preamble", "string")
+_NOT_ENTRIES = ("comment", "preamble", "string")  # kinds of BibTeX blocks that are not entries
 _BRACKET = re.compile(r"[{}]")
 
 
 class BibtexEntry(NamedTuple):
-    """An entry: the line on which it begins, its kind and key, its fields, and whether all of them end."""
+    """An entry: the line on which it begins, its kind, key and fields, and whether it is complete."""
 
     line: int
     kind: str
@@ -137,7 +139,7 @@ class BibtexEntry(NamedTuple):
 
 
 def read_entries(source: str) -> Iterator[BibtexEntry]:
-    r"""Give every entry that has fields.
+    r"""Yield every entry that has fields.
 
     >>> list(read_entries('@string{n = "Nature"}\n@article{a, title = {On {M}ice}, journal = n # "!"}'))
     [BibtexEntry(line=2, kind='article', key='a', fields={'title': 'On {M}ice', 'journal': 'Nature!'}, whole=True)]
@@ -148,77 +150,78 @@ def read_entries(source: str) -> Iterator[BibtexEntry]:
     for number, start in enumerate(starts):
         end = starts[number + 1].start() if number + 1 < len(starts) else len(source)
         line, counted = line + source.count("\n", counted, start.start()), start.start()
-        kind, inside = start[1].lower(), source[start.end() : end]
+        kind, content = start[1].lower(), source[start.end() : end]
         if kind == "string":
-            macros.update(_read_fields(inside, 0, macros)[0])
-        if kind in _NO_ENTRIES:
+            macros.update(_read_fields(content, 0, macros)[0])
+        if kind in _NOT_ENTRIES:
             continue
-        key = _KEY.match(inside)
-        fields, place = _read_fields(inside, key.end() if key else 0, macros)
+        key = _KEY.match(content)
+        fields, position = _read_fields(content, key.end() if key else 0, macros)
         if fields:
-            yield BibtexEntry(line, kind, key[1] if key else "", fields, place <= len(inside))
+            yield BibtexEntry(line, kind, key[1] if key else "", fields, position <= len(content))
 
 
-def _read_fields(inside: str, place: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """Return the fields from a place on, up to the end of the entry or what cannot be understood; and where that is."""
-    found: dict[str, str] = {}
-    while field := _BIBTEX_FIELD.match(inside, place):
-        value, place = _read_value(inside, field.end(), macros)
-        found.setdefault(field[1].lower(), value)
-    return found, place
+def _read_fields(content: str, position: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Return the fields from a position on, and the position after the last one that can be read."""
+    fields: dict[str, str] = {}
+    while field := _BIBTEX_FIELD.match(content, position):
+        value, position = _read_value(content, field.end(), macros)
+        fields.setdefault(field[1].lower(), value)
+    return fields, position
 
 
-def _read_value(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """Return the value that begins at a place, and where it ends."""
+def _read_value(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return the value that begins at a position, and the position after it."""
     pieces: list[str] = []
     while True:
-        piece, place = _read_piece(inside, place, macros)
+        piece, position = _read_piece(content, position, macros)
         pieces.append(piece)
-        more = _JOIN.match(inside, place)
-        if more is None:
-            return "".join(pieces), place
-        place = more.end()
+        joint = _CONCATENATION.match(content, position)
+        if joint is None:
+            return "".join(pieces), position
+        position = joint.end()
 
 
-def _read_piece(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    first = inside[place : place + 1]
+def _read_piece(content: str, position: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return one operand of a value (in braces, in quotes, or bare) and the position after it."""
+    first = content[position : position + 1]
     if first == "{":
-        end = _find_brace(inside, place)
-        return inside[place + 1 : end], end + 1
+        end = _find_brace(content, position)
+        return content[position + 1 : end], end + 1
     if first == '"':
-        end = _find_quote(inside, place)
-        return inside[place + 1 : end], end + 1
-    bare = _BARE.match(inside, place)
+        end = _find_quote(content, position)
+        return content[position + 1 : end], end + 1
+    bare = _BARE_VALUE.match(content, position)
     if bare is None:
-        return "", place
+        return "", position
     return macros.get(bare[0].lower(), bare[0]), bare.end()
 
 
-def _find_brace(inside: str, place: int) -> int:
-    """Return where the brace closes that opens at a place; the end of the entry where it never does."""
+def _find_brace(content: str, position: int) -> int:
+    """Return the position of the brace that closes the one at a position; the end of the entry if none does."""
     depth = 0
-    for brace in _BRACKET.finditer(inside, place):
-        if brace.start() and inside[brace.start() - 1] == "\\":
+    for brace in _BRACKET.finditer(content, position):
+        if brace.start() and content[brace.start() - 1] == "\\":
             continue
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
             return brace.start()
-    return len(inside)
+    return len(content)
 
 
-def _find_quote(inside: str, place: int) -> int:
-    """Return where the quotation ends that begins at a place: at the next mark outside of braces."""
+def _find_quote(content: str, position: int) -> int:
+    """Return the position of the quotation mark, outside of braces, that closes the one at a position."""
     depth = 0
-    for end in range(place + 1, len(inside)):
-        letter = inside[end]
-        if letter == '"' and depth == 0 and inside[end - 1] != "\\":
+    for end in range(position + 1, len(content)):
+        letter = content[end]
+        if letter == '"' and depth == 0 and content[end - 1] != "\\":
             return end
         depth += {"{": 1, "}": -1}.get(letter, 0)
-    return len(inside)
+    return len(content)
 
 
 def decode_value(value: str) -> str:
-    r"""Return the value of a field as people read it, in one line.
+    r"""Return the value of a field without LaTeX commands, on one line.
 
     >>> decode_value(r"Erd{\H{o}}s \& {Bj{\"o}rk}: {\em caf{\'e}}s")
     'Erdős & Björk: cafés'
@@ -283,13 +286,13 @@ _TAGS = {"ris": _RIS, "endnote": _ENDNOTE, "wos": _WOS, "medline": _MEDLINE}
 
 
 def make_tag_reader(*kinds: str) -> Callable[[Path, ImportOptions], TextSource]:
-    """Make the reader of records in some of these formats; words of the title count too."""
+    """Return a function that reads records in some of the tagged formats; words of the title are counted too."""
 
     def read(path: Path, options: ImportOptions) -> TextSource:
         def read_file(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
             kind = text_kinds.find_kind(file)
-            found = _read_tagged(file, _TAGS[kind if kind in kinds else kinds[0]], options.encoding)
-            return ((line, record) for line, values in found if (record := _tidy_fields(values)))
+            records = _read_tagged(file, _TAGS[kind if kind in kinds else kinds[0]], options.encoding)
+            return ((line, record) for line, values in records if (record := _tidy_fields(values)))
 
         paths = text_kinds.list_files(path, kinds)
         return make_record_source(path, paths, read_file, options, _TAGS[kinds[0]].labels)
@@ -297,21 +300,21 @@ def make_tag_reader(*kinds: str) -> Callable[[Path, ImportOptions], TextSource]:
     return read
 
 
-_LARGEST = 1 << 28  # bytes of a file, which is read as a whole
-_COLUMNS = {  # of a record, and the fields that give it, the best first
+_LARGEST = 1 << 28  # letters of a file, which is read as a whole
+_BIBTEX_COLUMNS = {  # the fields for each column of a record, the best first
     TITLE: ("title", "booktitle"), ABSTRACT: ("abstract",), "authors": ("author", "editor"), "year": ("year", "date"),
     "date": ("date",), "journal": ("journal", "journaltitle", "booktitle"), "keywords": ("keywords", "keyword"),
     "doi": ("doi",), "url": ("url",), "language": ("language", "langid"), "publisher": ("publisher", "school"),
 }  # fmt: skip
 _BIBTEX_LABELS = ("type", "journal", "keywords", "language")
-_AS_IT_IS = ("doi", "url")
-_AND = re.compile(r"\s+and\s+")
+_VERBATIM_COLUMNS = ("doi", "url")  # columns whose LaTeX is not decoded
+_AUTHOR_JOIN = re.compile(r"\s+and\s+")
 _FOUR_DIGITS = re.compile(r"[0-9]{4}")
 _KEYWORDS = re.compile(r"\s*[;,]\s*")
 
 
 def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
-    """Return the entries as documents; words of the title count too."""
+    """Read the entries as documents; words of the title are counted too."""
     paths = text_kinds.list_files(path, ("bibtex",))
     notes: list[str] = []
     read = partial(_read_bibtex_file, encoding=options.encoding, notes=notes)
@@ -319,6 +322,7 @@ def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and record of each entry of a file; note entries that are incomplete."""
     with files.open_text(path, encoding) as stream:
         source = stream.read(_LARGEST + 1)
     if len(source) > _LARGEST:
@@ -333,24 +337,25 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
             broken.append(entry.line)
         yield entry.line, record
     if broken:
-        has = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
-        are = "is" if len(broken) == 1 else "are"
-        note = f"{has} a brace or quotation mark that never closes and {are} read in part"
+        subject = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
+        verb = "is" if len(broken) == 1 else "are"
+        note = f"{subject} a brace or quotation mark that never closes and {verb} read in part"
         notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
 
 
 def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
+    """Return the columns of an entry that are not empty."""
     record = {"type": entry.kind}
-    for name, sources in _COLUMNS.items():
+    for name, sources in _BIBTEX_COLUMNS.items():
         value = next((entry.fields[field] for field in sources if entry.fields.get(field, "").strip()), "")
         if name == "authors":
-            value = SEVERAL.join(decode_value(each) for each in _AND.split(" ".join(value.split())) if each)
+            value = SEVERAL.join(decode_value(each) for each in _AUTHOR_JOIN.split(" ".join(value.split())) if each)
         elif name == "keywords":
             value = SEVERAL.join(filter(None, _KEYWORDS.split(decode_value(value))))
         elif name == "year":
-            value = found[0] if (found := _FOUR_DIGITS.search(value)) else ""
+            value = match[0] if (match := _FOUR_DIGITS.search(value)) else ""
         else:
-            value = value.strip() if name in _AS_IT_IS else decode_value(value)
+            value = value.strip() if name in _VERBATIM_COLUMNS else decode_value(value)
         record[name] = value
     record["id"] = entry.key
     return {name: value for name, value in record.items() if value}

@@ -1,4 +1,4 @@
-"""Tables of counts: a word in each column, or a document, a word and a count in each row."""
+"""Readers of tables of counts: a word in each column, or a document, a word and a count in each row."""
 
 import re
 from array import array
@@ -21,13 +21,13 @@ from app.ingest.tables.values import is_missing
 from app.ingest.text.cleaning import make_storable
 from engine.contract import Counts
 
-_DTM_SAMPLE = 50  # rows by which columns are known
-_ZERO = frozenset(("", "0", "0.0", "0.00"))
-_LARGEST = 2.0**31
+_DTM_SAMPLE = 50  # rows from which the columns are found
+_ZEROS = frozenset(("", "0", "0.0", "0.00"))
+_LARGEST = 2.0**31  # exclusive bound of a count
 
 
 class _MatrixCells:
-    """The counts of a matrix, and what else its rows have, as they are read."""
+    """The counts of a matrix and the other columns of its documents, collected while files are read."""
 
     def __init__(self) -> None:
         self.words: dict[str, int] = {}
@@ -39,12 +39,12 @@ class _MatrixCells:
 
 
 def _is_matrix(path: Path) -> bool:
-    """Return whether a file is a matrix, by the names of its columns and the numbers below them."""
+    """Return whether a file is a document-term matrix, by the names of its columns and the numbers below them."""
     return isinstance(count_tables.find_counts(path), Matrix)
 
 
 def _belongs_to_matrices(path: Path) -> bool:
-    """Return whether a file of a folder is a matrix; the .txt of a folder are texts."""
+    """Return whether a file in a folder is a matrix; .txt files in a folder are texts."""
     return files.find_suffix(path) != ".txt" and _is_matrix(path)
 
 
@@ -52,7 +52,7 @@ recognise_dtm = files.make_recogniser(_is_matrix, _belongs_to_matrices)
 
 
 def read_dtm(path: Path, options: ImportOptions) -> CountSource:
-    """Read the rows as documents; a matrix of words x documents is turned round."""
+    """Read the rows as documents; a matrix of words x documents is transposed."""
     parts = files.find_parts(path, _belongs_to_matrices, "document-term matrix")
     first = parts[0].path
     table = open_table(first, options)
@@ -65,7 +65,7 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     cells, sizes = _MatrixCells(), []
     for each in parts:
         before = len(cells.titles)
-        (_read_turned if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
+        (_read_transposed if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
         sizes.append(len(cells.titles) - before)
     part, titles = files.number_documents(parts, sizes)
     values = np.frombuffer(cells.values, np.float64) if cells.values else np.empty(0)
@@ -93,7 +93,7 @@ def _list_notes(path: Path, table: Table, options: ImportOptions) -> list[str]:
 
 
 def _describe_table(path: Path, table: Table, options: ImportOptions, *, certain: bool = True) -> dict[str, str]:
-    """Return how a table was read, as a report says it; ``certain`` says that it is one of counts."""
+    """Describe how a table was read, for the report; ``certain`` means that the user declared it as counts."""
     guesses = table.guesses(texts=False)
     if not certain:
         guesses.append(
@@ -104,41 +104,41 @@ def _describe_table(path: Path, table: Table, options: ImportOptions, *, certain
 
 
 def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
-    """Return what the columns were taken for."""
+    """Describe the roles of the columns, for the report."""
     if matrix.turned and matrix.title is not None:
         return {"words": f"the rows, by the column {table.names.names[matrix.title]!r}; the columns are the documents"}
-    found = {"words": f"the names of {len(matrix.counts):,} columns"}
+    descriptions = {"words": f"the names of {len(matrix.counts):,} columns"}
     if matrix.title is not None:
-        found["titles"] = f"in the column {table.names.names[matrix.title]!r}"
+        descriptions["titles"] = f"in the column {table.names.names[matrix.title]!r}"
     if matrix.label is not None:
-        found["classes"] = f"in the column {table.names.names[matrix.label]!r}"
-    return found
+        descriptions["classes"] = f"in the column {table.names.names[matrix.label]!r}"
+    return descriptions
 
 
 def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
-    """Add the rows of a file as documents."""
+    """Add the rows of a file to ``cells`` as documents."""
     names = table.names.names
     words = [_read_word(names[place], path, 1) for place in matrix.counts]
     numbers = [cells.words.setdefault(word, len(cells.words)) for word in words]
     places = list(zip(matrix.counts, numbers, strict=True))
     for line, row in table.rows(path):
-        found = [(number, row[place]) for place, number in places if row[place] not in _ZERO]
-        _add_document(found, cells, path, line)
+        row_cells = [(number, row[place]) for place, number in places if row[place] not in _ZEROS]
+        _add_document(row_cells, cells, path, line)
         label = "" if matrix.label is None else row[matrix.label].strip()
         cells.labels.append(None if not label or is_missing(label) else label)
         cells.titles.append("" if matrix.title is None else make_storable(" ".join(row[matrix.title].split())))
         cells.columns.append({names[place]: row[place] for place in matrix.others})
 
 
-def _read_turned(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
-    """Add the columns of a file as documents; its rows are words."""
+def _read_transposed(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
+    """Add the columns of a file, whose rows are words, to ``cells`` as documents."""
     documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
     lines: list[int] = []
     for line, row in table.rows(path):
         number = cells.words.setdefault(_read_word(row[matrix.title or 0], path, line), len(cells.words))
         lines.append(line)
         for document, place in zip(documents, matrix.counts, strict=True):
-            if row[place] not in _ZERO:
+            if row[place] not in _ZEROS:
                 document.append((number, row[place]))
     for document, place in zip(documents, matrix.counts, strict=True):
         _add_document(document, cells, path, None)
@@ -147,9 +147,10 @@ def _read_turned(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) 
         cells.columns.append({})
 
 
-def _add_document(found: Sequence[tuple[int, str]], cells: _MatrixCells, path: Path, line: int | None) -> None:
+def _add_document(row_cells: Sequence[tuple[int, str]], cells: _MatrixCells, path: Path, line: int | None) -> None:
+    """Add the counts of a document, given as pairs of word number and cell."""
     before = len(cells.values)
-    for number, cell in found:
+    for number, cell in row_cells:
         value = _read_count(cell, path, line)
         if value:
             cells.places.append(number)
@@ -165,6 +166,7 @@ def _read_word(name: str, path: Path, line: int) -> str:
 
 
 def _read_count(cell: str, path: Path, line: int | None) -> float:
+    """Return a count of a matrix, which may be a fraction; an empty cell is 0."""
     try:
         value = float(cell) if cell.strip() else 0.0
     except ValueError:
@@ -175,12 +177,12 @@ def _read_count(cell: str, path: Path, line: int | None) -> float:
 
 
 _WHOLE = re.compile(r"\+?([0-9]{1,18})(?:\.0*)?")
-_SAMPLE = 60  # rows by which columns are known
-_TRIPLE_CELLS = 3
+_TRIPLE_SAMPLE = 60  # rows from which the columns are found
+_N_TRIPLE_COLUMNS = 3
 
 
 class _TripleCells:
-    """The cells of a table, as they are read."""
+    """Rows, columns and counts of a table with three columns, collected while files are read."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
@@ -189,12 +191,12 @@ class _TripleCells:
 
 
 def _has_triples(path: Path) -> bool:
-    """Return whether known names stand above documents, words and counts."""
+    """Return whether a file has a document, a word and a count in each row, under known names."""
     return isinstance(count_tables.find_counts(path), Places)
 
 
 def _belongs_to_triples(path: Path) -> bool:
-    """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
+    """Return whether a file in a folder is a table of counts; .txt files in a folder are texts."""
     return files.find_suffix(path) != ".txt" and _has_triples(path)
 
 
@@ -202,7 +204,7 @@ recognise_triples = files.make_recogniser(_has_triples, _belongs_to_triples)
 
 
 def read_triples(path: Path, options: ImportOptions) -> CountSource:
-    """Read the rows as documents, the columns as words, in the order of their first lines; repeats add up."""
+    """Read rows as documents and columns as words, in order of appearance; repeated pairs are added."""
     parts = files.find_parts(path, _belongs_to_triples, "table of counts")
     first = parts[0].path
     table = open_table(first, options)
@@ -226,24 +228,24 @@ def read_triples(path: Path, options: ImportOptions) -> CountSource:
 def _note_columns(table: Table, places: Places) -> list[str]:
     """Return a note about columns that are neither document nor word nor count."""
     names = table.names.names
-    named = [repr(names[place]) for place in places.others if not names[place].startswith("column ")]
+    others = [repr(names[place]) for place in places.others if not names[place].startswith("column ")]
     used = [names[place] for place in (places.row, places.column, places.value) if place is not None]
-    left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
+    left_out = f"; left out: {', '.join(others)[:80]}" if others else ""
     if places.value is None:
         return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
-    return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if named else []
+    return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if others else []
 
 
-def _make_counts(cells: _TripleCells, where: Path) -> Counts:
-    """Return the counts row by row, whatever the order of the lines."""
+def _make_counts(cells: _TripleCells, path: Path) -> Counts:
+    """Return the counts sorted by row."""
     owners, words, values = (np.frombuffer(each, np.int64) for each in (cells.owners, cells.words, cells.counts))
     order = np.argsort(owners, kind="stable")
     lengths = np.bincount(owners, minlength=len(cells.rows))
-    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
+    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), path)
 
 
 def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, before: int) -> None:
-    """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
+    """Add the lines of a file; refuse a row among the ``before`` first ones, which belong to another file."""
     for line, row in table.rows(path):
         owner = cells.rows.setdefault(_read_name(row[places.row], "row", path, line), len(cells.rows))
         if owner < before:
@@ -257,23 +259,24 @@ def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, be
 
 
 def _find_columns(path: Path, table: Table, options: ImportOptions) -> Places:
-    """Return where the cells are in a row, by the names of the columns or else in the usual order."""
-    sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
-    found = count_tables.find_places(table.names.names, sample) if options.header != "no" else None
-    if found is None and len(table.names.names) != _TRIPLE_CELLS:
+    """Return the columns of row, column and count, by their names or else in this order."""
+    sample = [row for _, row in islice(table.rows(path), _TRIPLE_SAMPLE)]
+    places = count_tables.find_places(table.names.names, sample) if options.header != "no" else None
+    if places is None and len(table.names.names) != _N_TRIPLE_COLUMNS:
         cause = f"has {len(table.names.names)} columns where row, column and count should be"
         raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
-    return found or Places(0, 1, 2)
+    return places or Places(0, 1, 2)
 
 
-def _read_name(cell: str, what: str, path: Path, line: int) -> str:
+def _read_name(cell: str, kind: str, path: Path, line: int) -> str:
     name = make_storable(" ".join(cell.split()))
     if not name:
-        raise IngestError(path, f"the {what} has no name", line)
+        raise IngestError(path, f"the {kind} has no name", line)
     return name
 
 
 def _read_whole_count(cell: str, path: Path, line: int) -> int:
+    """Return a whole count."""
     whole = _WHOLE.fullmatch(cell.strip())
     if whole is None:
         raise IngestError(path, f"the count {cell.strip()[:40]!r} is not a whole number from 0 on", line)

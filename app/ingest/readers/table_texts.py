@@ -1,4 +1,4 @@
-"""Tables of texts and texts by line: separated cells, Excel, Parquet and Arrow, a document in each row or line."""
+"""Readers of tables of texts (separated cells, Excel, Parquet, Arrow) and of plain files with a text on each line."""
 
 import json
 import re
@@ -22,25 +22,25 @@ from app.ingest.tables.records import make_text_source
 from app.ingest.tables.roles import PARTS, find_roles, split_columns
 from app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
 
-_COUNTS = (
+_REFUSED_COUNTS = (
     "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
     "with --text-column"
 )
 
 
-_ONLY_WORDS = (
+_REFUSED_WORD_LIST = (
     "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
     "counts, named with --format triples, or the texts themselves"
 )
 
 
 def _is_table(path: Path) -> bool:
-    """Return whether a file is a table by its ending, or a .txt by its first lines, and has no counts."""
+    """Return whether a file is a table, by its ending or, for a .txt, its first lines, and not one of counts."""
     return is_separated(path) and count_tables.find_counts(path) is None
 
 
 def _belongs_to_csv(path: Path) -> bool:
-    """Return whether a file of a folder is a table of texts; the .txt of a folder are texts."""
+    """Return whether a file in a folder is a table of texts; .txt files in a folder are texts."""
     return files.find_suffix(path) in ENDINGS and _is_table(path)
 
 
@@ -48,14 +48,15 @@ recognise_csv = files.make_recogniser(_is_table, _belongs_to_csv)
 
 
 def read_csv(path: Path, options: ImportOptions) -> TextSource:
-    """Read the rows of a table as documents; words of the title count too."""
+    """Read the rows of a table as documents; words of the title are counted too."""
     return _read_table(path, files.find_parts(path, _belongs_to_csv, "csv", several=True), options, ".csv")
 
 
 def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions, kind: str) -> TextSource:
+    """Return a source of the rows of a table of separated cells or a workbook."""
     first = parts[0].path
     table = open_table(first, options, kind)
-    sample = [record for _, record in islice(table.records(first), _ROWS_LOOKED_AT)]
+    sample = [record for _, record in islice(table.records(first), _TABLE_SAMPLE)]
     if not sample:
         advice = "say that it has no such line" if table.encoded else "use --header no"
         raise IngestError(first, f"has no documents below its line of column names; add rows, or {advice}")
@@ -84,45 +85,45 @@ def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions,
 
 
 def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> None:
-    """Refuse a table of words and counts as one of texts."""
+    """Refuse a table of words and counts."""
     if count_tables.find_places(names, rows) is not None:
-        raise IngestError(path, _COUNTS)
+        raise IngestError(path, _REFUSED_COUNTS)
     if count_tables.is_list_of_words(names, rows):
-        raise IngestError(path, _ONLY_WORDS)
+        raise IngestError(path, _REFUSED_WORD_LIST)
 
 
 def _look_like_counts(rows: list[list[str]]) -> bool:
-    """Return whether rows without names are a document, a word and a count."""
-    return len(rows[0]) == len(_TRIPLE) and count_tables.find_places(_TRIPLE, rows) is not None
+    """Return whether the rows of a table without column names are a document, a word and a count."""
+    return len(rows[0]) == len(_TRIPLE_NAMES) and count_tables.find_places(_TRIPLE_NAMES, rows) is not None
 
 
-_TRIPLE = ("document", "word", "count")
-_SAMPLE = 50
-_LOOKED_AT = 2_000  # lines by which a wrapped text is recognised,
-_FEWEST_LINES = 12  # and so many of them at least
-_WIDEST = 100  # characters of a line of such a text,
-_NARROWEST = 40
-_FULL = 0.75  # how far a line within a paragraph fills the width, at least,
-_MOST = 0.85  # in so large a share of them
-_ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
+_TRIPLE_NAMES = ("document", "word", "count")  # usual column names, used to test rows without names
+_SAMPLE = 50  # lines by which the kind of a file is found
+_LOOKED_AT = 2_000  # lines by which a wrapped text is recognised
+_FEWEST_LINES = 12  # lines that a wrapped text has at least
+_WIDEST = 100  # characters of the lines of a wrapped text, at most
+_NARROWEST = 40  # at least
+_FULL_SHARE = 0.75  # share of the width that a full line has at least
+_FULL_LINES = 0.85  # share of full lines within paragraphs, at least
+_SENTENCE_ENDS = tuple(".!?:;\"'”’»)")  # characters that end a sentence, and so often a paragraph
 _FIELD = re.compile(
     r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
 )  # the name of a field or of a speaker
 
 
-# What stands in every document of exports as text of PubMed, ProQuest, LexisNexis and Factiva.
-_SIGN = re.compile(
+# Lines in every document of text exports from PubMed, ProQuest, LexisNexis and Factiva.
+_EXPORT_SIGN = re.compile(
     r"\s*(?:PMID: [0-9]+|(?:Document )?[0-9]+ of [0-9]+(?: DOCUMENTS)?$|End of Document$|Load-Date: |"
     r"ProQuest document ID: |Document [A-Za-z0-9]{15,}$|_{20,}$)"
 )
-_FEWEST_SIGNS = 3
-_NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
-_OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
-_WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
+_FEWEST_SIGNS = 3  # such lines in an export
+_MOST_FIELDS, _FEWEST_TIMES = 12, 5  # frequent names of fields to count, and how often each occurs at least
+_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words' divides it otherwise"
+_ADVICE = f"{_SPLIT_ADVICE}, --format lines takes every line"
 
 
 def recognise_lines(path: Path) -> bool:
-    """Recognise a single ``.txt`` file that is neither a bag of words nor a table."""
+    """Recognise a ``.txt`` file that is neither a bag of words nor a table."""
     if path.is_dir() or files.find_suffix(path) != ".txt" or is_separated(path):
         return False
     first = files.read_start(path).splitlines()[:4]
@@ -130,17 +131,17 @@ def recognise_lines(path: Path) -> bool:
 
 
 def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
-    """Return the lines as documents; three fields in all of the first lines are name, label and text."""
+    """Read the lines as documents; if the first lines all have three fields, these are name, label and text."""
     if options.format is None and text_kinds.find_kind(path) == "wordcounts":
         cause = "is a list of words and counts, which is one document"
         raise IngestError(path, f"{cause}; import the folder of all such files, or say --format lines")
-    start = [text for _, text in islice(files.read_lines(path, options.encoding), _LOOKED_AT)]
-    sample = [text for text in start[:_SAMPLE] if text.strip()] or [text for text in start if text.strip()]
+    first_lines = [text for _, text in islice(files.read_lines(path, options.encoding), _LOOKED_AT)]
+    sample = [text for text in first_lines[:_SAMPLE] if text.strip()] or [text for text in first_lines if text.strip()]
     if not sample:
         raise IngestError(path, "has no documents; give a file with a text on each line")
     tabs = all(text.count("\t") >= 2 for text in sample)
-    wrapped = options.format is None and not tabs and is_wrapped(start)
-    page = options.format is None and not tabs and not wrapped and is_wrapped(start, between=False)
+    wrapped = options.format is None and not tabs and is_wrapped(first_lines)
+    maybe_wrapped = options.format is None and not tabs and not wrapped and is_wrapped(first_lines, between=False)
     source = TextSource(
         where=str(path),
         documents=lambda: (_read_paragraphs if wrapped else _read_documents)(path, options.encoding, tabs=tabs),
@@ -149,45 +150,45 @@ def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
         understood=files.describe_encoding(path, options.encoding),
     )
     if wrapped:
-        what = "its lines are those of a page, so every paragraph between empty lines is a document"
-        source.understood[GUESS] = f"{what} ({_WAYS})"
-    elif page:
-        what = "its lines seem to be those of a page, and every line is a document"
-        source.understood[GUESS] = f"{what} ({_OTHER_WAYS})"
-    elif options.format is None and (doubt := _find_doubt(start)):
+        explanation = "its lines are those of a page, so every paragraph between empty lines is a document"
+        source.understood[GUESS] = f"{explanation} ({_ADVICE})"
+    elif maybe_wrapped:
+        explanation = "its lines seem to be those of a page, and every line is a document"
+        source.understood[GUESS] = f"{explanation} ({_SPLIT_ADVICE})"
+    elif options.format is None and (doubt := _find_doubt(first_lines)):
         source.understood[GUESS] = f"every line is a document, though {doubt}; --format lines says that it is meant"
     return source
 
 
 def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
-    """Return whether lines are those of a page, wrapped at one width.
+    """Return whether lines are wrapped at one width, as on a page.
 
     Parameters
     ----------
     between : bool
-        Whether empty lines stand between its paragraphs.
+        Whether empty lines must separate the paragraphs; if not, there must be none.
     """
     blocks = [list(block) for filled, block in groupby(lines, lambda line: bool(line.strip())) if filled]
-    inner = [line.rstrip() for block in blocks for line in block[:-1]]  # lines that another one follows
-    if len(inner) < _FEWEST_LINES or len(inner) < len(blocks) - 1 or (len(blocks) > 1) != between:
+    inner_lines = [line.rstrip() for block in blocks for line in block[:-1]]  # lines followed by another one
+    if len(inner_lines) < _FEWEST_LINES or len(inner_lines) < len(blocks) - 1 or (len(blocks) > 1) != between:
         return False
-    width = sorted(map(len, inner))[int(0.98 * len(inner))]
+    width = sorted(map(len, inner_lines))[int(0.98 * len(inner_lines))]
     if not _NARROWEST <= width <= _WIDEST:
         return False
-    prose = [line for line in inner if len(line) >= _NARROWEST / 2]
-    full = sum(len(line) >= _FULL * width for line in inner)
-    goes_on = sum(not line.endswith(_ENDS) for line in prose)
-    return full >= _MOST * len(inner) and 2 * goes_on > len(prose)
+    prose = [line for line in inner_lines if len(line) >= _NARROWEST / 2]
+    n_full = sum(len(line) >= _FULL_SHARE * width for line in inner_lines)
+    n_continued = sum(not line.endswith(_SENTENCE_ENDS) for line in prose)
+    return n_full >= _FULL_LINES * len(inner_lines) and 2 * n_continued > len(prose)
 
 
 def _find_doubt(lines: list[str]) -> str:
-    """Explain why lines may be no documents of their own; empty where nothing suggests it."""
+    """Explain why lines may not be separate documents; return an empty string if nothing suggests it."""
     filled = [line for line in lines if line.strip()]
-    signs = [line.strip() for line in filled if _SIGN.match(line)]
+    signs = [line.strip() for line in filled if _EXPORT_SIGN.match(line)]
     if len(signs) >= _FEWEST_SIGNS:
         return f"it seems to be an export of many ({signs[0][:40]!r}): export it as RIS, BibTeX or PubMed instead"
-    names = Counter(found[1] for line in filled if (found := _FIELD.match(line)))
-    usual = [name for name, times in names.most_common(_NAMED) if times >= _FEWEST_TIMES]
+    names = Counter(match[1] for line in filled if (match := _FIELD.match(line)))
+    usual = [name for name, count in names.most_common(_MOST_FIELDS) if count >= _FEWEST_TIMES]
     if len(usual) > 1 and 2 * sum(names[name] for name in usual) > len(filled):
         return f"most begin with one of a few names, such as {' and '.join(map(repr, usual[:2]))}"
     blocks = [list(block) for is_filled, block in groupby(lines, lambda line: bool(line.strip())) if is_filled]
@@ -197,6 +198,7 @@ def _find_doubt(lines: list[str]) -> str:
 
 
 def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+    """Yield each line as a document, with ``tabs`` split into name, label and text."""
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
@@ -209,28 +211,28 @@ def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDo
         yield TextDocument(cells[2], cells[0].strip() or f"document {line}", cells[1].strip() or None)
 
 
-def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as of lines
-    """Give the lines between empty ones, together; each is called by the number of its first line."""
-    begun: list[str] = []
-    first = size = 0
+def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as `_read_documents`
+    """Yield the paragraphs between empty lines, each titled by the number of its first line."""
+    paragraph: list[str] = []
+    first_line = size = 0
     for line, text in files.read_lines(path, encoding):
         if text.strip():
-            first = first if begun else line
-            begun.append(text)
+            first_line = first_line if paragraph else line
+            paragraph.append(text)
             size += len(text)
             files.check_length(size, path, line)
-        elif begun:
-            yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
-            begun, size = [], 0
-    if begun:
-        yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
+        elif paragraph:
+            yield TextDocument("\n".join(paragraph), f"paragraph in line {first_line}", titled=False)
+            paragraph, size = [], 0
+    if paragraph:
+        yield TextDocument("\n".join(paragraph), f"paragraph in line {first_line}", titled=False)
 
 
-_ROWS_LOOKED_AT = 200
+_TABLE_SAMPLE = 200  # rows from which the roles of columns are found
 
 
 def recognise_parquet(path: Path) -> bool:
-    """Recognise a file by its ending, unless it has counts, and a folder by the files in it and one level below."""
+    """Recognise a file by its ending, unless it has counts, and a folder by its files and those of its subfolders."""
     if path.is_dir():
         return bool(_list_tables(path))
     is_table = files.find_suffix(path) in ARROWS
@@ -238,10 +240,10 @@ def recognise_parquet(path: Path) -> bool:
 
 
 def read_parquet(path: Path, options: ImportOptions) -> TextSource:
-    """Read the rows as documents; words of the title count too."""
+    """Read the rows as documents; words of the title are counted too."""
     parts = _find_tables(path)
     first = parts[0].path
-    sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _ROWS_LOOKED_AT)]
+    sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _TABLE_SAMPLE)]
     if not sample:
         raise IngestError(first, "has no rows; give a table with a row for each document")
     flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
@@ -260,40 +262,41 @@ def read_parquet(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _list_tables(folder: Path) -> list[Path]:
-    """Return the tables of a folder: in it, in ``data``, or in a folder for each part."""
-    here = files.list_files(folder, recognise_parquet)
+    """Return the tables in a folder, or else those in its subfolders, such as ``data`` or one for each part."""
+    direct = files.list_files(folder, recognise_parquet)
     try:
-        below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+        subfolders = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
     except OSError:
-        return here
-    return here or [file for each in below for file in files.list_files(each, recognise_parquet)]
+        return direct
+    return direct or [file for each in subfolders for file in files.list_files(each, recognise_parquet)]
 
 
 def _find_tables(path: Path) -> list[files.Part]:
+    """Return the files of a path with their parts, training documents first."""
     if not path.is_dir():
         return [files.Part(path, None)]
-    found = _list_tables(path)
-    if not found:
+    tables = _list_tables(path)
+    if not tables:
         raise IngestError(path, "has no .parquet or .arrow file in it")
-    parts = [files.Part(file, _find_table_part(file)) for file in found]
-    known = {each.part for each in parts}
-    if None in known and len(known) > 1:
+    parts = [files.Part(file, _find_table_part(file)) for file in tables]
+    known_parts = {each.part for each in parts}
+    if None in known_parts and len(known_parts) > 1:
         names = ", ".join(each.path.name for each in parts if each.part is None)[:80]
         raise IngestError(path, f"has tables of training or test documents and others ({names}); give one of them")
     return sorted(parts, key=lambda each: (each.part or 0, each.path))
 
 
 def _find_table_part(file: Path) -> int | None:
-    """Return the part that the name of a file says, or of its folder, as in ``train/data-00000-of-00001.arrow``."""
-    named = files.find_part(file)
-    above = PARTS.get(file.parent.name.lower())
-    return named if named is not None or above == LEFT_OUT else above
+    """Return the part named by a file or its folder, as in ``train/data-00000-of-00001.arrow``."""
+    own_part = files.find_part(file)
+    folder_part = PARTS.get(file.parent.name.lower())
+    return own_part if own_part is not None or folder_part == LEFT_OUT else folder_part
 
 
 def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
-    """Return names of numbered labels, as Hugging Face datasets keep them in the table or next to it."""
-    about = _read_about(path)
-    features = about.get("features") if isinstance(about, dict) else None
+    """Return the names of numbered labels that a Hugging Face dataset stores in the table or next to it."""
+    info = _read_dataset_info(path)
+    features = info.get("features") if isinstance(info, dict) else None
     feature = features.get(label) if isinstance(features, dict) else None
     names = feature.get("names") if isinstance(feature, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -301,7 +304,8 @@ def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
     return {str(number): name for number, name in enumerate(names)}
 
 
-def _read_about(path: Path) -> Any:
+def _read_dataset_info(path: Path) -> Any:
+    """Return the information about a Hugging Face dataset, from its JSON file or the table; None if missing."""
     try:
         for folder in (path.parent, path.parent.parent):
             if (folder / "dataset_info.json").is_file():
@@ -313,24 +317,25 @@ def _read_about(path: Path) -> Any:
 
 
 def _read_schema(path: Path, stream: Any) -> Any:
+    """Return the information about a dataset that is stored in the metadata of a Parquet file."""
     if files.find_suffix(path) not in PARQUET:
         return None
     from pyarrow import parquet
 
-    kept = parquet.ParquetFile(stream).schema_arrow.metadata or {}
-    about = json.loads(kept.get(b"huggingface", b"{}"))
-    return about.get("info") if isinstance(about, dict) else None
+    metadata = parquet.ParquetFile(stream).schema_arrow.metadata or {}
+    stored = json.loads(metadata.get(b"huggingface", b"{}"))
+    return stored.get("info") if isinstance(stored, dict) else None
 
 
 def _is_workbook(path: Path) -> bool:
-    """Return whether a file is a workbook by its ending, but no lock file of Excel, and has no counts."""
+    """Return whether a file is a workbook, by its ending, neither a lock file of Excel nor one of counts."""
     if files.find_suffix(path) not in WORKBOOKS or path.name.startswith("~$"):
         return False
     return count_tables.find_counts(path) is None
 
 
 def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
-    """Read the rows as documents; words of the title count too."""
+    """Read the rows as documents; words of the title are counted too."""
     parts = files.find_parts(path, _is_workbook, "xlsx", several=True)
     source = _read_table(path, parts, options, ".xlsx")
     sheet = look_at_workbook(parts[0].path)

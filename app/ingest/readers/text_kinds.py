@@ -1,4 +1,4 @@
-"""The kinds of text files by their content: records with tags, mail, messages of a chat, words and counts."""
+"""Recognition of text files by their content: tagged records, mail, chat messages, lists of words and counts."""
 
 import os
 import re
@@ -13,16 +13,16 @@ from app.ingest.errors import IngestError
 from app.ingest.readers.xml_parsing import find_root
 from app.ingest.text import encodings
 
-_PLAIN = (".txt", ".text", "")  # endings that say nothing
-_BY_ENDING = {
+_PLAIN = (".txt", ".text", "")  # endings that do not tell the kind
+_KIND_BY_ENDING = {
     ".bib": "bibtex", ".bibtex": "bibtex", ".ris": "ris", ".enw": "endnote", ".ciw": "wos", ".nbib": "medline",
     ".medline": "medline", ".rss": "feed", ".atom": "feed",
 }  # fmt: skip
-_ASIDE = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
-_START = 1 << 14  # bytes of a file that are looked at
-_FEWEST = 3  # lines of a kind
-_LOOKED_AT = 40  # files of a folder that are looked at
-_FEEDS = ("rss", "feed", "rdf")
+_ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
+_START = 1 << 14  # bytes at the beginning of a file that are read
+_FEWEST = 3  # entries by which a kind is recognised
+_MOST_SAMPLED = 40  # files of a folder or zip file that are examined
+_FEED_ROOTS = ("rss", "feed", "rdf")  # root elements of feeds
 
 _RIS = re.compile(r"\s?TY {1,2}- ?[A-Z][A-Z0-9]{2,8}\s*$", re.MULTILINE)
 _RIS_LINE = re.compile(r"^\s?[A-Z][A-Z0-9] {1,2}-(?: |$)", re.MULTILINE)
@@ -38,17 +38,19 @@ _BIBTEX = re.compile(
 _MAIL = re.compile(
     r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
 )
+# Patterns that match the beginning of a text of each kind.
 _BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
-# A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
-# and, in some languages, words before and after the time.
+# A message of WhatsApp begins with [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann:, with invisible direction
+# marks anywhere and, in some languages, words before and after the time.
 _MARK = "[\u200e\u200f\u202a-\u202e]*"
 _CLOCK = (
     r"(?:[^\W\d_]{1,4}[ \u00a0\u202f]?)?[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2})?"
     r"(?:[ \u00a0\u202f]?(?:[ap]\.?[ \u00a0\u202f]?m\.?|[AP]M|[^\W\d_]{1,4}))?"
 )
-_PARTED = rf"{_MARK}[./-]{_MARK} ?"
-_LITTLE, _GREAT = "[0-9]{1,2}", "[0-9]{4}"
-_DAY = rf"(?:{_LITTLE}{_PARTED}{_LITTLE}{_PARTED}[0-9]{{2,4}}|{_GREAT}{_PARTED}{_LITTLE}{_PARTED}{_LITTLE})\.?"
+# A separator of the numbers in a date; a number of one or two digits, and a year.
+_SEP = rf"{_MARK}[./-]{_MARK} ?"
+_NN, _FULL_YEAR = "[0-9]{1,2}", "[0-9]{4}"
+_DAY = rf"(?:{_NN}{_SEP}{_NN}{_SEP}[0-9]{{2,4}}|{_FULL_YEAR}{_SEP}{_NN}{_SEP}{_NN})\.?"
 _DAY_AND_CLOCK = rf"({_DAY}),? ({_CLOCK})"
 WHATSAPP = re.compile(rf"{_MARK}(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
 _WORD_FIRST = re.compile(r"\s*\"?(\S[^\t,;\"]{0,200}?)\"?[\t,; ]\s*([0-9]{1,9})(?:\.0+)?\s*")
@@ -57,24 +59,24 @@ _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
 
 
 def find_kind(path: Path) -> str | None:
-    """Return the kind of a file by its name or content; of a folder that of half of its files; None for other kinds."""
+    """Return the kind of a file, by its name or content, or of half of the files in a folder; None if there is none."""
     if not path.is_dir():
         return None if files.find_suffix(path) == ".csv" else _find_kind_of_file(path)
     return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
 
 
 def recognise_kinds(*kinds: str) -> Callable[[Path], bool]:
-    """Make the function that recognises a file of some kinds, and a folder by most of its files."""
+    """Return a function that recognises a file of some kinds, or a folder with half of its files of one kind."""
     return lambda path: find_kind(path) in kinds
 
 
 def find_kind_in_zip(path: Path) -> str | None:
-    """Return the kind of half of the texts in a zip file; None where there is no such kind, or it cannot be opened."""
+    """Return the kind of half of the files in a zip file; None if there is none or it cannot be opened."""
     kinds: Counter[str | None] = Counter()
     try:
         with zipfile.ZipFile(path) as archive:
             names = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
-            for info in names[:_LOOKED_AT]:
+            for info in names[:_MOST_SAMPLED]:
                 with archive.open(info) as stream:
                     kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
             if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
@@ -85,7 +87,7 @@ def find_kind_in_zip(path: Path) -> str | None:
 
 
 def _choose_kind(kinds: Counter[str | None]) -> str | None:
-    """Return the kind of half of all files; of lists of words there are several."""
+    """Return the kind of at least half of all files; lists of words must be several. None if there is no such kind."""
     for kind, times in kinds.most_common():
         if kind is not None and 2 * times >= kinds.total() and (kind != "wordcounts" or times >= _FEWEST):
             return kind
@@ -93,7 +95,7 @@ def _choose_kind(kinds: Counter[str | None]) -> str | None:
 
 
 def find_kind_of_text(start: str) -> str | None:
-    """Return the kind of a text that begins so."""
+    """Return the kind of a text by its beginning; None if it is none of the kinds."""
     for kind, pattern in _BEGINNINGS.items():
         if pattern.match(start):
             return kind
@@ -107,30 +109,30 @@ def find_kind_of_text(start: str) -> str | None:
 
 
 def is_word_list(lines: Sequence[str]) -> bool:
-    """Return whether lines are words and how often each occurs, but for a line of names above them."""
-    inside = lines[:-1] if len(lines) > _FEWEST else lines  # the last one may be cut
-    found = [entry for line in inside if (entry := read_entry(line))]
-    words = {word for word, _ in found}
-    if len(found) < max(len(inside) - 1, _FEWEST - 1) or len(words) < len(found):
+    """Return whether lines are words with their counts, below at most one line of column names."""
+    complete = lines[:-1] if len(lines) > _FEWEST else lines  # the last line may be cut
+    entries = [entry for line in complete if (entry := read_entry(line))]
+    words = {word for word, _ in entries}
+    if len(entries) < max(len(complete) - 1, _FEWEST - 1) or len(words) < len(entries):
         return False
-    if len(found) < len(inside) and read_entry(inside[0]):  # only the first line may be none
+    if len(entries) < len(complete) and read_entry(complete[0]):  # only the first line may be no entry
         return False
-    if len(found) >= _FEWEST and all(other == one + 1 for (_, one), (_, other) in pairwise(found)):
+    if len(entries) >= _FEWEST and all(after == count + 1 for (_, count), (_, after) in pairwise(entries)):
         return False  # the numbers of lines, 1, 2, 3, ...
     return all(len(word.split()) <= _LONGEST_GRAM for word in words)
 
 
 def read_entry(line: str) -> tuple[str, int] | None:
-    r"""Return the word and the count that a line has, in either order; None for any other line.
+    r"""Return the word and the count on a line, in either order; None for any other line.
 
     >>> read_entry("harbour\t12"), read_entry("  12 harbour"), read_entry("harbour")
     (('harbour', 12), ('harbour', 12), None)
     """
-    found = _WORD_FIRST.fullmatch(line)
-    if found and any(map(str.isalpha, found[1])):
-        return found[1], int(found[2])
-    found = _NUMBER_FIRST.fullmatch(line)
-    return (found[2], int(found[1])) if found and any(map(str.isalpha, found[2])) else None
+    match = _WORD_FIRST.fullmatch(line)
+    if match and any(map(str.isalpha, match[1])):
+        return match[1], int(match[2])
+    match = _NUMBER_FIRST.fullmatch(line)
+    return (match[2], int(match[1])) if match and any(map(str.isalpha, match[2])) else None
 
 
 def read_start(path: Path) -> str:
@@ -143,54 +145,54 @@ def _decode_start(raw: bytes) -> str:
 
 
 def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
-    """Return the files of some kinds: the path itself, or those in a folder at any depth, by name.
+    """Return the files of some kinds: the path itself, or those at any depth in a folder, sorted.
 
     Raises
     ------
     IngestError
-        When a folder has none.
+        If a folder has none.
     """
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if _is_visible(file, path) and _find_kind_of_file(file) in kinds)
-    if not found:
+    matching = sorted(file for file in path.rglob("*") if _is_visible(file, path) and _find_kind_of_file(file) in kinds)
+    if not matching:
         raise IngestError(path, f"has no files of the format {' or '.join(kinds)} in it")
-    return found
+    return matching
 
 
 def _find_kind_of_file(path: Path) -> str | None:
     ending = files.find_suffix(path)
-    if ending in _BY_ENDING:
-        return _BY_ENDING[ending]
+    if ending in _KIND_BY_ENDING:
+        return _KIND_BY_ENDING[ending]
     return _find_kind_of_start(path, files.read_start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
 
 
 def _find_kind_of_start(path: Path, start: bytes) -> str | None:
-    """Return the kind of a file of this name that begins so."""
+    """Return the kind of a file by its name and beginning; None if it is none of the kinds."""
     ending = files.find_suffix(path)
     if ending == ".xml":
-        return "feed" if find_root(start) in _FEEDS else None
+        return "feed" if find_root(start) in _FEED_ROOTS else None
     if ending not in (*_PLAIN, ".csv"):
-        return _BY_ENDING.get(ending)
+        return _KIND_BY_ENDING.get(ending)
     kind = find_kind_of_text(_decode_start(start))
     return kind if kind == "wordcounts" or ending != ".csv" else None
 
 
 def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ASIDE.match(Path(name).name))
+    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ABOUT.match(Path(name).name))
 
 
 def sample_files(folder: Path) -> Iterator[Path]:
-    """Give the first files of a folder, without those that are hidden or say what is in it."""
+    """Yield the first files of a folder at any depth, without hidden files and read-me files."""
     n_files = 0
-    for here, inside, names in os.walk(folder):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
+    for directory, subfolders, names in os.walk(folder):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in sorted(names):
-            path = Path(here, name)
-            if not name.startswith(".") and not _ASIDE.match(name) and path.is_file():
+            path = Path(directory, name)
+            if not name.startswith(".") and not _ABOUT.match(name) and path.is_file():
                 yield path
                 n_files += 1
-                if n_files == _LOOKED_AT:
+                if n_files == _MOST_SAMPLED:
                     return
 
 

@@ -1,4 +1,4 @@
-"""Folders, and zip files, of texts: every file is a document, its sub-folder the label."""
+"""Reader of folders and zip files of texts: each file is a document, its subfolder the label."""
 
 import zipfile
 import zlib
@@ -22,14 +22,14 @@ from app.ingest.text import encodings
 from app.ingest.text.encodings import WIDE, SharedEncoding
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
-_TITLE_LENGTH = 100
-_LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
-_NOTED = 3
-_NAMED = 8  # columns
-_LOOKED_AT = 40  # documents of which it is seen whether they begin alike,
-_FEWEST_ALIKE = 5  # in so many at least,
-_FIRST_LINES = 4  # in one of these lines
-_MOST_STRANGE = 4_000  # files among which those are sought that are not UTF-8
+_TITLE_LENGTH = 100  # characters
+_LARGEST = 1 << 28  # bytes of a document with pictures; a larger one is a mistake, or made to fill the memory
+_MOST_EXAMPLES = 3  # files in a note
+_COLUMNS = 8  # columns in the report
+_SAMPLED_FILES = 40  # documents whose first lines are compared
+_FEWEST_ALIKE = 5  # documents with the same line, at least, for it to be no title
+_FIRST_LINES = 4  # first lines of a document that are compared
+_MOST_UNDECODED = 4_000  # files from which the encoding of those that are not UTF-8 is found
 
 
 def recognise_texts(path: Path) -> bool:
@@ -39,33 +39,33 @@ def recognise_texts(path: Path) -> bool:
     try:
         return bool(_find_texts(_list_names(path)))
     except IngestError:
-        return True  # reading it will say what is wrong
+        return True  # reading it will explain what is wrong
 
 
 class TextMembers(NamedTuple):
-    """The files of a folder or a zip file: those that are read as texts, and the others."""
+    """The files of a folder or a zip file: those to read as texts, and the others."""
 
     texts: list[PurePosixPath]
     others: list[PurePosixPath]
 
     def list_names(self) -> list[str]:
-        """Return the texts as the column ``file`` of their documents calls them: without folders that all share."""
+        """Return the names of the texts as in the column ``file``, without the folders that all share."""
         top = _count_shared_folders(self.texts) if self.texts else 0
         return [str(PurePosixPath(*name.parts[top:])) for name in self.texts]
 
     def leave_out(self, names: Collection[PurePosixPath]) -> "TextMembers":
-        """Return the files but some."""
+        """Return the files without some of them."""
         texts, others = ([name for name in each if name not in names] for each in self)
         return TextMembers(texts, others)
 
 
 def list_members(path: Path) -> TextMembers:
-    """Return the files of a folder or a zip file; a file of a kind of texts is a text itself.
+    """Return the files of a folder or a zip file, or a single text.
 
     Raises
     ------
     IngestError
-        When it is none of these, or cannot be opened.
+        If the path is none of these, or cannot be opened.
     """
     if path.is_file() and path.suffix.lower() != ".zip":
         if files.find_suffix(path) not in ("", *KINDS):
@@ -78,11 +78,10 @@ def list_members(path: Path) -> TextMembers:
 
 
 def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = None) -> TextSource:
-    """Read the files, shuffled by the seed; those that are not UTF-8 are decoded as their letters suggest.
+    """Read the files as documents, shuffled by the seed because files sorted by name come class by class.
 
-    A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
-
-    Files sorted by name come class after class, and the first documents would all be of one class.
+    Files that are not UTF-8 are decoded in the encoding that their letters suggest, else as Latin-1; a note names it.
+    Files of other kinds are left out, with a note.
     """
     ordered, others = list_members(path) if inside is None else inside
     if not ordered:
@@ -92,10 +91,10 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         notes.append(f"left out what is not read as text: {files.describe_kinds(others)}; save such documents as .txt")
     parts = _find_latex_parts(path, ordered, options.encoding)
     if parts:
-        are = (
+        latex_files = (
             "1 file of LaTeX is part of another one" if len(parts) == 1 else f"{len(parts):,} files of LaTeX are parts"
         )
-        notes.append(f"{are} and read there")
+        notes.append(f"{latex_files} and read there")
         ordered = [name for name in ordered if name not in parts]
     top = _count_shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
@@ -105,7 +104,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
 
 
 class _TextFolder:
-    """The documents of a folder or zip file; what takes long to find is kept, for they are read twice."""
+    """The documents of a folder or zip file; slow results are cached, because the files are read twice."""
 
     def __init__(
         self, path: Path, names: list[PurePosixPath], parts: Collection[PurePosixPath], top: int, encoding: str
@@ -113,138 +112,140 @@ class _TextFolder:
         self._path, self._names, self._parts, self._top, self._encoding = path, names, parts, top, encoding
         self.notes: list[str] = []
         self.understood: dict[str, str] = {}
-        self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
+        self._cache: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
     def documents(self) -> Iterator[TextDocument]:
-        """Give every document that can be read; notes say what could not, and what was guessed."""
-        strange: dict[str, list[str]] = {}
-        unread: list[str] = []
+        """Yield every document that can be read; add notes about the others and about guessed encodings."""
+        undecoded: dict[str, list[str]] = {}
+        unreadable: list[str] = []
         left_out: Counter[str] = Counter()
         columns: Counter[str] = Counter()
         for name, raw in _read_contents(self._path, self._names):
-            inside, marked = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
+            relative, declared = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
             try:
-                found = self._decode_file(name, raw, marked)
+                contents = self._decode_file(name, raw, declared)
             except UnicodeDecodeError as error:
-                if marked.startswith(WIDE):  # every other letter of it would be a zero
-                    unread.append(f"{inside} is damaged {marked.upper()}")
+                if declared.startswith(WIDE):  # decoded as Latin-1, every other letter would be a zero byte
+                    unreadable.append(f"{relative} is damaged {declared.upper()}")
                     continue
                 line = raw.count(b"\n", 0, error.start) + 1
-                taken = self._shared.find(raw, self._encoding, "latin-1")
-                sentence = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
-                strange.setdefault(taken, []).append(sentence)
-                found = self._decode_file(name, raw, taken)
+                guess = self._shared.find(raw, self._encoding, "latin-1")
+                sentence = f"{relative} is not {declared.upper()} (line {line}, byte {error.start + 1})"
+                undecoded.setdefault(guess, []).append(sentence)
+                contents = self._decode_file(name, raw, guess)
             except Unreadable as error:
-                unread.append(f"{inside} {error}")
+                unreadable.append(f"{relative} {error}")
                 continue
-            left_out[found.left_out] += 1
-            document = self._make_document(found, inside)
+            left_out[contents.left_out] += 1
+            document = self._make_document(contents, relative)
             columns.update(name for name in document.columns if name != "file")
             yield document
-        for taken, those in strange.items():
-            shown = files.show_encoding(taken) if taken != "latin-1" else "Latin-1"
-            _note_strange(those, f"read as {shown}", self.notes)
-        for what, times in left_out.items():
-            if what:
-                documents = f"{times:,} document{'s' if times > 1 else ''}"
-                _note_strange([f"{what} were left out of {documents}"], "", self.notes)
-        _note_strange(unread, "left out", self.notes)
-        self._keep_findings(strange, columns)
+        for guess, sentences in undecoded.items():
+            encoding = files.show_encoding(guess) if guess != "latin-1" else "Latin-1"
+            _note_examples(sentences, f"read as {encoding}", self.notes)
+        for kind, count in left_out.items():
+            if kind:
+                n_documents = f"{count:,} document{'s' if count > 1 else ''}"
+                _note_examples([f"{kind} were left out of {n_documents}"], "", self.notes)
+        _note_examples(unreadable, "left out", self.notes)
+        self._report_findings(undecoded, columns)
 
-    def _keep_findings(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
-        """Keep for a report what was guessed and found."""
-        if strange:
-            guessed = (f"{len(those):,} as {files.show_encoding(taken)}" for taken, those in strange.items())
-            how = "a guess from the letters of all; --encoding names another"
-            usual = files.show_encoding(self._encoding)
-            self.understood["encoding"] = f"{usual}, files that are not: {', '.join(guessed)} ({how})"
+    def _report_findings(self, undecoded: dict[str, list[str]], columns: Counter[str]) -> None:
+        """Add the guessed encodings and the columns to the report."""
+        if undecoded:
+            guessed = (f"{len(sentences):,} as {files.show_encoding(guess)}" for guess, sentences in undecoded.items())
+            explanation = "a guess from the letters of all; --encoding names another"
+            default = files.show_encoding(self._encoding)
+            self.understood["encoding"] = f"{default}, files that are not: {', '.join(guessed)} ({explanation})"
         if columns:
-            self.understood["columns"] = ", ".join(f"{name} ({times:,})" for name, times in columns.most_common(_NAMED))
+            self.understood["columns"] = ", ".join(
+                f"{name} ({times:,})" for name, times in columns.most_common(_COLUMNS)
+            )
 
     def _decode_file(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
-        """Return what a file holds; of other programs' files it is kept, packed."""
+        """Return the contents of a file; those of binary formats, which take long to read, are cached compressed."""
         kind = name.suffix.lower()
         if kind == ".tex":
             source = markup.inline_files(raw.decode(encoding), name, self._read_part, files.LARGEST_TEXT)
             return read_contents(name, source.encode("utf-8", "replace"), "utf-8")
         if kind not in BINARY:
             return read_contents(name, raw, encoding)
-        if name not in self._known:
-            found = read_contents(name, raw, encoding)
-            self._known[name] = found._replace(text=""), zlib.compress(found.text.encode("utf-8", "replace"), 1)
-        found, text = self._known[name]
-        return found._replace(text=zlib.decompress(text).decode())
+        if name not in self._cache:
+            contents = read_contents(name, raw, encoding)
+            self._cache[name] = contents._replace(text=""), zlib.compress(contents.text.encode("utf-8", "replace"), 1)
+        contents, text = self._cache[name]
+        return contents._replace(text=zlib.decompress(text).decode())
 
     def _read_part(self, name: PurePosixPath) -> str | None:
-        """Return the source of a file of LaTeX that another one takes in; None where there is none."""
+        """Return the source of a LaTeX file that another one includes; None if it is not among the files."""
         if name not in self._parts:
             return None
         ((_, raw),) = _read_contents(self._path, [name])
-        usual = encodings.recognise_text(raw, self._encoding)
-        return raw.decode(self._shared.find(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
+        declared = encodings.recognise_text(raw, self._encoding)
+        return raw.decode(self._shared.find(raw, declared, "latin-1") if _is_undecoded(raw) else declared, "replace")
 
     @cached_property
     def _shared(self) -> SharedEncoding:
         """Return the encoding of the files that are not UTF-8, decided for all of them together."""
-        some = _read_contents(self._path, self._names[:_MOST_STRANGE])
-        return SharedEncoding(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
+        sample = _read_contents(self._path, self._names[:_MOST_UNDECODED])
+        return SharedEncoding(raw for name, raw in sample if name.suffix.lower() not in BINARY and _is_undecoded(raw))
 
     @cached_property
     def _shared_lines(self) -> frozenset[str]:
-        """Return the lines with which most documents begin: they are no titles."""
+        """Return the lines with which many documents begin, and which are therefore not titles."""
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
-        looked_at = plain[:_LOOKED_AT]
-        for _, raw in _read_contents(self._path, looked_at):
+        sample = plain[:_SAMPLED_FILES]
+        for _, raw in _read_contents(self._path, sample):
             lines.update(set(_list_first_lines(raw.decode(encodings.recognise_text(raw, self._encoding), "replace"))))
-        least = max(_FEWEST_ALIKE, len(looked_at) // 2)
-        return frozenset(line for line, times in lines.items() if times >= least)
+        fewest = max(_FEWEST_ALIKE, len(sample) // 2)
+        return frozenset(line for line, times in lines.items() if times >= fewest)
 
-    def _make_document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
-        """Return a document; its folders are the label, ``train`` and ``test`` above them the split."""
-        folders = list(inside.parts[:-1])
+    def _make_document(self, contents: Contents, relative: PurePosixPath) -> TextDocument:
+        """Return a document whose folders are the label; an outermost ``train`` or ``test`` is the split."""
+        folders = list(relative.parts[:-1])
         part = PARTS.get(folders[0].lower()) if folders else None
         if part == LEFT_OUT:
             part = None
         if part is not None:
             folders = folders[1:]
-        title, columns = found.title, {"file": str(inside), **found.columns}
+        title, columns = contents.title, {"file": str(relative), **contents.columns}
         if not title:
-            title, date = _find_title(_list_first_lines(found.text), self._shared_lines)
+            title, date = _find_title(_list_first_lines(contents.text), self._shared_lines)
             if date:
                 columns.setdefault("date", date)
         title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
-        return TextDocument(found.text, title or str(inside), "/".join(folders) or None, part, columns)
+        return TextDocument(contents.text, title or str(relative), "/".join(folders) or None, part, columns)
 
 
 def _list_first_lines(text: str) -> list[str]:
     """Return the first lines of a text that are not blank."""
-    found: list[str] = []
+    lines: list[str] = []
     for line in text[:_BEGINNING].replace("\r", "\n").split("\n", _MOST_BLANK):
-        if filled := line.strip():
-            found.append(filled)
-            if len(found) == _FIRST_LINES:
+        if stripped := line.strip():
+            lines.append(stripped)
+            if len(lines) == _FIRST_LINES:
                 break
-    return found
+    return lines
 
 
-_BEGINNING, _MOST_BLANK = 1 << 12, 100  # characters and lines of a text among which its title stands
+_BEGINNING, _MOST_BLANK = 1 << 12, 100  # characters and lines of a text in which its title is searched
 
 
-def _find_title(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
-    """Return the first line that says what a text is, and a date that stands above it."""
+def _find_title(lines: list[str], shared: frozenset[str]) -> tuple[str, str]:
+    """Return the first line that is neither a date nor shared with other texts, and a date above it."""
     date = ""
     for line in lines:
-        found = None if date else find_date(line)
-        if found:
-            date = found
-        elif line not in alike:
+        line_date = None if date else find_date(line)
+        if line_date:
+            date = line_date
+        elif line not in shared:
             return line, date
     return (lines[0] if lines else ""), date
 
 
-def _is_strange(raw: bytes) -> bool:
-    """Return whether bytes are neither UTF-8 nor of an encoding that they name."""
+def _is_undecoded(raw: bytes) -> bool:
+    """Return whether bytes are neither UTF-8 nor in an encoding that they declare."""
     if encodings.recognise_text(raw, ""):
         return False
     try:
@@ -255,33 +256,34 @@ def _is_strange(raw: bytes) -> bool:
 
 
 def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> frozenset[PurePosixPath]:
-    r"""Return the files of LaTeX that others take in by ``\input`` and are no documents; none where all are."""
+    r"""Return the LaTeX files included by others with ``\input``, which are no documents; none if all files are."""
     sources = [name for name in names if name.suffix.lower() == ".tex"]
-    taken_in: set[PurePosixPath] = set()
+    included: set[PurePosixPath] = set()
     for name, raw in _read_contents(path, sources):
         text = raw.decode(encodings.recognise_text(raw, encoding), "replace")
-        taken_in |= markup.find_included(text, name) - {name}
-    parts = taken_in.intersection(sources)
+        included |= markup.find_included(text, name) - {name}
+    parts = included.intersection(sources)
     return frozenset(parts) if len(parts) < len(sources) else frozenset()
 
 
-def _note_strange(strange: list[str], therefore: str, notes: list[str]) -> None:
-    if not strange:
+def _note_examples(examples: list[str], consequence: str, notes: list[str]) -> None:
+    """Add a note about some files, with the first of them as examples."""
+    if not examples:
         return
-    more = f" and {len(strange) - _NOTED:,} more files" if len(strange) > _NOTED else ""
-    note = f"{'; '.join(strange[:_NOTED])}{more}" + (f": {therefore}" if therefore else "")
+    rest = f" and {len(examples) - _MOST_EXAMPLES:,} more files" if len(examples) > _MOST_EXAMPLES else ""
+    note = f"{'; '.join(examples[:_MOST_EXAMPLES])}{rest}" + (f": {consequence}" if consequence else "")
     if note not in notes:  # documents are read twice
         notes.append(note)
 
 
 def _count_shared_folders(names: list[PurePosixPath]) -> int:
-    """Count the folders that all files share: they say nothing."""
+    """Count the outermost folders that all files share, which carry no information."""
     shortest = min(len(name.parts) for name in names) - 1
     return next((depth for depth in range(shortest) if len({name.parts[depth] for name in names}) > 1), shortest)
 
 
 def _list_names(path: Path) -> list[PurePosixPath]:
-    """List every file of a folder or zip file but hidden ones, sorted."""
+    """List the files of a folder or zip file, sorted, without hidden ones."""
     if path.is_dir():
         names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
     else:
@@ -295,13 +297,14 @@ def _list_names(path: Path) -> list[PurePosixPath]:
 
 
 def _find_texts(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Return the files of the kinds that are read; where only tables have an ending, those without one."""
+    """Return the files of known kinds of texts; if no other file than a table has an ending, those without one."""
     if all(name.suffix.lower() in ("", *TABLES) for name in names):
         return [name for name in names if not name.suffix]
     return [name for name in names if name.suffix.lower() in KINDS]
 
 
 def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a folder or zip file, or of a single file."""
     if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _read_zip_contents(path, names)
         return
@@ -316,16 +319,17 @@ def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pur
 
 
 def _limit_size(name: PurePosixPath) -> int:
-    """Return the most bytes of a document; those of other programs hold pictures, too."""
+    """Return the largest size of a document in bytes, larger for formats with pictures."""
     return _LARGEST if name.suffix.lower() in PICTURED else files.LARGEST_TEXT
 
 
-def _refuse_size(where: str | Path, name: PurePosixPath) -> IngestError:
+def _refuse_size(file: str | Path, name: PurePosixPath) -> IngestError:
     cause = f"is larger than {_limit_size(name) >> 20} MB, the most of one document"
-    return IngestError(where, f"{cause}; split it, or leave it out")
+    return IngestError(file, f"{cause}; split it, or leave it out")
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:
+    """Open a zip file; refuse a damaged one."""
     try:
         return zipfile.ZipFile(path)
     except UnicodeDecodeError:
@@ -336,11 +340,12 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 
 def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
-    r"""Return every file by its path, which the archive may write as ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
+    r"""Return the files by their normalised paths; an archive may write ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
     return {packing.get_member_path(info): info for info in archive.infolist() if not packing.is_folder(info)}
 
 
 def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a zip file."""
     with _open_archive(path) as archive:
         members = _list_archive(archive)
         for name in names:

@@ -15,21 +15,21 @@ from app.ingest.text import encodings
 from app.ingest.text.encodings import find_marked_encoding
 
 T = TypeVar("T")
-_DECLARED = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")
-_STARTS = re.compile(r"\s*<[?!A-Za-z_:]")
+_ENCODING_NAME = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")
+_XML_START = re.compile(r"\s*<[?!A-Za-z_:]")
 _DECLARATION = re.compile(r"\s*<\?xml[^<>]{0,300}\?>")
-_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31});")
-_NEVER = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF))  # characters that XML cannot have
-_PIECE = 1 << 20  # bytes
-_LONGEST_NAME = 40  # characters of a reference that a piece may end within
+_NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31});")
+_FORBIDDEN = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF))  # characters not allowed in XML
+_PIECE = 1 << 20  # bytes read at a time
+_LONGEST_NAME = 40  # characters of an entity reference, which may cross the end of a piece
 
 
 class DamagedXmlError(Exception):
-    """A file is no XML, or damaged; the message goes on after its name."""
+    """An error for a file that is not XML, or damaged; the message continues a sentence after the file's name."""
 
 
 def read_xml_pieces(path: Path) -> Iterator[bytes]:
-    """Give the bytes of a file, some at a time."""
+    """Yield the bytes of a file in pieces."""
     with files.open_file(path) as stream:
         yield from iter(partial(stream.read, _PIECE), b"")
 
@@ -40,13 +40,13 @@ def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
     The target has some of the methods ``start(tag, attributes)``, ``end(tag)`` and ``data(text)``, as for
     `xml.etree.ElementTree.XMLParser`.
 
-    Entities that the file itself defines are bounded by the parser, none is fetched from elsewhere.
+    The parser bounds the entities that the file defines, and fetches no external ones.
 
     Raises
     ------
     DamagedXmlError
     """
-    parser = ElementTree.XMLParser(target=target)  # noqa: S314 - expat bounds what entities grow to
+    parser = ElementTree.XMLParser(target=target)  # noqa: S314 - expat bounds the growth of entities
     try:
         for piece in _decode_pieces(pieces):
             parser.feed(piece)
@@ -54,21 +54,21 @@ def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
         parser.close()
     except ElementTree.ParseError as error:
         line, column = error.position
-        what = error.msg.partition(":")[0]
-        raise DamagedXmlError(f"is no sound XML ({what}, line {line:,}, column {column:,})") from None
+        reason = error.msg.partition(":")[0]
+        raise DamagedXmlError(f"is no sound XML ({reason}, line {line:,}, column {column:,})") from None
     except (LookupError, ValueError) as error:
         raise DamagedXmlError(f"is no sound XML ({error})") from None
 
 
 class Gatherer(Generic[T]):
-    """A target of a parser that gathers things as they end."""
+    """A target of a parser that collects an item whenever its element ends."""
 
     def __init__(self) -> None:
         self.done: list[T] = []
 
 
 def gather_ended(pieces: Iterable[bytes], target: Gatherer[T]) -> Iterator[T]:
-    """Yield what a target gathers of an XML file, as soon as it has ended.
+    """Yield the items that a target collects from an XML file, each as soon as it is complete.
 
     Raises
     ------
@@ -81,77 +81,77 @@ def gather_ended(pieces: Iterable[bytes], target: Gatherer[T]) -> Iterator[T]:
 
 
 def strip_namespace(tag: str) -> str:
-    """Return the name of an element without the vocabulary it is of."""
+    """Return the name of an element without its namespace."""
     return tag.rpartition("}")[2]
 
 
 def is_xml(start: bytes) -> bool:
-    """Return whether a file that begins so may be XML."""
-    return bool(_STARTS.match(start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")))
+    """Return whether a file with this beginning may be XML."""
+    return bool(_XML_START.match(start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")))
 
 
 def find_root(start: bytes) -> str:
-    """Return the name of the outermost element of a file that begins so, in lower case; empty where there is none."""
+    """Return the name of the root element, in lower case, from the beginning of a file; empty if it is not XML."""
     text = start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")
-    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _drop_prolog(text))
-    return found[1].lower() if found and is_xml(start) else ""
+    match = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _drop_prolog(text))
+    return match[1].lower() if match and is_xml(start) else ""
 
 
 def _drop_prolog(text: str) -> str:
-    """Return the text without declarations, remarks and a document type."""
+    """Return the text without declarations, comments and a document type."""
     text = re.sub(r"<\?.{0,2000}?\?>|<!--.{0,4000}?-->", "", text, flags=re.DOTALL)
     return re.sub(r"<!DOCTYPE[^<>\[]{0,500}(?:\[.{0,4000}?\]\s*)?>", "", text, flags=re.DOTALL)
 
 
 def find_xml_encoding(start: bytes) -> str:
-    """Return the encoding that a file names, or that its first bytes show."""
+    """Return the encoding that a file declares or that its first bytes show; UTF-8 by default."""
     marked = encodings.recognise_text(start, "")
     if marked:
         return marked
-    declared = _DECLARED.match(start.lstrip())
+    declared = _ENCODING_NAME.match(start.lstrip())
     name = declared[1].decode("ascii") if declared else "utf-8"
     try:
-        known = codecs.lookup(name).name
+        canonical = codecs.lookup(name).name
         "<".encode(name)
     except (LookupError, ValueError):
         return "utf-8"
-    return "utf-8" if known.startswith(("utf-16", "utf-32")) else name  # its bytes say that it is not
+    return "utf-8" if canonical.startswith(("utf-16", "utf-32")) else name  # its bytes show that it is not
 
 
 def _decode_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Give the text in pieces, without its declaration and with references to characters of HTML by number."""
+    """Yield the text in pieces, without its declaration, and with the named entities of HTML replaced by numbers."""
     decoder: codecs.IncrementalDecoder | None = None
-    held = ""
+    remainder = ""
     for raw in pieces:
         first = decoder is None
         if decoder is None:
             name = find_xml_encoding(raw)
             if name == "utf-8" and not find_marked_encoding(raw, ""):
-                whole = raw[: raw.rfind(b">") + 1]  # a letter may be cut at its end
+                whole = raw[: raw.rfind(b">") + 1]  # its end may cut a letter
                 name = encodings.recognise_pieces([whole], "utf-8").name
             decoder = codecs.getincrementaldecoder(name)("replace")
-        text = held + decoder.decode(raw)
+        text = remainder + decoder.decode(raw)
         if first:
             text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1).lstrip()
         cut = text.rfind("&", max(0, len(text) - _LONGEST_NAME))
-        text, held = (text, "") if cut < 0 else (text[:cut], text[cut:])
-        yield _write_by_number(text)
+        text, remainder = (text, "") if cut < 0 else (text[:cut], text[cut:])
+        yield _number_entities(text)
     if decoder is not None:
-        yield _write_by_number(held + decoder.decode(b"", final=True))
+        yield _number_entities(remainder + decoder.decode(b"", final=True))
 
 
-def _write_by_number(text: str) -> str:
-    return _NAMED.sub(_number_entity, text).translate(_NEVER)
+def _number_entities(text: str) -> str:
+    return _NAMED_ENTITY.sub(_number_entity, text).translate(_FORBIDDEN)
 
 
-def _number_entity(found: re.Match[str]) -> str:
-    code = name2codepoint.get(found[1])
-    return found[0] if code is None else f"&#{code};"
+def _number_entity(match: re.Match[str]) -> str:
+    code = name2codepoint.get(match[1])
+    return match[0] if code is None else f"&#{code};"
 
 
-ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")
-_DOCUMENTS = ("TEI", "TEI.2")
-# Elements that stand within a line; all others begin a new one.
+ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")  # root elements of TEI, in lower case
+_DOCUMENTS = ("TEI", "TEI.2")  # elements of single documents in TEI
+# Elements within a line; all others begin a new line.
 _INLINE = (
     "a abbr acronym add am b bdi bdo big bold c choice cit cite code corr damage date del dfn distinct em "
     "emph ex expan ext-link font foreign forename gap geogName gi gloss hi i ins italic kbd mark measure "
@@ -165,27 +165,24 @@ _LEFT_OUT = frozenset(
     [
         *("fw", "del", "script", "style", "metamark", "docdata"),
         *("journal-meta", "article-id", "article-categories", "contrib-group", "aff", "author-notes", "pub-date"),
-        *("history", "permissions", "funding-group", "counts", "custom-meta-group", "ref-list"),  # of journals in JATS
+        *("history", "permissions", "funding-group", "counts", "custom-meta-group", "ref-list"),  # of JATS articles
     ]
 )
-_OTHER_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # what a choice has next to the reading that is meant
+_REJECTED_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # alternatives in a choice to the reading that is used
+# Elements that may have the title in other XML.
 _TITLES = ("title", "headline", "hed", "article-title", "head", "hl1", "heading")
-_WHEN = ("when", "when-iso", "notBefore", "from", "value")
-_DATED = (
-    "creation",
-    "sourceDesc",
-    "publicationStmt",
-    "editionStmt",
-    "titleStmt",
-)  # where a date stands, the best first
-_LONGEST_ATTRIBUTE = 200  # characters of an attribute that is kept
-_DEEPEST = 1_000  # elements within each other; more is damage
+# Attributes with a date in standard form, the best first.
+_DATE_ATTRIBUTES = ("when", "when-iso", "notBefore", "from", "value")
+# Elements that contain the date, the best first.
+_DATE_PLACES = ("creation", "sourceDesc", "publicationStmt", "editionStmt", "titleStmt")
+_LONGEST_ATTRIBUTE = 200  # characters of an attribute that becomes a column
+_DEEPEST = 1_000  # levels of nested elements; more are a sign of damage
 _TEI_GAP = re.compile(r"\s*\n\s*")
 _BLANKS = re.compile(r"[ \t]+")
 
 
 def read_documents(pieces: Iterable[bytes]) -> Iterator[Contents]:
-    """Give every document of a file: those of a corpus in TEI, or the only one.
+    """Yield the documents of a file: those of a TEI corpus, or a single one.
 
     Raises
     ------
@@ -195,7 +192,7 @@ def read_documents(pieces: Iterable[bytes]) -> Iterator[Contents]:
 
 
 class _TeiField(NamedTuple):
-    """A field that is being read: how deep its element stands, what it is, and its text so far."""
+    """A field being read: the depth of its element, its name, and its text so far."""
 
     depth: int
     name: str
@@ -203,15 +200,15 @@ class _TeiField(NamedTuple):
 
 
 class _TeiDraft:
-    """A document that is being read."""
+    """A document being read."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.found: dict[str, list[str]] = {}
-        self.glued = False  # whether the next text goes on in the middle of a word
+        self.glued = False  # whether the next text continues a word
 
     def keep(self, name: str, text: str) -> None:
-        """Keep a value of a field."""
+        """Add a value to a field."""
         if line := " ".join(text.split()):
             self.found.setdefault(name, []).append(line)
 
@@ -223,7 +220,7 @@ class _TeiDraft:
         self.pieces.append(_BLANKS.sub(" ", text.replace("\n", " ").replace("\r", " ")))
 
     def glue(self) -> None:
-        """Take blanks away, here and after this: a word goes on."""
+        """Remove blanks before and after the current position, because a word continues."""
         while self.pieces and not self.pieces[-1].strip():
             self.pieces.pop()
         if self.pieces:
@@ -231,18 +228,18 @@ class _TeiDraft:
         self.glued = True
 
     def make_contents(self) -> Contents:
-        """Return the document."""
-        date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
+        """Return the finished document."""
+        date = next((self.found[f"date {place}"][0] for place in _DATE_PLACES if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
-        about = [name for name in self.found if name.startswith("about ")]
-        fields |= {name.partition(" ")[2]: self.found[name][0] for name in about}
+        attributes = [name for name in self.found if name.startswith("about ")]
+        fields |= {name.partition(" ")[2]: self.found[name][0] for name in attributes}
         title = next(iter(self.found.get("title", ())), "")
         text = _TEI_GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
         return Contents(title, text, {name: value for name, value in fields.items() if value})
 
 
 class _TeiReader(Gatherer[Contents]):
-    """Target of a parser: gathers documents as they end."""
+    """Target of a parser that collects documents as they end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -250,7 +247,7 @@ class _TeiReader(Gatherer[Contents]):
         self._draft = _TeiDraft()
         self._field: _TeiField | None = None
         self._left_out = 0
-        self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
+        self._header = self._text = 0  # depth of the current header and text element of TEI, or 0
         self._is_tei = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -261,10 +258,10 @@ class _TeiReader(Gatherer[Contents]):
             raise DamagedXmlError(f"is no sound XML (more than {_DEEPEST:,} elements within each other)")
         if len(self._path) == 1:
             self._begin(name, attributes)
-        if name in _LEFT_OUT or (within_choice and name in _OTHER_READINGS):
+        if name in _LEFT_OUT or (within_choice and name in _REJECTED_READINGS):
             self._left_out += 1
         if self._is_tei and not self._text:
-            self._in_header(name, attributes)
+            self._read_header_element(name, attributes)
             return
         if name in _BREAKS and attributes.get("break") == "no":
             self._draft.glue()
@@ -278,7 +275,7 @@ class _TeiReader(Gatherer[Contents]):
     def end(self, tag: str) -> None:
         depth, name = len(self._path), strip_namespace(tag)
         self._path.pop()
-        if name in _LEFT_OUT or (self._path and self._path[-1] == "choice" and name in _OTHER_READINGS):
+        if name in _LEFT_OUT or (self._path and self._path[-1] == "choice" and name in _REJECTED_READINGS):
             self._left_out -= 1
         if self._field is not None and self._field.depth == depth:
             self._draft.keep(self._field.name, "".join(self._field.pieces))
@@ -312,8 +309,8 @@ class _TeiReader(Gatherer[Contents]):
     def _is_inline(self, name: str) -> bool:
         return name in _WITHIN_LINES or name in _LEFT_OUT or (self._is_tei and name == "title")
 
-    def _in_header(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take an element of TEI before the text."""
+    def _read_header_element(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Process the start of a TEI element outside of the text."""
         if name == "teiHeader":
             self._header = len(self._path)
         elif name == "text" and not self._header:
@@ -326,8 +323,8 @@ class _TeiReader(Gatherer[Contents]):
             other = name == "title" and attributes.get("type", "main") not in ("main", "full", "uniform")
             self._field = _TeiField(len(self._path), "subtitle" if other else name, [])
         elif name == "date":
-            place = next((each for each in _DATED if each in self._path), "titleStmt")
-            when = next((attributes[key] for key in _WHEN if key in attributes), "")
+            place = next((each for each in _DATE_PLACES if each in self._path), "titleStmt")
+            when = next((attributes[key] for key in _DATE_ATTRIBUTES if key in attributes), "")
             self._draft.keep(f"date {place}", when)
             if not when:
                 self._field = _TeiField(len(self._path), f"date {place}", [])

@@ -1,4 +1,4 @@
-"""Records in XML, and feeds: elements that repeat, and the values within them."""
+"""Readers of XML records and of feeds: repeated elements and the values within them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,28 +23,28 @@ ElementPath: TypeAlias = tuple[str, ...]
 ElementValues: TypeAlias = list[tuple[ElementPath, str]]
 LARGEST = 1 << 25  # characters of a record
 
-_DEEPEST = 200  # elements within each other
-# Elements of a line of text: what is in them belongs to the value that they stand in.
+_DEEPEST = 200  # levels of nested elements
+# Elements within a line of text; their text is part of the value around them.
 _INLINE = frozenset(
     ["a", "b", "i", "em", "strong", "u", "s", "sub", "sup", "small", "big", "font", "span", "tt", "code", "style", "hi"]
 )
-# Elements that repeat in every document, and are no records.
-_OF_DOCUMENTS = frozenset(
+# Elements that repeat in every document, and are not records.
+_DOCUMENT_ELEMENTS = frozenset(
     [
         *("p", "para", "paragraph", "sec", "section", "div", "div1", "div2", "chapter", "s", "seg", "sp", "l", "lg"),
         *("line", "note", "head", "title", "pb", "w", "span", "tr", "td", "th", "li", "body", "text", "meta", "link"),
     ]
 )
-_FEWEST_FIELDS = 0.5  # values or attributes that a record has on average, at least
+_FEWEST_FIELDS = 0.5  # smallest number of values and attributes that records have on average
 
 
 def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[ElementValues]:
-    """Give the values of every element at a path, each with its own path from there on.
+    """Yield the values of every element at a path, each with its path below that element.
 
     Parameters
     ----------
     path : tuple of str
-        The last names of the elements from the outside in: ``("item",)`` stands for all of that name.
+        The last names of the path, from the outside in; ``("item",)`` stands for all elements of this name.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[Element
 
 
 class _RecordReader(xml_parsing.Gatherer[ElementValues]):
-    """Target of a parser: gathers the elements at a path as they end."""
+    """Target of a parser that collects the elements at a path as they end."""
 
     def __init__(self, path: ElementPath) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class _RecordReader(xml_parsing.Gatherer[ElementValues]):
 
 
 def list_values(element: Element, path: ElementPath) -> Iterator[tuple[ElementPath, str]]:
-    """Give the texts within an element and its attributes, as ``@name``; what stands in a line of text stays there."""
+    """Yield the texts in an element and its attributes, as ``@name``; inline elements stay part of their text."""
     for key, value in element.attrib.items():
         if value.strip() and not key.startswith("{"):
             yield (*path, f"@{key}"), value.strip()
@@ -108,7 +108,7 @@ def list_values(element: Element, path: ElementPath) -> Iterator[tuple[ElementPa
 
 
 def gather_text(element: Element) -> str:
-    """Return all text within an element; elements that are no parts of a line stand on lines of their own."""
+    """Return all text in an element; elements that are not inline are put on separate lines."""
     pieces = [element.text or ""]
     for child in element:
         inside = gather_text(child)
@@ -121,7 +121,7 @@ def _is_inline(element: Element) -> bool:
 
 
 class _ElementCensus:
-    """Target of a parser: counts elements by their path, and what is within them."""
+    """Target of a parser that counts elements, and their children and attributes, by path."""
 
     def __init__(self) -> None:
         self._path: ElementPath = ()
@@ -138,94 +138,96 @@ class _ElementCensus:
         self.times[self._path] += 1
         self.fields[self._path] += len(attributes)
 
-    def end(self, tag: str) -> None:  # noqa: ARG002 - as of every target
+    def end(self, tag: str) -> None:  # noqa: ARG002 - the signature of every target
         self._path = self._path[:-1]
 
 
 def find_records(start: Iterable[bytes], fewest: int) -> ElementPath | None:
-    """Return the path of the elements that are the records of a file that begins so; None where nothing repeats.
+    """Return the path of the records of a file, from its beginning; None if no element repeats.
 
-    Of all elements that repeat those nearest to the root are taken, and of these the most frequent.
+    Among the repeated elements, the most frequent of those nearest to the root are the records.
 
     Parameters
     ----------
     fewest : int
-        How many records there are in the beginning at least.
+        Smallest number of records in the beginning.
     """
     census = _ElementCensus()
     try:
         for _ in parse_xml(start, census):
             pass
-    except DamagedXmlError:  # it is the beginning of a file: the rest is missing
+    except DamagedXmlError:  # expected, because the rest of the file is missing
         pass
-    found = [
-        (len(path), -times, path)
-        for path, times in census.times.items()
+    candidates = [
+        (len(path), -count, path)
+        for path, count in census.times.items()
         if len(path) > 1
-        and times >= fewest
-        and path[-1].lower() not in _OF_DOCUMENTS
-        and census.fields[path] >= _FEWEST_FIELDS * times
+        and count >= fewest
+        and path[-1].lower() not in _DOCUMENT_ELEMENTS
+        and census.fields[path] >= _FEWEST_FIELDS * count
     ]
-    return min(found)[2] if found else None
+    return min(candidates)[2] if candidates else None
 
 
-_KINDS = (".xml", ".tei")
-_CORPORA = ("teicorpus", "teicorpus.2")
-# The outermost elements of feeds, and of single documents, whose headings and references repeat as well.
-_NO_LISTS = frozenset(
+_XML_ENDINGS = (".xml", ".tei")
+_CORPUS_ROOTS = ("teicorpus", "teicorpus.2")
+# Root elements of feeds, and of single documents, in which headings and references repeat as well.
+_NOT_LISTS = frozenset(
     [
         *("rss", "feed", "rdf", "tei", "tei.2", "html", "article", "book", "chapter", "nitf", "newsitem", "newsml"),
         *("doc", "document", "text", "play", "report", "thesis", "bncdoc", "speech", "letter", "bill"),
     ]
 )
-_START = 1 << 18  # bytes at the beginning of a file in which records are looked for
-_FEWEST, _FEWEST_IN_FOLDER = 3, 20  # records there, from which a file is a list; those of a folder may be documents
-_LOOKED_AT = 5  # files of a folder
-_SAMPLE = 200  # records that are looked at,
-_LONGEST = 2_000  # and characters of a value
+_START_SIZE = 1 << 18  # bytes at the beginning of a file in which records are searched
+_FEWEST, _FEWEST_IN_FOLDER = 3, 20  # records that make a file a list; more in a folder, whose files may be documents
+_SAMPLED_FILES = 5  # files of a folder that are examined
+_SAMPLE = 200  # records from which the roles of columns are found
+_LONGEST_VALUE = 2_000  # characters of a value in the sample
 
 
 def recognise_xml(path: Path) -> bool:
-    """Recognise a file of records or a corpus in TEI, and a folder of them."""
+    """Recognise a file of records or a TEI corpus, and a folder in which most files are such."""
     if not path.is_dir():
-        return files.find_suffix(path) in _KINDS and _is_list(path, _FEWEST)
-    some = list(islice(text_kinds.sample_files(path), _LOOKED_AT))
-    lists = sum(files.find_suffix(file) in _KINDS and _is_list(file, _FEWEST_IN_FOLDER) for file in some)
-    return 2 * lists > len(some)
+        return files.find_suffix(path) in _XML_ENDINGS and _is_list(path, _FEWEST)
+    sample = list(islice(text_kinds.sample_files(path), _SAMPLED_FILES))
+    n_lists = sum(files.find_suffix(file) in _XML_ENDINGS and _is_list(file, _FEWEST_IN_FOLDER) for file in sample)
+    return 2 * n_lists > len(sample)
 
 
 def _is_list(path: Path, fewest: int) -> bool:
-    start = files.read_start(path, _START)
+    start = files.read_start(path, _START_SIZE)
     root = find_root(start)
-    return root in _CORPORA or (bool(root) and root not in _NO_LISTS and find_records([start], fewest) is not None)
+    return root in _CORPUS_ROOTS or (
+        bool(root) and root not in _NOT_LISTS and find_records([start], fewest) is not None
+    )
 
 
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents, their values as columns of a table; words of the title count too."""
-    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in inside if file.is_file() and (file == path or not file.name.startswith("."))]
-    paths = [file for file in paths if file == path or files.find_suffix(file) in _KINDS]
+    """Read the records as documents and their values as columns; words of the title are counted too."""
+    entries = sorted(path.rglob("*")) if path.is_dir() else [path]
+    paths = [file for file in entries if file.is_file() and (file == path or not file.name.startswith("."))]
+    paths = [file for file in paths if file == path or files.find_suffix(file) in _XML_ENDINGS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
-    if options.records is None and find_root(files.read_start(paths[0], _START)) in _CORPORA:
+    if options.records is None and find_root(files.read_start(paths[0], _START_SIZE)) in _CORPUS_ROOTS:
         return _read_corpus(path, paths)
-    where = _split_path(options.records) or find_records([files.read_start(paths[0], _START)], 2)
-    if where is None:
+    record_path = _split_path(options.records) or find_records([files.read_start(paths[0], _START_SIZE)], 2)
+    if record_path is None:
         cause = "has no element that repeats as records do; name the element with --records, or, where each file is a"
         raise IngestError(paths[0], f"{cause} document, import their folder")
-    read_one = _make_xml_reader(where)
-    if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
-        named = _name_values(read_one, known)
+    read_one = _make_xml_reader(record_path)
+    if (known_columns := _KNOWN_RECORDS.get("/".join(record_path).lower())) and options.records is None:
+        named = _name_values(read_one, known_columns)
         return make_record_source(path, paths, named, options, ("type", "journal", "language"), encoded=False)
-    every = (values for file in paths for _, values in read_one(file))
-    sample = [[(place, value[:_LONGEST]) for place, value in values] for values in islice(every, _SAMPLE)]
+    all_records = (values for file in paths for _, values in read_one(file))
+    sample = [[(place, value[:_LONGEST_VALUE]) for place, value in values] for values in islice(all_records, _SAMPLE)]
     if not sample:
-        raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
+        raise IngestError(paths[0], f"has no element {'/'.join(record_path)!r}; name another one with --records")
     names = _shorten_names(sample)
 
     records = [_make_xml_record(values, names) for values in sample]
-    found = dict.fromkeys((name for record in records for name in record), "")
-    roles = find_roles([found | record for record in records], options, paths[0])
+    all_columns = dict.fromkeys((name for record in records for name in record), "")
+    roles = find_roles([all_columns | record for record in records], options, paths[0])
 
     def read_filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, values in read_one(file):
@@ -233,15 +235,15 @@ def read_xml(path: Path, options: ImportOptions) -> TextSource:
 
     parts = [files.Part(file, None) for file in paths]
     source = make_text_source(path, parts, roles, read_filled, options, encoded=False)
-    source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
+    source.understood["records"] = f"<{record_path[-1]}>, found at {'/'.join(record_path)}"
     if options.records is None:
-        guess = f"every <{where[-1]}> is a document (--records names another element)"
+        guess = f"every <{record_path[-1]}> is a document (--records names another element)"
         source.understood[GUESS] = "; ".join(filter(None, (source.understood.get(GUESS, ""), guess)))
     return source
 
 
-# Records of publications by the path of their element: the values that are kept, by the last names of their paths.
-_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
+# For records of publications at a known path: the columns and the paths, or ends of paths, of their values.
+_KNOWN_RECORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "pubmedarticleset/pubmedarticle": {
         TITLE: ("articletitle",), ABSTRACT: ("abstract/abstracttext",), "authors": ("author/lastname",),
         "year": ("pubdate/year",), "journal": ("journal/title",), "type": ("publicationtype",),
@@ -257,40 +259,50 @@ _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def _name_values(
-    read_one: Callable[[Path], Iterator[tuple[int, ElementValues]]], known: dict[str, tuple[str, ...]]
+    read_one: Callable[[Path], Iterator[tuple[int, ElementValues]]], columns: dict[str, tuple[str, ...]]
 ) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
-    """Return what gives the records under the names that those of other formats have."""
+    """Return a function that yields the records with the column names shared by all formats of publications."""
 
     def read_named(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, values in read_one(path):
-            found: dict[str, list[str]] = {}
+            values_by_name: dict[str, list[str]] = {}
             for place, value in values:
-                where = f"/{'/'.join(place).lower()}"
-                names = (name for name, ends in known.items() if where.endswith(tuple(f"/{end}" for end in ends)))
+                value_path = f"/{'/'.join(place).lower()}"
+                names = (
+                    name for name, ends in columns.items() if value_path.endswith(tuple(f"/{end}" for end in ends))
+                )
                 if (name := next(names, None)) is not None:
-                    found.setdefault(name, []).append(" ".join(value.split()))
-            first = {name: each[:1] if name in (TITLE, "year", "type", "id") else each for name, each in found.items()}
-            yield number, {name: ("\n\n" if name == ABSTRACT else SEVERAL).join(each) for name, each in first.items()}
+                    values_by_name.setdefault(name, []).append(" ".join(value.split()))
+            selected = {
+                name: each[:1] if name in (TITLE, "year", "type", "id") else each
+                for name, each in values_by_name.items()
+            }
+            yield (
+                number,
+                {name: ("\n\n" if name == ABSTRACT else SEVERAL).join(each) for name, each in selected.items()},
+            )
 
     return read_named
 
 
 def _split_path(text: str | None) -> tuple[str, ...] | None:
-    """Return the path that the options name, its elements parted by dots or strokes."""
+    """Return the path given in the options, whose elements are separated by dots or slashes; None if there is none."""
     names = [name for name in (text or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
 
-def _make_xml_reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, ElementValues]]]:
+def _make_xml_reader(record_path: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, ElementValues]]]:
+    """Return a function that yields the numbered records of a file."""
+
     def read_one(path: Path) -> Iterator[tuple[int, ElementValues]]:
         with _refuse_damaged(path, "correct it, or export it again"):
-            yield from enumerate(read_records(read_xml_pieces(path), tuple(where)), 1)
+            yield from enumerate(read_records(read_xml_pieces(path), tuple(record_path)), 1)
 
     return read_one
 
 
 def _shorten_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str]:
-    """Return the name of each path: its last part, and as many before that as tell it from others."""
+    """Return a name for each path: its last part, with as many before it as make the name unique."""
     paths = {tuple(name.removeprefix("@") for name in path): path for values in sample for path, _ in values}
     names: dict[tuple[str, ...], str] = {}
     for parts, path in paths.items():
@@ -300,22 +312,24 @@ def _shorten_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str
 
 
 def _make_xml_record(values: ElementValues, names: dict[tuple[str, ...], str]) -> dict[str, str]:
-    """Return values by name; those that repeat are joined, long ones as paragraphs."""
-    found: dict[str, list[str]] = {}
+    """Return the values by name; repeated ones are joined, by blank lines if they are prose."""
+    values_by_name: dict[str, list[str]] = {}
     prose: set[str] = set()
     for path, value in values:
         name = names.get(path) or "/".join(path).replace("@", "")
-        found.setdefault(name, []).append(value)
-        if len(value) > _LONG or path[-1].lower() in _PARAGRAPHS:
+        values_by_name.setdefault(name, []).append(value)
+        if len(value) > _LONG_VALUE or path[-1].lower() in _PARAGRAPHS:
             prose.add(name)
-    return {name: ("\n\n" if name in prose else SEVERAL).join(each) for name, each in found.items()}
+    return {name: ("\n\n" if name in prose else SEVERAL).join(each) for name, each in values_by_name.items()}
 
 
-_LONG = 80  # characters of a paragraph
-_PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")
+_LONG_VALUE = 80  # characters from which a value is prose
+_PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")  # elements whose values are prose
 
 
 def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
+    """Return a source of the documents in files of TEI."""
+
     def documents() -> Iterator[TextDocument]:
         number = 0
         for file in paths:
@@ -329,24 +343,24 @@ def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
 
 
 _TEXT = "text"
-_TEXTS = (("encoded", "content"), ("description", "summary"))  # the whole text, and in its place the beginning
-_FIELDS = {
+_TEXT_ELEMENTS = (("encoded", "content"), ("description", "summary"))  # the whole text, or else a summary
+_FEED_COLUMNS = {
     "title": TITLE, "pubDate": "date", "published": "date", "date": "date", "updated": "updated", "creator": "author",
     "author": "author", "category": "category", "subject": "category", "guid": "id", "id": "id",
 }  # fmt: skip
-_ONE = (TITLE, "date", "updated", "id", "link")
-_LABELS = ("category", "feed", "author")
+_SINGLE_VALUED = (TITLE, "date", "updated", "id", "link")  # columns of which only the first value is used
+_FEED_LABELS = ("category", "feed", "author")
 
 
 def read_feed(path: Path, options: ImportOptions) -> TextSource:
-    """Return the entries as documents, without the marks of pages; words of the title count too."""
+    """Read the entries as documents, without HTML tags; words of the title are counted too."""
     paths = text_kinds.list_files(path, ("feed",))
 
     def read_one(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for line, record in _read_entries(file):
             yield line, record | ({"feed": files.strip_endings(file)} if len(paths) > 1 else {})
 
-    return make_record_source(path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text")
+    return make_record_source(path, paths, read_one, options, _FEED_LABELS, text=_TEXT, encoded=False, what="text")
 
 
 def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -358,7 +372,7 @@ def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 @contextmanager
 def _refuse_damaged(path: Path, advice: str) -> Iterator[None]:
-    """Refuse a file that is damaged XML."""
+    """Turn an error of damaged XML into an IngestError with some advice."""
     try:
         yield
     except DamagedXmlError as error:
@@ -366,31 +380,32 @@ def _refuse_damaged(path: Path, advice: str) -> Iterator[None]:
 
 
 def _make_entry(values: ElementValues) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    """Return the columns of a feed entry, from its values by path."""
+    values_by_name: dict[str, list[str]] = {}
     for path, value in values:
-        if path in (("category", "@term"), ("link", "@href")):  # of Atom
-            found.setdefault(path[0], []).append(value)
+        if path in (("category", "@term"), ("link", "@href")):  # in Atom
+            values_by_name.setdefault(path[0], []).append(value)
         elif not path[-1].startswith("@") and path[-1] not in ("uri", "email"):
-            name = path[0] if path[0] == "content" else _FIELDS.get(path[0], path[0])
-            found.setdefault(name, []).append(value)
-    text = next((seen for names in _TEXTS if (seen := "\n\n".join(_join_texts(found, names)))), "")
+            name = path[0] if path[0] == "content" else _FEED_COLUMNS.get(path[0], path[0])
+            values_by_name.setdefault(name, []).append(value)
+    text = next((joined for names in _TEXT_ELEMENTS if (joined := "\n\n".join(_join_texts(values_by_name, names)))), "")
     record = {_TEXT: text}
-    for name in dict.fromkeys((*_FIELDS.values(), "link")):
-        if values_of_name := [" ".join(_strip_marks(each).split()) for each in found.get(name, ())]:
-            record[name] = values_of_name[0] if name in _ONE else SEVERAL.join(dict.fromkeys(values_of_name))
+    for name in dict.fromkeys((*_FEED_COLUMNS.values(), "link")):
+        if values_of_name := [" ".join(_strip_marks(each).split()) for each in values_by_name.get(name, ())]:
+            record[name] = values_of_name[0] if name in _SINGLE_VALUED else SEVERAL.join(dict.fromkeys(values_of_name))
     if "date" not in record and "updated" in record:
         record["date"] = record.pop("updated")
     return record
 
 
-def _join_texts(found: dict[str, list[str]], names: tuple[str, ...]) -> list[str]:
-    """Return the texts of some elements, without marks; of two elements of a kind the longer one."""
-    texts = [_strip_marks("\n\n".join(found[name])) for name in names if name in found]
+def _join_texts(values_by_name: dict[str, list[str]], names: tuple[str, ...]) -> list[str]:
+    """Return the longest text among some elements, without HTML tags, in a list; empty if there is none."""
+    texts = [_strip_marks("\n\n".join(values_by_name[name])) for name in names if name in values_by_name]
     return [max(texts, key=len)] if texts and any(texts) else []
 
 
 def _strip_marks(value: str) -> str:
-    """Return the text of a value that may be a piece of a page."""
+    """Return the text of a value that may be a piece of HTML."""
     return markup.read_page(value)[1] if "<" in value else unescape(value)
 
 

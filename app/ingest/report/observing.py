@@ -1,4 +1,4 @@
-"""The observer of an import: its counts, the cuts of the vocabulary, warnings, and causes of an empty vocabulary."""
+"""The observer of an import: counts, cuts of the vocabulary, warnings, and explanations of an empty vocabulary."""
 
 import re
 import sys
@@ -16,22 +16,22 @@ from app.ingest.tables.values import Column, is_number
 from app.ingest.text.passages import LongTexts
 
 T = TypeVar("T")
-EXAMPLES = 10  # words named of a cut
+EXAMPLES = 10  # words in the description of a cut
 
 
 class Cut(NamedTuple):
-    """One cut of a vocabulary.
+    """A cut of a vocabulary, which leaves some words out.
 
     Attributes
     ----------
     option : str
-        The option of an import that makes it, such as ``"min_df"``.
+        The import option that causes it, such as ``"min_df"``.
     setting : str
-        Its value, as it is typed.
+        Value of the option, as typed.
     words, tokens : int
-        Words that it takes away, and how often they occur altogether.
+        Number of words left out, and of their occurrences.
     examples : tuple of str
-        The most frequent of them.
+        The most frequent of these words.
     """
 
     option: str
@@ -42,18 +42,18 @@ class Cut(NamedTuple):
 
 
 class Vocabulary(NamedTuple):
-    """Words with their frequencies, before any cut but that of stop words.
+    """Words with their frequencies, before any cut except that of stop words.
 
     Attributes
     ----------
     words : sequence of str
     document_counts, totals : (V,)
-        In how many documents a word occurs, and how often altogether.
+        Number of documents with each word, and of its occurrences.
     n_documents : int
     stopped : mapping of str to int
-        Stop words that were met, and how often; they are not among ``words``.
+        Frequencies of the stop words, which are not among ``words``.
     common : (n,) int
-        Numbers of the words that are left out because the corpus puts them everywhere.
+        Indices of words that are everywhere in the corpus, such as repeated headers.
     """
 
     words: Sequence[str]
@@ -65,7 +65,7 @@ class Vocabulary(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The settings of the cuts, their defaults filled in; ``stop_words`` is what was asked for."""
+    """The settings of the cuts, with defaults filled in; ``stop_words`` is the value of the option."""
 
     stop_words: str
     min_df: int
@@ -75,7 +75,7 @@ class Limits(NamedTuple):
 
 
 def make_cuts(vocabulary: Vocabulary, limits: Limits) -> tuple[Cut, ...]:
-    """Return every cut in the order in which they are made; each is of the words left by those before it."""
+    """Return the cuts in order; each applies to the words left by those before it."""
     return tuple(_list_cuts(vocabulary, limits))
 
 
@@ -85,38 +85,41 @@ def count_met(vocabulary: Vocabulary) -> tuple[int, int]:
     return len(vocabulary.words) + len(vocabulary.stopped), tokens
 
 
-def _list_cuts(found: Vocabulary, limits: Limits) -> Iterator[Cut]:
-    ranked = sorted(found.stopped, key=lambda word: (-found.stopped[word], word))
-    yield Cut("stop_words", limits.stop_words, len(ranked), sum(found.stopped.values()), tuple(ranked[:EXAMPLES]))
-    left = np.ones(len(found.words), bool)
-    everywhere = np.zeros(len(found.words), bool)
-    everywhere[np.asarray(found.common, np.int64)] = True
+def _list_cuts(vocabulary: Vocabulary, limits: Limits) -> Iterator[Cut]:
+    """Yield the cuts in order: stop words, common boilerplate, rare words, frequent words, and the limit."""
+    ranked = sorted(vocabulary.stopped, key=lambda word: (-vocabulary.stopped[word], word))
+    yield Cut("stop_words", limits.stop_words, len(ranked), sum(vocabulary.stopped.values()), tuple(ranked[:EXAMPLES]))
+    remaining = np.ones(len(vocabulary.words), bool)
+    everywhere = np.zeros(len(vocabulary.words), bool)
+    everywhere[np.asarray(vocabulary.common, np.int64)] = True
     if limits.leave_out_common:
-        yield _make_cut("leave_out_common", "true", found, left, everywhere)
-    yield _make_cut("min_df", str(limits.min_df), found, left, found.document_counts < limits.min_df)
-    most = limits.max_df * found.n_documents
-    yield _make_cut("max_df", f"{limits.max_df:g}", found, left, found.document_counts > most)
-    ranks = np.flatnonzero(left)[np.argsort(-found.totals[left], kind="stable")]
-    late = np.zeros(len(found.words), bool)
-    late[ranks[limits.max_words :] if limits.max_words is not None else ranks[:0]] = True
-    yield _make_cut("max_words", "all" if limits.max_words is None else str(limits.max_words), found, left, late)
+        yield _make_cut("leave_out_common", "true", vocabulary, remaining, everywhere)
+    yield _make_cut("min_df", str(limits.min_df), vocabulary, remaining, vocabulary.document_counts < limits.min_df)
+    most = limits.max_df * vocabulary.n_documents
+    yield _make_cut("max_df", f"{limits.max_df:g}", vocabulary, remaining, vocabulary.document_counts > most)
+    ranks = np.flatnonzero(remaining)[np.argsort(-vocabulary.totals[remaining], kind="stable")]
+    beyond_limit = np.zeros(len(vocabulary.words), bool)
+    beyond_limit[ranks[limits.max_words :] if limits.max_words is not None else ranks[:0]] = True
+    yield _make_cut(
+        "max_words", "all" if limits.max_words is None else str(limits.max_words), vocabulary, remaining, beyond_limit
+    )
 
 
-def _make_cut(option: str, setting: str, found: Vocabulary, left: Array, falls: Array) -> Cut:
-    """Return the cut of the words that fall among those that are left, which are fewer afterwards."""
-    gone = np.flatnonzero(left & falls)
-    left[gone] = False
-    ranked = gone[np.argsort(-found.totals[gone], kind="stable")][:EXAMPLES]
-    examples = tuple(str(found.words[place]) for place in ranked.tolist())
-    return Cut(option, setting, len(gone), int(found.totals[gone].sum()), examples)
+def _make_cut(option: str, setting: str, vocabulary: Vocabulary, remaining: Array, dropped: Array) -> Cut:
+    """Return the cut of the remaining words among ``dropped``, and mark them as no longer remaining, in place."""
+    cut = np.flatnonzero(remaining & dropped)
+    remaining[cut] = False
+    ranked = cut[np.argsort(-vocabulary.totals[cut], kind="stable")][:EXAMPLES]
+    examples = tuple(str(vocabulary.words[place]) for place in ranked.tolist())
+    return Cut(option, setting, len(cut), int(vocabulary.totals[cut].sum()), examples)
 
 
-_LONGEST_NUMBER = 40  # characters
-_AT_ONCE = 1 << 20  # characters counted together
+_LONGEST_NUMBER = 40  # characters of a text that is a number
+_AT_ONCE = 1 << 20  # characters to count in one batch
 
 
 class Characters:
-    """Counts characters of many texts, some megabytes at a time: one by one that takes longer than counting words."""
+    """A counter of characters in many texts, which counts megabytes at a time because single texts take long."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(sys.maxunicode + 1, np.int64)
@@ -124,41 +127,41 @@ class Characters:
         self._size = 0
 
     def add(self, text: str) -> None:
-        """Count a text, sooner or later."""
+        """Add a text, which is counted with the next batch."""
         self._waiting.append(text)
         self._size += len(text)
         if self._size >= _AT_ONCE:
             self._count()
 
     def count_all(self) -> Counter[str]:
-        """Return how often each character occurred."""
+        """Return the frequency of each character in all texts."""
         self._count()
         return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
 
     def _count(self) -> None:
         codes = np.frombuffer("".join(self._waiting).encode("utf-32-le", "surrogatepass"), np.uint32)
-        found = np.bincount(codes)
-        self._counts[: len(found)] += found
+        frequencies = np.bincount(codes)
+        self._counts[: len(frequencies)] += frequencies
         self._waiting, self._size = [], 0
 
 
 class Tally:
-    """The sums over one reading of all documents.
+    """Sums over all documents, collected while they are read once.
 
     Attributes
     ----------
     documents, empty, numeric : int
-        Documents of either part; those without a text or a word; texts that are a number.
+        Number of documents; of those without a text or a word; and of texts that are a number.
     characters : Characters
         How often each character occurs in the texts.
     labels : Counter of str
         Documents of each label.
     long : LongTexts
-        Whether texts are long, and how they could be divided.
+        Statistics on the lengths of texts, and on ways to divide them.
     tokens : int
-        Of counts, their sum.
+        Sum of the counts; of real values, the number of cells.
     document_counts, totals : (V,) or None
-        Of counts, in how many documents each word occurs, and how often altogether.
+        For counts: number of documents with each word, and of its occurrences.
     """
 
     def __init__(self) -> None:
@@ -172,11 +175,11 @@ class Tally:
 
     @property
     def duplicates(self) -> int:
-        """Documents that are not empty and have the content of one before them."""
+        """The number of documents with the same content as an earlier one, empty ones excluded."""
         return len(self._hashes) - len(np.unique(np.frombuffer(self._hashes, np.int64))) if self._hashes else 0
 
     def see(self, document: TextDocument) -> None:
-        """Count a text."""
+        """Add a document that is a text."""
         if document.part == LEFT_OUT:
             return
         self.documents += 1
@@ -192,7 +195,7 @@ class Tally:
         self.numeric += len(text) <= _LONGEST_NUMBER and is_number(text)
 
     def see_counts(self, rows: Rows, source: CountSource) -> None:
-        """Count documents that are counts."""
+        """Add documents that are counts."""
         starts, words, values = rows.counts
         n_words = len(source.vocabulary)
         if self.document_counts is None or self.totals is None:
@@ -201,30 +204,30 @@ class Tally:
         self.document_counts += np.bincount(words, minlength=n_words)
         self.totals += np.bincount(words, weights=values, minlength=n_words)
         self.tokens += len(words) if source.kind == "real" else int(values.sum(dtype=np.int64))
-        for label, times in Counter(rows.labels[rows.labels >= 0].tolist()).items():
-            self.labels[source.label_names[label]] += times
-        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            if begin == end:
+        for label, n_documents in Counter(rows.labels[rows.labels >= 0].tolist()).items():
+            self.labels[source.label_names[label]] += n_documents
+        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            if start == end:
                 self.empty += 1
             else:
-                self._hashes.append(hash((words[begin:end].tobytes(), values[begin:end].tobytes())))
+                self._hashes.append(hash((words[start:end].tobytes(), values[start:end].tobytes())))
 
 
 class Observer:
-    """Watches a source; what it saw is complete once all documents have been read.
+    """An observer of a source, complete once all documents have been read.
 
     Attributes
     ----------
     tally : Tally or None
-        Of the first whole reading.
+        Sums over the first complete reading.
     cuts : tuple of Cut
-        What each choice about the vocabulary takes away.
+        The cuts of the vocabulary.
     words, tokens : int
-        Different words and all words before any cut, set with the cuts.
+        Number of different words and of all words before any cut, set with the cuts.
     letters_in_words : int
-        Characters of all those words.
+        Number of characters in all words before any cut.
     languages : tuple of (str, float)
-        Languages that were recognised, and the share of the texts in each.
+        Languages recognised in the texts, and the share of the texts in each.
     """
 
     def __init__(self) -> None:
@@ -235,7 +238,7 @@ class Observer:
         self._source: Source | None = None
 
     def watch(self, source: Source) -> Source:
-        """Return the same source, observed while it is read."""
+        """Return a source that is observed while it is read."""
         self._source = source
         if isinstance(source, TextSource):
             return replace(source, documents=lambda: self._watch_items(source.documents, Tally.see))
@@ -246,23 +249,23 @@ class Observer:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of a table."""
-        found = self._source.columns if isinstance(self._source, TextSource) else None
-        return () if found is None else found.list_all()
+        columns = self._source.columns if isinstance(self._source, TextSource) else None
+        return () if columns is None else columns.list_all()
 
     @property
     def proposed(self) -> dict[str, str]:
-        """Options of an import that could make more of the documents, each with a value."""
-        found = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
+        """Import options that may improve the result, each with a value."""
+        options = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
         split = self.tally.long.propose_split() if self.tally is not None else ""
-        return found | ({"split": split} if split else {})
+        return options | ({"split": split} if split else {})
 
     @property
     def classes(self) -> dict[str, str]:
-        """Names of the labels, where the file has only numbers."""
+        """Names of the labels, if the file itself has only numbers."""
         return dict(self._source.classes) if isinstance(self._source, TextSource) else {}
 
     def take(self, vocabulary: Vocabulary, limits: Limits) -> None:
-        """Keep what the cuts do to a vocabulary."""
+        """Apply the cuts to a vocabulary and store the results."""
         self.cuts = make_cuts(vocabulary, limits)
         self.words, self.tokens = count_met(vocabulary)
         lengths = np.fromiter(map(len, vocabulary.words), np.int64, len(vocabulary.words))
@@ -270,7 +273,7 @@ class Observer:
         self.letters_in_words = int((lengths * vocabulary.totals).sum()) + stopped
 
     def _watch_items(self, read: Callable[[], Iterator[T]], see: Callable[[Tally, T], None]) -> Iterator[T]:
-        """Yield the items; the first time they are read whole makes the tally."""
+        """Yield the items; the first complete reading fills the tally."""
         tally = Tally() if self.tally is None else None
         for item in read():
             if tally is not None:
@@ -280,53 +283,53 @@ class Observer:
 
 
 WAYS = "--split paragraphs, chapters or '500 words'"
-_NAMED = 5  # stop words named
-_BETWEEN = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that is probably several
-_FEW_WORDS = 3.0  # words of a usual document below which the text is hardly in the column that was read
+_MOST_STOP_WORDS = 5  # stop words in a sentence
+_OTHER_SEPARATOR = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that probably contains several cells
+_FEW_WORDS = 3.0  # if the median document has fewer words, the wrong column was probably read
 
 
 def explain_no_words(observer: Observer, stopped: Mapping[str, int], options: ImportOptions) -> str:
-    """Return why no document has a word to count.
+    """Explain why no document has a word to count.
 
     Parameters
     ----------
     observer : Observer
-        Of documents that were read.
+        The observer of the documents, which have been read.
     stopped : mapping of str to int
-        Stop words that were met.
+        Frequencies of the stop words in the documents.
     options : ImportOptions
     """
     tally = observer.tally
-    filled = 0 if tally is None else tally.documents - tally.empty
+    n_filled = 0 if tally is None else tally.documents - tally.empty
     column = "name the column of the text with --text-column" if observer.columns else ""
-    if tally is not None and not filled:
-        what = "its only document is" if tally.documents == 1 else f"all of its {tally.documents:,} documents are"
-        return f"has no words: {what} empty; {column or 'give texts'}"
-    if tally is not None and tally.numeric == filled:
+    if tally is not None and not n_filled:
+        subject = "its only document is" if tally.documents == 1 else f"all of its {tally.documents:,} documents are"
+        return f"has no words: {subject} empty; {column or 'give texts'}"
+    if tally is not None and tally.numeric == n_filled:
         counts = "give the texts that were counted, or counts in one of the formats of counts"
         return f"has numbers where texts should be; {column or counts}"
     if options.token_pattern is not None:
         pattern = f"--token-pattern {options.token_pattern!r} finds no words in it"
         return f"{pattern}{' but stop words' if stopped else ''}; give another pattern, or none"
     if stopped:
-        most = " ".join(sorted(stopped, key=lambda word: (-stopped[word], word))[:_NAMED])
-        return f"has no words but stop words ({most}); keep them with --stop-words none, or give longer texts"
+        frequent = " ".join(sorted(stopped, key=lambda word: (-stopped[word], word))[:_MOST_STOP_WORDS])
+        return f"has no words but stop words ({frequent}); keep them with --stop-words none, or give longer texts"
     return "has no words of two letters or more; is it text, and in the encoding that it is read in?"
 
 
 def explain_no_vocabulary(
     observer: Observer, document_counts: Array, lengths: Array, limits: Limits, options: ImportOptions
 ) -> str:
-    """Return why no word of documents with words is kept.
+    """Explain why no word is kept of documents that have words.
 
     Parameters
     ----------
     observer : Observer
-        Knows what each cut takes away.
+        The observer, which has the cuts.
     document_counts : (V,)
-        In how many documents each word occurs, before the cuts.
+        Number of documents with each word, before the cuts.
     lengths : (documents,)
-        Words of each document.
+        Number of words in each document.
     limits : Limits
     options : ImportOptions
     """
@@ -349,14 +352,14 @@ def explain_no_vocabulary(
 
 
 def explain_cuts(observer: Observer) -> str:
-    """Return which cuts take all words away."""
+    """Explain which cuts leave no word."""
     cuts = [cut for cut in observer.cuts if cut.words]
-    taken = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
-    return f"has {observer.words:,} different words, and none is left: {', '.join(taken)}; cut less"
+    effects = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
+    return f"has {observer.words:,} different words, and none is left: {', '.join(effects)}; cut less"
 
 
 def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
-    """Return why a single document is no corpus."""
+    """Explain why a single document is not a corpus."""
     if documents > 1:
         return f"has {documents:,} documents, but words in only 1 of them; is the text where it is read?"
     if options.divides:
@@ -366,12 +369,12 @@ def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
 
 
 def _explain_unlike(observer: Observer, lengths: Array) -> str:
-    """Return what is probably wrong with documents that have no words in common."""
+    """Explain what is probably wrong with documents that have no words in common."""
     columns = observer.columns
     if len(columns) == 1:
         name, samples = columns[0].name, columns[0].samples
         cells = samples if name.isdecimal() else (name, *samples)
-        if cells and all(map(_BETWEEN.search, cells)):
+        if cells and all(map(_OTHER_SEPARATOR.search, cells)):
             return f"the table has one column ({cells[0]!r}), so say with --separator what stands between its cells"
     text = next((column.name for column in columns if column.role == "text"), None)
     if text is not None and np.median(lengths) < _FEW_WORDS:
@@ -379,73 +382,76 @@ def _explain_unlike(observer: Observer, lengths: Array) -> str:
     return "are they long enough, and in one language? --min-df 1 keeps all words"
 
 
-_FEW = 20  # documents below which shares say little
-_SAME = 0.5  # share of duplicates that is worth a sentence
-_OUTSIDE = 0.5  # share of the characters outside words
-_LOST = 0.9  # share of the tokens that the cuts take
-_WORDLESS = 0.1  # share of the documents without a word of the vocabulary
-_SMALL = 50  # words of a vocabulary below which topics say little
+_FEW_DOCUMENTS = 20  # with fewer documents, shares mean little
+_DUPLICATE_SHARE = 0.5  # share of duplicates above which a warning is given
+_OUTSIDE_SHARE = 0.5  # share of characters outside of words, likewise
+_LOST_SHARE = 0.9  # share of the tokens left out by the cuts, likewise
+_WORDLESS_SHARE = 0.1  # share of documents that are empty, or without a word of the vocabulary, likewise
+_FEW_KEPT = 50  # words of a vocabulary; with fewer, topics mean little
 
 
 def list_warnings(
     observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool
 ) -> tuple[str, ...]:
-    """Return the sentences about a source that was read whole.
+    """Return warnings about a source that has been read completely.
 
     Parameters
     ----------
     observer : Observer
     wordless : int
-        Documents without a word of the vocabulary that is kept.
+        Number of documents without a word that is kept.
     tokens_kept, words_kept : int
-        After the cuts.
+        Number of tokens and of different words after the cuts.
     texts : bool
-        Whether the documents are texts, whose words were found.
+        Whether the documents are texts, not counts.
     """
     if observer.tally is None or not observer.tally.documents:
         return ()
     tally = observer.tally
-    found = [*_warn_of_documents(tally), *_warn_of_labels(tally)]
+    warnings = [*_warn_of_documents(tally), *_warn_of_labels(tally)]
     if texts:
-        found += _warn_of_texts(observer, tally)
-    found += _warn_of_words(observer, tokens_kept, words_kept)
-    more = wordless - tally.empty
-    if more > _WORDLESS * tally.documents:
-        share = _describe_share(more, tally.documents)
-        found.append(f"{share} documents have no word that is kept; cut less of the vocabulary")
-    return tuple(found)
+        warnings += _warn_of_texts(observer, tally)
+    warnings += _warn_of_words(observer, tokens_kept, words_kept)
+    n_emptied = wordless - tally.empty
+    if n_emptied > _WORDLESS_SHARE * tally.documents:
+        share = _describe_share(n_emptied, tally.documents)
+        warnings.append(f"{share} documents have no word that is kept; cut less of the vocabulary")
+    return tuple(warnings)
 
 
 def _warn_of_documents(tally: Tally) -> Iterator[str]:
-    if tally.duplicates > _SAME * tally.documents:
+    """Yield warnings about duplicates, empty documents, and too few documents."""
+    if tally.duplicates > _DUPLICATE_SHARE * tally.documents:
         yield f"{_describe_share(tally.duplicates, tally.documents)} documents have the same content as one before them"
-    if tally.empty > _WORDLESS * tally.documents:
+    if tally.empty > _WORDLESS_SHARE * tally.documents:
         yield f"{_describe_share(tally.empty, tally.documents)} documents are empty; is it the right file, or column?"
-    if tally.documents < _FEW:
+    if tally.documents < _FEW_DOCUMENTS:
         only = "there is only 1 document" if tally.documents == 1 else f"there are only {tally.documents} documents"
         yield f"{only}, and topics are learnt from many; is each document one row, line or file?"
 
 
 def _warn_of_labels(tally: Tally) -> Iterator[str]:
+    """Yield warnings about labels that are not useful as classes."""
     labelled = tally.labels.total()
-    if labelled >= _FEW and len(tally.labels) == labelled:
+    if labelled >= _FEW_DOCUMENTS and len(tally.labels) == labelled:
         yield "the label is another one in every document, so it is no class; name another column, or none"
-    elif labelled >= _FEW and len(tally.labels) > labelled / 2:
+    elif labelled >= _FEW_DOCUMENTS and len(tally.labels) > labelled / 2:
         yield f"the label has {len(tally.labels):,} values in {labelled:,} documents, which is much for a class"
-    elif labelled >= _FEW and len(tally.labels) == 1:
+    elif labelled >= _FEW_DOCUMENTS and len(tally.labels) == 1:
         yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to predict"
 
 
 def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
+    """Yield warnings about texts that are numbers, not words, too long, or wrongly decoded."""
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
-        some = f"a number in {_describe_share(tally.numeric, filled)} documents"
-        only = "only numbers" if tally.numeric == filled else some
+        partly = f"a number in {_describe_share(tally.numeric, filled)} documents"
+        only = "only numbers" if tally.numeric == filled else partly
         yield f"the text has {only}; name the column of the text"
     characters = tally.characters.count_all()
     visible = sum(times for letter, times in characters.items() if not letter.isspace())
     outside = max(0, visible - observer.letters_in_words)
-    if visible and outside > _OUTSIDE * visible:
+    if visible and outside > _OUTSIDE_SHARE * visible:
         share = _describe_share(outside, visible)
         yield f"{share} characters are not in any word; is it text, in words that spaces divide?"
     yield from _warn_of_length(tally)
@@ -456,35 +462,37 @@ def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
 
 
 def _warn_of_length(tally: Tally) -> Iterator[str]:
-    usual = tally.long.usual
-    if not usual:
+    """Yield a warning if the documents are too long, with ways to divide them."""
+    median_length = tally.long.usual
+    if not median_length:
         return
     with_chapters, looked_at = tally.long.count_chaptered()
     ways = "--split paragraphs or --split '500 words'"
     if tally.long.propose_split() == CHAPTERS:
         ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
-    half = f"half of the documents have {usual:,} words or more"
-    documents = half if tally.documents > 1 else f"it has {usual:,} words"
+    half = f"half of the documents have {median_length:,} words or more"
+    documents = half if tally.documents > 1 else f"it has {median_length:,} words"
     yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
 
 
 def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:
-    if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST) * observer.tokens:
+    """Yield warnings if few words are left after the cuts."""
+    if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST_SHARE) * observer.tokens:
         yield f"the cuts take {_describe_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
-    if observer.cuts and words_kept < _SMALL:
-        kept = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
-        yield f"only {kept}, too few for topics; cut less, or import more documents"
+    if observer.cuts and words_kept < _FEW_KEPT:
+        subject = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
+        yield f"only {subject}, too few for topics; cut less, or import more documents"
 
 
 def _describe_share(part: int, whole: int) -> str:
-    """Describe a share of something, in words where there are some.
+    """Describe a share, in words if it is a simple fraction.
 
     >>> _describe_share(9, 10), _describe_share(2, 3), _describe_share(5, 5), _describe_share(61, 100)
     ('nine of ten', 'two of three', 'all', '61 % of the')
     """
     if part == whole:
         return "all"
-    for parts, of, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
-        if abs(part / whole - parts / of) < 0.02:
+    for parts, whole_parts, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
+        if abs(part / whole - parts / whole_parts) < 0.02:
             return words
     return f"{100 * part / whole:.0f} % of the"

@@ -1,4 +1,4 @@
-"""The report of an import, as the command, the library and the pages show it and the corpus keeps it."""
+"""The report of an import, shown by the command, the library and the pages, and stored with the corpus."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ from app.ingest.tables.values import Column
 
 
 class Share(NamedTuple):
-    """Something that was found, such as a script, and its share."""
+    """The name of a script or language, and its share."""
 
     name: str
     share: float
@@ -18,49 +18,49 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The report of a file or folder: how it was understood, and what each choice makes of it.
+    """A report about an imported file or folder: how it was read, and the effect of each option.
 
     Attributes
     ----------
     path : str
         Name of the file or folder.
     format, why : str
-        Name of the reader, and why it was taken.
+        Name of the reader, and why it was chosen.
     understood : dict of str to str
-        How the file was read: "encoding", "separator", "quote", "header" and the like.
+        How the file was read: "encoding", "separator", "quote", "header" and so on.
     columns : tuple of Column
-        Of a table; empty for other files.
+        Columns of a table; empty for other files.
     kind : str
         "counts", "binary" or "real".
     documents, train, validation : int
-        Documents that are stored, and those of them to train on and for validation.
+        Number of documents that are stored, and of those for training and for validation.
     read : int
-        Documents that the file has, without those of neither part.
+        Number of documents in the file, without those of no part.
     empty, duplicates : int
-        Documents without a text or a count, and those whose text (or counts) came before.
+        Number of documents without a text or a count, and of those with the content of an earlier one.
     wordless : int
-        Documents without a word that is kept, the empty ones among them.
+        Number of documents without a word that is kept, empty ones included.
     tokens, tokens_kept : int
-        Words of all documents before and after the cuts; of real values, cells.
+        Number of words in all documents before and after the cuts; of real values, of cells.
     words, words_kept : int
-        Different words before and after the cuts.
+        Number of different words before and after the cuts.
     cuts : tuple of Cut
     scripts : tuple of Share
         Scripts of the letters, the most frequent first.
     languages : tuple of Share
-        Languages that were recognised in the texts.
+        Languages recognised in the texts.
     classes : int
-        How many different labels the documents have.
+        Number of different labels.
     labels : tuple of (str, int)
-        The largest classes and how many documents have each.
+        The largest classes and the number of documents in each.
     warnings : tuple of str
-        Sentences about what is probably not as it was meant.
+        Sentences about probable mistakes.
     notes : tuple of str
-        What the reader had to say.
+        Sentences of the reader.
     options : dict
-        What was chosen otherwise than usual.
+        Options that differ from their defaults.
     proposed : dict of str to str
-        Options that could make more of the documents, each with a value.
+        Options that may improve the result, each with a value.
     """
 
     path: str
@@ -109,22 +109,22 @@ _PARTS: dict[str, Callable[..., Any]] = {"columns": Column, "cuts": Cut, "script
 
 
 def load_report(meta: Mapping[str, Any]) -> Report | None:
-    """Load the report that a corpus keeps of its import; None where it has none, or a damaged one."""
+    """Load the report stored with a corpus; None if it is missing or damaged."""
     record = meta.get("record")
     try:
-        found = None if record is None else Report.from_json(record)
+        report = None if record is None else Report.from_json(record)
     except (TypeError, KeyError, ValueError, AttributeError):
         return None
-    return found if found is None or _is_sound(found) else None
+    return report if report is None or _is_sound(report) else None
 
 
 def _is_sound(report: Report) -> bool:
-    """Return whether every part of a report is of its type; reading it from JSON takes all that is there."""
+    """Return whether every field of a report has its type, which loading it from JSON does not check."""
     plain = {name: hint for name, hint in Report.__annotations__.items() if hint in (str, int)}
-    alike = all(type(getattr(report, name)) is hint for name, hint in plain.items())
+    plain_match = all(type(getattr(report, name)) is hint for name, hint in plain.items())
     texts = [*report.understood.items(), *report.labels]
     return (
-        alike
+        plain_match
         and isinstance(report.options, dict)
         and all(isinstance(each, str) for each in (*report.warnings, *report.notes, *(name for name, _ in texts)))
         and all(isinstance(value, str) for value in report.understood.values())
@@ -134,57 +134,58 @@ def _is_sound(report: Report) -> bool:
 
 
 def _make_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with lists turned into tuples."""
     return {name: tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
             for name, value in values.items()}  # fmt: skip
 
 
-LABELS = 6  # classes named
-CUTS = {  # what takes words away, by its option, one and several
+LABELS = 6  # classes in a line
+CUTS = {  # names of the words left out by an option, singular and plural
     "stop_words": ("stop word", "stop words"),
     "leave_out_common": ("word that is everywhere", "words that are everywhere"),
     "min_df": ("rare word", "rare words"),
     "max_df": ("common word", "common words"),
     "max_words": ("word beyond the most that are kept", "words beyond the most that are kept"),
 }
-_LEAST_SHARE = 0.0005  # of a script that is named
+_LEAST_SHARE = 0.0005  # share from which a script or language is listed
 
 
 class ReportLine(NamedTuple):
-    """A row of the report: its name and its text."""
+    """A line of the report: its name and its text."""
 
     name: str
     text: str
 
 
 def list_lines(report: Report) -> tuple[ReportLine, ...]:
-    """Return the whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
+    """Return the lines of the report, without its warnings and the tables of columns and cuts."""
     return tuple(ReportLine(name, text) for name, text in _write_lines(report) if text)
 
 
 def list_summary(report: Report) -> tuple[str, ...]:
-    """Return the report in five lines, as they are printed after an import, before the warnings."""
+    """Return the five lines that are printed after an import, before the warnings."""
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
     read = "; ".join(f"{name} {text}" for name, text in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
-    taken = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
+    left_out = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
         f"read as {_describe_format(report)}" + (f"; {read}" if read else ""),
         roles or _describe_kind(report),
         f"{_describe_documents(report)}; {_describe_labels(report) or 'no labels'}",
         f"{_count_things(report.words, 'different word')} met, {report.words_kept:,} kept"
-        + (f"; left out {taken}" if taken else ""),
+        + (f"; left out {left_out}" if left_out else ""),
         f"{report.tokens_kept:,} of {_count_things(report.tokens, 'word')} counted"
-        + (f"; {spoken}" if (spoken := _describe_shares(report.languages) or _describe_shares(report.scripts)) else ""),
+        + (f"; {shares}" if (shares := _describe_shares(report.languages) or _describe_shares(report.scripts)) else ""),
     )
 
 
 def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """Return the name, the role and some values of every column."""
+    """Return the name, role and some values of every column."""
     return tuple((each.name, each.role, " | ".join(each.samples)) for each in report.columns)
 
 
 def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
-    """Return for every cut what falls, the option, how much falls, and examples."""
+    """Return for every cut its name, the option, the number of words left out, and examples."""
     return tuple(
         (
             CUTS[cut.option][1],
@@ -197,13 +198,13 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
 
 
 def describe_parts(documents: int, train: int, validation: int) -> str:
-    """Say how many documents of a corpus each part has: ``90 training, 5 validation, 5 test``."""
+    """Return the number of documents in each part: ``90 training, 5 validation, 5 test``."""
     parts = [f"{train:,} training", f"{validation:,} validation", f"{documents - train - validation:,} test"]
     return ", ".join(parts if validation else parts[::2])
 
 
 def describe_addition(added: Mapping[str, Any]) -> str:
-    """Describe documents that were appended, in a line."""
+    """Describe appended documents in one line."""
     if not {"added", "file", "outside", "tokens_read"} <= added.keys():
         return f"more documents after the first {added['documents']:,}; what is kept of them is damaged"
     outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
@@ -211,6 +212,7 @@ def describe_addition(added: Mapping[str, Any]) -> str:
 
 
 def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of all lines, including empty texts."""
     yield "file", report.path
     yield "format", _describe_format(report)
     yield GUESS, report.understood.get(GUESS, "")
@@ -232,21 +234,27 @@ def _describe_format(report: Report) -> str:
 
 
 def _describe_documents(report: Report) -> str:
+    """Return the number of documents, and of those that are empty, repeated, without words or left out."""
     counts = (
         (report.empty, f"with nothing in {'it' if report.empty == 1 else 'them'}"),
         (report.duplicates, "with the content of one before"),
         (report.wordless - report.empty, "more without a word that is kept"),
         (report.read - report.documents, "left out"),
     )
-    return ", ".join([_count_things(report.read, "document"), *(f"{n:,} {what}" for n, what in counts if n > 0)])
+    return ", ".join(
+        [
+            _count_things(report.read, "document"),
+            *(f"{count:,} {description}" for count, description in counts if count > 0),
+        ]
+    )
 
 
 def _describe_labels(report: Report) -> str:
     if not report.labels:
         return ""
-    named = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
-    more = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
-    return f"{_count_things(report.classes, 'class', 'classes')}: {named}{more}"
+    largest = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
+    rest = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
+    return f"{_count_things(report.classes, 'class', 'classes')}: {largest}{rest}"
 
 
 def _describe_shares(shares: Sequence[Share]) -> str:
@@ -258,5 +266,6 @@ def _describe_kind(report: Report) -> str:
     return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
 
 
-def _count_things(n: int, what: str, several: str = "") -> str:
-    return f"{n:,} {what if n == 1 else several or what + 's'}"
+def _count_things(n: int, singular: str, plural: str = "") -> str:
+    """Return a number and the singular or plural of a word, which by default ends in s."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"

@@ -1,4 +1,4 @@
-"""The lines of a table with the names of its columns, found by known names, or as they differ from others."""
+"""The names of a table's columns, in lines found by known names or by their difference from the other lines."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from app.ingest.tables import column_names
 from app.ingest.tables.roles import split_columns
 from app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
 
-MOST_LETTERS = 2_000  # of a name of a column, which may be a whole question
-PROSE = 20  # letters of a usual cell from which a column is one of texts, whose lengths tell a name from a text
-SHORTER = 3  # times that a name is shorter than nearly every text below it
-MOST_TITLES = 20  # lines above the names
-_MOST = 0.9  # share of the values of a column of numbers that are
-_IMPORT = re.compile(r"""['"]*\{['"]+ImportId['"]+:""")
+MOST_LETTERS = 2_000  # letters of a column name, which may be a whole question
+PROSE = 20  # median letters of a column of texts, in which short cells may be names
+SHORTER = 3  # factor by which a name is shorter than nearly all texts below it
+MOST_TITLES = 20  # lines of titles above the names, at most
+_NUMBER_SHARE = 0.9  # share of numbers in a column of numbers, at least
+_IMPORT_ID = re.compile(r"""['"]*\{['"]+ImportId['"]+:""")
 _UNDER_QUESTIONS = frozenset((
     "response", "open-ended response", "other (please specify)", "antwort", "offene antwort", "sonstiges",
     "other (specify)", "réponse", "réponse ouverte",
@@ -23,18 +23,18 @@ _UNDER_QUESTIONS = frozenset((
 
 
 class TableHeading(NamedTuple):
-    """The place of the names of the columns in the first rows of a table.
+    """The position of the column names in the first rows of a table.
 
     Attributes
     ----------
     above : int
-        Rows above the names: a title, notes.
+        Number of rows above the names, such as a title or notes.
     rows : int
-        Rows that have the names; 0 where none has.
+        Number of rows with the names; 0 if there are none.
     sure : bool
-        Whether known names settled it.
+        Whether this is certain, because names are known.
     kind : str
-        What the rows below the first one with names are, in words, or empty.
+        What the further rows of names are, in words, or empty.
     """
 
     above: int
@@ -44,16 +44,16 @@ class TableHeading(NamedTuple):
 
 
 def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles: bool = True) -> TableHeading:
-    """Return where the names of the columns are.
+    """Return the position of the column names.
 
     Parameters
     ----------
     rows : sequence of sequences of str
-        The first rows, all of one width.
+        The first rows, all of the same width.
     header : str
         ``"auto"``, ``"yes"`` or ``"no"``.
     titles : bool
-        Whether lines above the names are looked for.
+        Whether to search for lines above the names.
     """
     if header == "no" or not rows:
         return TableHeading(0, 0)
@@ -63,32 +63,32 @@ def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles:
     sure = knows_names(rows[above], rows[above + 1 :])
     if above or header == "yes":
         return _add_lines_below(rows, above, sure=sure or header == "yes")
-    found = has_header(rows[0], rows[1:])
-    if found or (found is None and any(map(column_names.is_known, rows[0]))):
+    has_names = has_header(rows[0], rows[1:])
+    if has_names or (has_names is None and any(map(column_names.is_known, rows[0]))):
         return _add_lines_below(rows, 0, sure=sure)
     return TableHeading(0, 0, sure=False)
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
-    """Return whether the first line has names, compared with those below it.
+    """Return whether the first line has column names, by comparison with the lines below it.
 
     Parameters
     ----------
     first : sequence of str
         The cells of the first line.
     rows : sequence of sequences of str
-        The cells of the next lines; rows of other lengths are not looked at.
+        The cells of the next lines; rows of other lengths are ignored.
 
     Returns
     -------
     bool or None
-        None where nothing tells: the table is one line, or its first line is like any other.
+        None if there is no evidence: the table is one line, or its first line is like any other.
 
     Notes
     -----
-    Known names settle it.  Else each column says how much its first cell is unlike the others: text above numbers or
-    dates, a short cell above long ones, a question above answers, a value that never comes again above few values that
-    do; a number is hardly a name.
+    Known names decide.  Otherwise the difference between the first cell and the others is weighed in each column: text
+    above numbers or dates, a short cell above long ones, a question above answers, or a unique value above repeated
+    ones.  A number is hardly ever a name.
     """
     names = [cell.strip() for cell in first]
     body = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
@@ -101,19 +101,19 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | No
 
 
 def _are_counting(names: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    """Return whether names are 0, 1, 2 and so on above other values, as pandas writes them for columns without any."""
-    counted = names[1:] if not names[0] else names
-    if len(counted) < 2 or not body or counted[0] not in ("0", "1"):
+    """Return whether names are 0, 1, 2 and so on above other values, as pandas writes for columns without names."""
+    numbers = names[1:] if not names[0] else names
+    if len(numbers) < 2 or not body or numbers[0] not in ("0", "1"):
         return False
-    if list(counted) != [str(int(counted[0]) + place) for place in range(len(counted))]:
+    if list(numbers) != [str(int(numbers[0]) + place) for place in range(len(numbers))]:
         return False
     return not all(all(map(is_number, filter(None, row))) for row in body)
 
 
 def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a line has known names of columns: two, one that is no value, or one in a table of one column.
+    """Return whether a line has known column names: two, a single unambiguous one, or one in a table of one column.
 
-    A name that comes again below is a value, such as "article" in a table of articles and comments.
+    A name that is repeated below is a value, such as "article" in a table of articles and comments.
     """
     names = [cell.strip() for cell in first]
     known = [place for place, name in enumerate(names) if column_names.is_known(name)]
@@ -130,11 +130,11 @@ def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _weigh_column(name: str, values: list[str]) -> int:
-    """Return how much a column says that its first cell is a name (positive) or a value like the others (negative)."""
+    """Return a column's evidence that its first cell is a name (positive) or a value like the others (negative)."""
     filled = [value for value in values if value and not is_missing(value)]
     if not filled:
         return 0
-    if not name:  # as pandas and R leave it above the numbers of the rows
+    if not name:  # as in pandas and R above row numbers
         return 2 if filled[:2] in (["0", "1"], ["1", "2"]) or filled in (["0"], ["1"]) else 0
     if is_missing(name):
         return 0
@@ -155,50 +155,51 @@ def _weigh_column(name: str, values: list[str]) -> int:
 
 
 def _are_all_numbers(filled: list[str]) -> bool:
-    return sum(map(is_number, filled)) >= (_MOST * len(filled) if len(filled) >= 10 else len(filled))
+    return sum(map(is_number, filled)) >= (_NUMBER_SHARE * len(filled) if len(filled) >= 10 else len(filled))
 
 
 def _weigh_texts(name: str, filled: list[str], lengths: list[int]) -> int:
+    """Return the evidence, as `_weigh_column`, of a column of texts with these sorted lengths."""
     if name.endswith(("?", ":")) and sum(value.endswith(name[-1]) for value in filled) < len(filled) / 5:
         return 2
-    short, quarter = lengths[len(lengths) // 20], lengths[len(lengths) // 4]
-    if len(name) * SHORTER <= short:
+    fifth_percentile, quartile = lengths[len(lengths) // 20], lengths[len(lengths) // 4]
+    if len(name) * SHORTER <= fifth_percentile:
         return 2
-    if len(name) >= quarter:
+    if len(name) >= quartile:
         return -2
-    return 1 if len(name) * SHORTER <= quarter and not name.endswith((".", "!")) and name.count(" ") < 3 else 0
+    return 1 if len(name) * SHORTER <= quartile and not name.endswith((".", "!")) and name.count(" ") < 3 else 0
 
 
 def _count_titles(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many rows at the top are narrower than the names, as titles and notes are; 0 without such names."""
+    """Return the number of rows above the names, which are narrower like titles and notes; 0 if there are none."""
     width = len(rows[0])
     if width < 2:
         return 0
-    filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MOST_TITLES + 1]]
+    n_filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MOST_TITLES + 1]]
     usual = median(sum(bool(cell.strip()) for cell in row) for row in rows[1:]) if len(rows) > 1 else 0
     narrow = max(1, min(width, usual) // 2) if usual > 1 else 0
-    above = next((number for number, cells in enumerate(filled) if cells > narrow), 0)
-    return above if 0 < above < len(rows) - 1 else _find_known(rows, filled)
+    above = next((number for number, n_cells in enumerate(n_filled) if n_cells > narrow), 0)
+    return above if 0 < above < len(rows) - 1 else _find_known(rows, n_filled)
 
 
-def _find_known(rows: Sequence[Sequence[str]], filled: Sequence[int]) -> int:
-    """Return the first row of known names below others that are no names; 0 where it is the first, or there is none."""
+def _find_known(rows: Sequence[Sequence[str]], n_filled: Sequence[int]) -> int:
+    """Return the index of the first row of known names, below rows without names; 0 if there is no such row."""
     if knows_names(rows[0], rows[1:]):
         return 0
-    for place in range(1, min(len(filled), len(rows) - 1)):
-        known = sum(map(column_names.is_known, rows[place]))
-        if known >= 2 and 2 * known >= filled[place] and knows_names(rows[place], rows[place + 1 :]):
-            fuller = filled[place] > max(filled[:place])
-            return place if fuller or not has_header(rows[0], rows[1:]) else 0
+    for index in range(1, min(len(n_filled), len(rows) - 1)):
+        n_known = sum(map(column_names.is_known, rows[index]))
+        if n_known >= 2 and 2 * n_known >= n_filled[index] and knows_names(rows[index], rows[index + 1 :]):
+            is_fullest = n_filled[index] > max(n_filled[:index])
+            return index if is_fullest or not has_header(rows[0], rows[1:]) else 0
     return 0
 
 
 def _add_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -> TableHeading:
-    """Return the heading with further lines of names: questions of Qualtrics, answers of SurveyMonkey, units."""
+    """Return the heading with further lines of names, as for Qualtrics questions, SurveyMonkey answers, or units."""
     below = rows[above + 1 :]
     for number, row in enumerate(below[:2], 1):
         filled = [cell for cell in row if cell.strip()]
-        if filled and 2 * sum(_IMPORT.match(cell) is not None for cell in filled) >= len(filled):
+        if filled and 2 * sum(_IMPORT_ID.match(cell) is not None for cell in filled) >= len(filled):
             return TableHeading(above, 1 + number, sure, "the questions and ImportIds of Qualtrics")
     if len(below) > 2 and _is_under_names(rows[above], below[0], below[1:]):
         return TableHeading(above, 2, sure, "which has more of the names")
@@ -206,7 +207,7 @@ def _add_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -
 
 
 def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Return whether the line below the names is another one of names."""
+    """Return whether the line below the names has more of the names."""
     cells = [cell.strip() for cell in row]
     if len(row) != len(names) or any(is_number(cell) or parse_date(cell) is not None for cell in cells):
         return False
@@ -215,22 +216,22 @@ def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Se
         return False
     if any(cell in _UNDER_QUESTIONS for cell in lower):
         return True
-    unlike, like = 0, 0
-    for place, cell in enumerate(cells):
-        filled = [each[place].strip() for each in below if place < len(each) and each[place].strip()]
+    n_unlike, n_alike = 0, 0
+    for column, cell in enumerate(cells):
+        filled = [each[column].strip() for each in below if column < len(each) and each[column].strip()]
         filled = [value for value in filled if not is_missing(value)]
         if not cell or is_missing(cell) or not filled:
             continue
-        like += cell in filled
-        unlike += (_are_all_numbers(filled) or is_date_column("", filled)) and cell not in filled
-    gaps = sum(not name.strip() and bool(cell) for name, cell in zip(names, cells, strict=False))
-    return not like and (unlike >= 2 or (gaps >= 1 and (unlike >= 1 or 2 * gaps >= len(lower))))
+        n_alike += cell in filled
+        n_unlike += (_are_all_numbers(filled) or is_date_column("", filled)) and cell not in filled
+    n_gaps = sum(not name.strip() and bool(cell) for name, cell in zip(names, cells, strict=False))
+    return not n_alike and (n_unlike >= 2 or (n_gaps >= 1 and (n_unlike >= 1 or 2 * n_gaps >= len(lower))))
 
 
 def name_columns(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the names in one or more lines: a group above several columns stands before each of them.
+    """Return the column names from one or two lines; a group name above several columns precedes each of them.
 
-    A cell without a name, as pandas leaves above its index, gets its number.
+    A column without a name, such as the index of pandas, is named by its number.
 
     >>> name_columns([["", " text "]]), name_columns([["Who", "", "Why?"], ["name", "age", "Response"]])
     (('column 1', 'text'), ('Who name', 'Who age', 'Why?'))
@@ -238,38 +239,38 @@ def name_columns(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     first = [" ".join(cell.split()) for cell in rows[0]]
     if len(rows) == 1 or (all(first) and len(set(first)) == len(first)):
         return tuple(name or f"column {number}" for number, name in enumerate(first, 1))
-    found, group = [], ""
+    names, group = [], ""
     for number, (name, cell) in enumerate(zip(first, rows[1], strict=True), 1):
-        under = " ".join(cell.split())
+        second = " ".join(cell.split())
         group = name or group
-        below = "" if under == group or (name and under.lower() in _UNDER_QUESTIONS) else under
+        below = "" if second == group or (name and second.lower() in _UNDER_QUESTIONS) else second
         above = group if name or below else ""
-        found.append(" ".join(part for part in (above, below) if part) or f"column {number}")
-    return tuple(found)
+        names.append(" ".join(part for part in (above, below) if part) or f"column {number}")
+    return tuple(names)
 
 
-_NO_DOCUMENT = "not read as documents"
-ROW_NAME = "row name"  # of the column that R writes without a name
+_NOT_DOCUMENTS = "not read as documents"
+ROW_NAME = "row name"  # name of the column that R writes without one
 
 
 class Names(NamedTuple):
-    """The names of the columns, and where the first lines of the table have them.
+    """The names of the columns, and their position in the first lines of the table.
 
     Attributes
     ----------
     names : tuple of str
     header : bool
-        Whether lines of the table have the names.
+        Whether the table itself has the names.
     above, rows : int
-        Rows above the names, and rows that have them.
+        Number of rows above the names, and of rows with names.
     line : tuple of str
-        The cells of the first of these rows.
+        The cells of the first row with names.
     sure : bool
-        Whether known names, or the options, settled it.
+        Whether this is certain, because of known names or the options.
     below : str
-        What a second line of names is taken for by its looks, or empty.
+        What a second line of names seems to be, in words, or empty.
     notes : tuple of str
-        What was made of these lines, for the user.
+        Sentences for the user about these lines.
     """
 
     names: tuple[str, ...]
@@ -283,12 +284,12 @@ class Names(NamedTuple):
 
     @property
     def body(self) -> int:
-        """Rows before the first document."""
+        """The number of rows before the first document."""
         return self.above + self.rows
 
     @property
     def understood(self) -> str:
-        """Where the names are, in words."""
+        """The position of the names, in words."""
         if not self.header:
             return "none"
         if self.above:
@@ -297,20 +298,20 @@ class Names(NamedTuple):
 
     @property
     def guess(self) -> str:
-        """That the names are not known ones, or none were found, in a sentence; empty where that is certain."""
+        """A sentence that unknown names, or no names, are a guess; empty if the names are certain."""
         if not self.header:
             return "" if self.sure else "no line of column names is found (change it with --header)"
-        found = []
+        sentences = []
         if self.above:
-            lines, are = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
+            lines, verb = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
             above = f"{lines} above the column names, {self.line_said}"
-            found.append(f"{above}, {are} left out (change it with --skip-lines)")
+            sentences.append(f"{above}, {verb} left out (change it with --skip-lines)")
         elif not self.sure:
-            found.append(f"the first line is taken for column names by its looks: {self.line_said}")
-            found[-1] += " (change it with --header)"
+            sentences.append(f"the first line is taken for column names by its looks: {self.line_said}")
+            sentences[-1] += " (change it with --header)"
         if self.below:
-            found.append(f"the line below it, {self.below}, is not read as a document (change it with --header)")
-        return "; ".join(found)
+            sentences.append(f"the line below it, {self.below}, is not read as a document (change it with --header)")
+        return "; ".join(sentences)
 
     @property
     def line_said(self) -> str:
@@ -320,14 +321,14 @@ class Names(NamedTuple):
 
 
 def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_names: bool = False) -> Names:
-    """Return the names of the columns of a table that begins with these rows.
+    """Return the names of a table's columns, found in its first rows.
 
-    A name that comes twice gets a number, which is noted.
+    Repeated names are numbered, with a note.
 
     Parameters
     ----------
     row_names : bool
-        Whether the line of names is one cell shorter than the rows, whose first cells are names of theirs.
+        Whether the line of names is one cell shorter than the rows, which begin with names of their own.
     """
     if row_names and options.header != "no":
         first = [ROW_NAME, *sample[0]]
@@ -335,14 +336,16 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
         return Names(names, header=True, rows=1, line=tuple(sample[0]), notes=(note, *notes))
     titles = options.skip_lines is None
-    heading = find_heading(sample, header="yes" if _has_asked(sample[0], options) else options.header, titles=titles)
+    heading = find_heading(
+        sample, header="yes" if _has_requested(sample[0], options) else options.header, titles=titles
+    )
     if not heading.rows:
         return Names(tuple(str(n) for n in range(1, len(sample[0]) + 1)), header=False, sure=options.header == "no")
     lines = sample[heading.above : heading.above + heading.rows]
     names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
     if heading.kind:
         lines_below = _count_things(heading.rows - 1, "line")
-        notes = (f"{lines_below} below the column names, {heading.kind}, {_NO_DOCUMENT}", *notes)
+        notes = (f"{lines_below} below the column names, {heading.kind}, {_NOT_DOCUMENTS}", *notes)
     if heading.above:
         lines_above = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
         notes = (f"left out above the column names: {lines_above[:80]!r}", *notes)
@@ -359,31 +362,31 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
 
 
 def number_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names that are all different, and notes about those that had to be changed.
+    """Return unique names, numbering repeated ones, and notes about those that were changed.
 
     >>> number_names(["id", "text", "id"])
     (('id', 'text', 'id 2'), ("the column 'id' is there twice; the second one is called 'id 2'",))
     """
-    found: dict[str, None] = {}
-    notes = []
+    unique: dict[str, None] = {}
+    changed = []
     for name in names:
         new, number = name, 2
-        while new in found or (new != name and new in names):
+        while new in unique or (new != name and new in names):
             new, number = f"{name} {number}", number + 1
         if new != name:
-            notes.append(new)
-        found[new] = None
-    if not notes:
-        return tuple(found), ()
-    if len(notes) == 1:
-        name = notes[0].rpartition(" ")[0]
-        return tuple(found), (f"the column {name!r} is there twice; the second one is called {notes[0]!r}",)
-    called = ", ".join(map(repr, notes[:6])) + (", ..." if len(notes) > 6 else "")
-    return tuple(found), (f"columns of the same name are there several times; the later ones are called {called}",)
+            changed.append(new)
+        unique[new] = None
+    if not changed:
+        return tuple(unique), ()
+    if len(changed) == 1:
+        name = changed[0].rpartition(" ")[0]
+        return tuple(unique), (f"the column {name!r} is there twice; the second one is called {changed[0]!r}",)
+    examples = ", ".join(map(repr, changed[:6])) + (", ..." if len(changed) > 6 else "")
+    return tuple(unique), (f"columns of the same name are there several times; the later ones are called {examples}",)
 
 
-def _has_asked(cells: Sequence[str], options: ImportOptions) -> bool:
-    """Return whether a line has a column that the options name."""
+def _has_requested(cells: Sequence[str], options: ImportOptions) -> bool:
+    """Return whether a line has the name of a column given in the options."""
     if options.header != "auto":
         return False
     names = [" ".join(cell.split()) for cell in cells]
@@ -392,5 +395,5 @@ def _has_asked(cells: Sequence[str], options: ImportOptions) -> bool:
     return any(name in columns for name in names if name)
 
 
-def _count_things(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def _count_things(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,4 +1,4 @@
-"""Open a table of any kind: separated cells, a workbook, Parquet or Arrow."""
+"""Opening of tables of any kind: separated cells, workbooks, Parquet or Arrow."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,20 +17,20 @@ ARROWS = (*sheets.PARQUET, *sheets.ARROW)
 
 
 class Table(NamedTuple):
-    """A table as it is read.
+    """An opened table.
 
     Attributes
     ----------
     names : Names
-        Those of its columns.
+        Names of the columns.
     rows : callable
-        Gives the line and the cells of every row below the names; also of another file with the same columns.
+        Yields the line and the cells of every row below the names, in this or another file with the same columns.
     understood : dict of str to str
-        How it was read, apart from its encoding.
+        How it was read, apart from the encoding.
     notes, doubts : list of str
-        What was made of it, and what of that is a guess apart from the names, in sentences.
+        Sentences about how it was read, and about guesses apart from the names.
     encoded : bool
-        Whether it is text, in an encoding that may be a guess.
+        Whether it is a text file, whose encoding may be a guess.
     """
 
     names: Names
@@ -41,29 +41,29 @@ class Table(NamedTuple):
     encoded: bool = False
 
     def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield line and cells by column of every row of a file."""
+        """Yield the line of every row of a file, and its cells by column."""
         for line, row in self.rows(path):
             yield line, dict(zip(self.names.names, row, strict=True))
 
     def guesses(self, *, texts: bool) -> list[str]:
-        """Return what of it is a guess; of a table of counts it is known by its names that it has some."""
+        """Return sentences about guesses; names in the first line of a table of counts are not a guess."""
         return ([self.names.guess] if self.names.guess and (texts or self.names.above) else []) + self.doubts
 
 
 def open_table(path: Path, options: ImportOptions, kind: str = "") -> Table:
-    """Return the table in a file.
+    """Open the table in a file.
 
     Parameters
     ----------
     path : Path
     options : ImportOptions
     kind : str
-        The ending by which it is read; by default its own.
+        The ending that selects the format; by default that of the file.
 
     Raises
     ------
     IngestError
-        When it cannot be read.
+        If it cannot be read.
     """
     kind = kind or files.find_suffix(path)
     if kind in WORKBOOKS:
@@ -73,10 +73,10 @@ def open_table(path: Path, options: ImportOptions, kind: str = "") -> Table:
             names, lambda file: sheets.read_workbook_rows(file, names, options), understood, list(names.notes), []
         )
     if kind in ARROWS:
-        first = sheets.look_at_arrow(path)
-        if not first:
+        first_records = sheets.look_at_arrow(path)
+        if not first_records:
             raise IngestError(path, "has no rows; give a table with a row for each document")
-        return Table(Names(tuple(first[0]), header=True), _read_arrow_rows, {}, [], [])
+        return Table(Names(tuple(first_records[0]), header=True), _read_arrow_rows, {}, [], [])
     layout = find_layout(path, options)
     return Table(
         layout.names,

@@ -1,4 +1,4 @@
-"""Records of tables as documents: what is missing in them is counted, and how they were read is noted."""
+"""Records of tables as documents, with notes about missing values and the roles of columns."""
 
 import math
 from collections import Counter
@@ -15,37 +15,37 @@ from app.ingest.tables.roles import PARTS, Record, Roles
 from app.ingest.tables.values import Columns, as_prose, as_text, is_missing, is_prose
 from app.ingest.text.cleaning import clean_text
 
-_LONGEST_MISSING = 12  # letters of a text that may stand for none
-_NAMED = 6  # words for missing values in a note
+_LONGEST_MISSING = 12  # letters of a text that may stand for a missing value
+_MOST_WORDS = 6  # words for missing values in a note
 
 
 class DocumentMaker:
-    """Makes documents of records, and counts what is missing.
+    """A maker of documents from records, which counts missing values.
 
     Parameters
     ----------
     roles : Roles
     usual : iterable of str
-        The fields of records that have a text; one of no others may lack it.
+        The fields of records that have a text; a record with only such fields may lack the text.
     """
 
     def __init__(self, roles: Roles, usual: Sequence[str] = ()) -> None:
         self._roles, self._usual = roles, frozenset(usual)
         self._dropped = frozenset((*roles.text, roles.title, roles.split, roles.label))
         self._dropped_of_list = self._dropped - {roles.label}
-        self.missing: Counter[str] = Counter()  # texts, titles and labels that stand for none
-        self.words: Counter[str] = Counter()  # by which they do
+        self.missing: Counter[str] = Counter()  # missing texts, titles and labels
+        self.words: Counter[str] = Counter()  # the words that stand for them
         self.without = 0  # records without the field of the text
 
     def make(self, record: Record, number: int, path: Path, line: int) -> TextDocument:
         """Return the document of a record.
 
-        A label that is a list gives its first entry; the whole list stays a column.
+        The first entry of a list of labels is the label; the whole list stays a column.
 
         Raises
         ------
         IngestError
-            When the record has no text field, or a split that is neither train nor test.
+            If the record has no text field, or a split that is neither train nor test.
         """
         roles = self._roles
         text = "\n\n".join(self._read_text(record, name, path, line) for name in roles.text)
@@ -55,29 +55,30 @@ class DocumentMaker:
             if split.lower() not in PARTS:
                 raise IngestError(path, f"the split {split[:40]!r} is neither train nor test", line)
             part = PARTS[split.lower()]
-        report = record.get(roles.label) if roles.label else None
+        label_value = record.get(roles.label) if roles.label else None
         own = self._fill_text("title", as_text(record.get(roles.title))) if roles.title else ""
         title = own or (as_text(record.get(roles.identity)) if roles.identity else "") or f"document {number}"
-        dropped = self._dropped_of_list if isinstance(report, list) else self._dropped
+        dropped = self._dropped_of_list if isinstance(label_value, list) else self._dropped
         columns = {name: as_text(value) for name, value in record.items() if name not in dropped}
-        return TextDocument(text, " ".join(title.split()), self._find_label(report), part, columns, bool(own))
+        return TextDocument(text, " ".join(title.split()), self._find_label(label_value), part, columns, bool(own))
 
     def list_notes(self) -> list[str]:
-        """Return what was missing, in sentences."""
-        found = []
+        """Return sentences about missing values."""
+        notes = []
         if self.missing:
             counts = " and ".join(
-                f"{times:,} {what}{'' if times == 1 else 's'}" for what, times in self.missing.items()
+                f"{times:,} {role}{'' if times == 1 else 's'}" for role, times in self.missing.items()
             )
-            words = ", ".join(repr(word) for word, _ in self.words.most_common(_NAMED))
+            words = ", ".join(repr(word) for word, _ in self.words.most_common(_MOST_WORDS))
             verb = "says" if self.missing.total() == 1 else "say"
-            found.append(f"{counts} {verb} nothing but {words}, which counts as missing")
+            notes.append(f"{counts} {verb} nothing but {words}, which counts as missing")
         if self.without:
             records = "1 record has" if self.without == 1 else f"{self.without:,} records have"
-            found.append(f"{records} no field {self._roles.text[0]!r} and no text")
-        return found
+            notes.append(f"{records} no field {self._roles.text[0]!r} and no text")
+        return notes
 
     def _read_text(self, record: Record, name: str, path: Path, line: int) -> str:
+        """Return the text in a field of a record; empty if it is missing."""
         if name not in record:
             if not self._may_lack_text(record):
                 raise IngestError(path, f"has no field {name!r}; name the field of the text with --text-column", line)
@@ -87,25 +88,25 @@ class DocumentMaker:
         return text if len(text) > _LONGEST_MISSING else self._fill_text("text", text)
 
     def _may_lack_text(self, record: Record) -> bool:
-        """Return whether a record is like others that have a text, and has none under another name."""
-        strange = [value for name, value in record.items() if name not in self._usual and isinstance(value, str)]
-        known = sum(name in self._usual for name in record)
-        return bool(known) and (not strange or (known > 1 and not any(map(is_prose, strange))))
+        """Return whether a record without a text resembles those that have one, and has no text in another field."""
+        other_texts = [value for name, value in record.items() if name not in self._usual and isinstance(value, str)]
+        n_usual = sum(name in self._usual for name in record)
+        return bool(n_usual) and (not other_texts or (n_usual > 1 and not any(map(is_prose, other_texts))))
 
-    def _fill_text(self, what: str, text: str) -> str:
-        """Return the text, empty where it stands for none."""
+    def _fill_text(self, role: str, text: str) -> str:
+        """Return the text, or an empty one, which is counted, if it stands for a missing value."""
         if not is_missing(text):
             return text
-        self.missing[what] += 1
+        self.missing[role] += 1
         self.words[text.strip()] += 1
         return ""
 
-    def _find_label(self, report: Any) -> str | None:
-        if isinstance(report, list):
-            report = report[0] if report else None
-        if isinstance(report, float) and not math.isfinite(report):
-            return None  # as tables of pandas write a missing one
-        return self._fill_text("label", as_text(report).strip()) or None
+    def _find_label(self, value: Any) -> str | None:
+        if isinstance(value, list):
+            value = value[0] if value else None
+        if isinstance(value, float) and not math.isfinite(value):
+            return None  # a missing value in tables of pandas
+        return self._fill_text("label", as_text(value).strip()) or None
 
 
 def make_text_source(
@@ -120,40 +121,40 @@ def make_text_source(
     guesses: Sequence[str] = (),
     usual: Sequence[str] = (),
 ) -> TextSource:
-    """Yield the records of all parts as documents.
+    """Return a source of the records of all parts as documents.
 
     Parameters
     ----------
     records : callable
-        Gives the line and the fields of each record in a file.
+        Yields the line and the fields of each record in a file.
     header : bool or None
         As in `describe_roles`.
     encoded : bool
-        Whether the files are text, in an encoding that may be a guess.
+        Whether the files are plain text, whose encoding may be a guess.
     guesses : sequence of str
-        What was guessed before the roles.
+        Sentences about earlier guesses.
     usual : sequence of str
-        As of `Documents`.
+        As in `DocumentMaker`.
     """
     columns = Columns(_name_roles(roles))
     paths = [part.path for part in parts]
     notes = [describe_roles(roles, header=header), *(files.note_guesses(paths, options.encoding) if encoded else ())]
 
     def documents() -> Iterator[TextDocument]:
-        number, made = 0, DocumentMaker(roles, usual)
+        number, maker = 0, DocumentMaker(roles, usual)
         for part in parts:
             for line, record in records(part.path):
                 number += 1
                 columns.see(record)
-                found = made.make(record, number, part.path, line)
-                yield found if part.part is None else found._replace(part=part.part)
-        notes.extend(note for note in made.list_notes() if note not in notes)  # documents are read several times
+                document = maker.make(record, number, part.path, line)
+                yield document if part.part is None else document._replace(part=part.part)
+        notes.extend(note for note in maker.list_notes() if note not in notes)  # documents are read several times
 
-    guessed = [*guesses, *([roles.guessed] if roles.guessed else [])]
+    all_guesses = [*guesses, *([roles.guessed] if roles.guessed else [])]
     return TextSource(
         where=str(path),
         notes=notes,
-        understood=({GUESS: "; ".join(guessed)} if guessed else {})
+        understood=({GUESS: "; ".join(all_guesses)} if all_guesses else {})
         | (files.describe_encoding(paths[0], options.encoding) if encoded else {}),
         documents=documents,
         counted=_make_counted(roles),
@@ -166,33 +167,33 @@ def _name_roles(roles: Roles) -> dict[str, str]:
     """Return the role of every column that has one."""
     single = {roles.title: "title", roles.label: "label", roles.split: "split", roles.identity: "id"}
     named = dict.fromkeys(roles.dates, "date") | {name: role for name, role in single.items() if name is not None}
-    return named | dict.fromkeys(roles.text, "text")  # a title may be part of the text that was asked for
+    return named | dict.fromkeys(roles.text, "text")  # the requested text may include the title
 
 
 def _make_counted(roles: Roles) -> Callable[[TextDocument], str]:
-    """Make the function that returns what of a document is counted: its title too, unless the text has it."""
-    apart = roles.title is not None and roles.title not in roles.text
+    """Return a function that returns the text of a document to count, with its title unless that is part of it."""
+    is_separate = roles.title is not None and roles.title not in roles.text
 
     def counted(document: TextDocument) -> str:
-        return clean_text(f"{document.title}\n{document.text}" if apart and document.titled else document.text)
+        return clean_text(f"{document.title}\n{document.text}" if is_separate and document.titled else document.text)
 
     return counted
 
 
 def describe_roles(roles: Roles, *, header: bool | None = None) -> str:
-    """Return one sentence about what each column was taken for, and how to say otherwise.
+    """Return a sentence about the roles of the columns, and how to change them.
 
     Parameters
     ----------
     header : bool or None
-        Whether the first line was taken for the names of the columns; None where there is no such line.
+        Whether the first line was read as column names; None for formats without such a line.
     """
     parts = [f"text is {' and '.join(map(repr, roles.text))}"]
-    for what, name in (("title", roles.title), ("label", roles.label), ("split", roles.split)):
-        parts.append(f"{what} is {name!r}" if name else f"no {what}")
+    for role, name in (("title", roles.title), ("label", roles.label), ("split", roles.split)):
+        parts.append(f"{role} is {name!r}" if name else f"no {role}")
     if roles.dates:
         parts.append(f"date is {roles.dates[0]!r}")
-    first = {None: "", True: "the first line has the column names; ", False: "there is no line of column names; "}
+    beginnings = {None: "", True: "the first line has the column names; ", False: "there is no line of column names; "}
     options = "--text-column, --title-column, --label-column, --split-column"
     other = f"{options} or --header" if header is not None else options
-    return f"{first[header]}{', '.join(parts)} (change it with {other})"
+    return f"{beginnings[header]}{', '.join(parts)} (change it with {other})"

@@ -1,4 +1,4 @@
-"""The roles of columns (text, title, label, split, date), found by name or values, and records as documents."""
+"""The roles of columns (text, title, label, split, date), found by name or by values."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ PARTS = {
     "unused": LEFT_OUT, "none": LEFT_OUT, "": LEFT_OUT,
 }  # fmt: skip
 
-MOST_OF_LABEL = 60  # letters
-MOST_OF_TITLE = 300
-MOST_NUMBERS = 20  # different numbers of a column of labels; more are measurements
-_NEARLY_EMPTY = 0.1  # share of the rows in which a column called text is filled, below which it is not the text
-_MOST_ROWS = 0.5  # share of the rows in which a label is filled
-_ENOUGH = 20  # rows from which shares say something
+MOST_OF_LABEL = 60  # letters of a label
+MOST_OF_TITLE = 300  # letters of a title
+MOST_NUMBERS = 20  # different numbers in a column of labels; more are measurements
+_NEARLY_EMPTY = 0.1  # share of filled rows below which a column is not the text, despite its name
+_LABEL_SHARE = 0.5  # share of filled rows that a label should have
+_ENOUGH_ROWS = 20  # rows from which shares are meaningful
 _NO_TEXT = (
     "has no column of text, only numbers and dates; name the column with --text-column, or, where these are counts of "
     "words, the format: --format dtm (a column for each word) or --format triples (document, word, count)"
@@ -37,16 +37,16 @@ Record = Mapping[str, Any]
 
 
 class Roles(NamedTuple):
-    """Names of the columns that mean something; every other column is kept as it is.
+    """The columns with a role, by name; all other columns are kept unchanged.
 
     Attributes
     ----------
     text : tuple of str
     title, label, split, identity : str or None
     dates : tuple of str
-        Columns of dates and times, that of the document first.
+        Columns of dates and times, the date of the document first.
     guessed : str
-        What was decided by the values of the columns and not by their names, in a sentence; or empty.
+        Sentences about roles that were found by values and not by names, or empty.
     """
 
     text: tuple[str, ...]
@@ -65,14 +65,14 @@ class Profile:
     ----------
     name : str
     filled : list of str
-        The values, but for those that are missing.
+        The values as texts, without missing ones.
     share : float
-        Share of the records that have one.
+        Share of the records with a value.
     """
 
     def __init__(self, name: str, values: Sequence[Any], *, named: bool = True) -> None:
         self.name = name
-        self._values, self._called = values, name if named else ""
+        self._values, self._name_or_empty = values, name if named else ""
         texts = [as_text(value).strip() for value in values]
         self.filled = [text for text in texts if text and not is_missing(text)]
         self.share = len(self.filled) / max(len(values), 1)
@@ -101,24 +101,24 @@ class Profile:
 
     @property
     def has_large_numbers(self) -> bool:
-        """Return whether all values are numbers of four digits or more: years, numbers of places and the like."""
+        """Return whether all values are numbers of four digits or more, such as years and postal codes."""
         return self.has_numbers and all(value.isdecimal() and len(value) >= 4 for value in self.filled)
 
     @cached_property
     def has_flags(self) -> bool:
-        """Return whether all values say yes or no."""
+        """Return whether all values mean yes or no."""
         values = {value.lower() for value in self.filled}
         return bool(values) and values <= {"true", "false", "yes", "no", "t", "f", "y", "n", "ja", "nein", "0", "1"}
 
     @cached_property
     def has_dates(self) -> bool:
         """Return whether the values are dates or times."""
-        return not self.has_lists and is_date_column(self._called, self.filled)
+        return not self.has_lists and is_date_column(self._name_or_empty, self.filled)
 
     @property
     def is_named_date(self) -> bool:
-        """Return whether the name says that values are dates, whatever their form, such as "3 hours ago"."""
-        sure = column_names.plain_name(self._called) in column_names.SURE_DATES
+        """Return whether the values are dates by the name of the column, in any form, such as "3 hours ago"."""
+        sure = column_names.plain_name(self._name_or_empty) in column_names.SURE_DATES
         return sure and bool(self.filled) and self.is_short and not (self.has_numbers or self.has_lists)
 
     @cached_property
@@ -128,7 +128,7 @@ class Profile:
 
     @cached_property
     def letters(self) -> int:
-        """Letters that may be those of texts: of strings and lists of them, but no links, data or numbers."""
+        """Return the number of letters that may be text: in strings and lists of strings, but not links or data."""
         if self.has_numbers or self.has_dates or self.has_links:
             return 0
         parts = find_named(column_names.TEXTS, [self.name]) is not None
@@ -136,7 +136,7 @@ class Profile:
 
     @property
     def is_short(self) -> bool:
-        """Return whether no value is longer than a label, but in a list."""
+        """Return whether no value is longer than a label, lists excepted."""
         values = [value for value in self._values if not isinstance(value, list)]
         return all(len(as_text(value)) <= MOST_OF_LABEL for value in values)
 
@@ -147,7 +147,7 @@ class Profile:
 
     @property
     def repeats(self) -> bool:
-        """Return whether there are two values or more, each for three records or more on average, or few numbers."""
+        """Return whether there are several values, each in three records or more on average, and not many numbers."""
         if self.has_lists or not 1 < self.different <= max(2, len(self._values) // 3):
             return False
         if self.different == len(self._values):
@@ -156,19 +156,19 @@ class Profile:
 
     @property
     def is_line(self) -> bool:
-        """Return whether the values are lines of words, another one in nearly every record, and no sentences."""
-        several = sum(sum(map(str.isalpha, text)) > 3 and " " in text for text in self.filled)
-        sentences = sum(text.endswith((".", "!", "?")) and text.count(" ") > 7 for text in self.filled)
+        """Return whether the values are lines of several words, mostly unique, and not sentences."""
+        n_several = sum(sum(map(str.isalpha, text)) > 3 and " " in text for text in self.filled)
+        n_sentences = sum(text.endswith((".", "!", "?")) and text.count(" ") > 7 for text in self.filled)
         return (
-            several > len(self._values) / 2
+            n_several > len(self._values) / 2
             and self.different > 0.8 * len(self._values)
-            and 2 * sentences < len(self.filled)
+            and 2 * n_sentences < len(self.filled)
             and not (self.is_long or self.has_dates or self.has_links or self.has_lists)
         )
 
 
 def _count_letters(value: Any, *, parts: bool) -> int:
-    """Count the letters of a value that may be a text; ``parts`` says whether it may be made of objects."""
+    """Count the letters of a value that may be a text; with ``parts``, it may consist of objects."""
     if isinstance(value, str):
         return 0 if value.startswith(("{", "[{")) or is_missing(value) else len(value)
     return len(as_prose(value)) if is_list_of_texts(value) or (parts and isinstance(value, list | dict)) else 0
@@ -177,58 +177,58 @@ def _count_letters(value: Any, *, parts: bool) -> int:
 def find_roles(
     sample: Sequence[Record], options: ImportOptions, path: Path, *, named: bool = True, no_text: str = _NO_TEXT
 ) -> Roles:
-    """Return the roles of the columns, by the options, else by their names, else by what the first records look like.
+    """Return the roles of the columns, by the options, else by their names, else by the values in the first records.
 
     Parameters
     ----------
     sample : sequence of mappings
         The first records.
     named : bool
-        Whether column names mean something (they do not in a table without a header).
+        Whether columns have names; in a table without a header they have not.
     no_text : str
-        What to say where nothing looks like a text.
+        Message of the error if nothing looks like a text.
 
     Raises
     ------
     IngestError
-        When a column of the options does not exist, or nothing looks like a text.
+        If a column of the options does not exist, or nothing looks like a text.
     """
     names = list(dict.fromkeys(name for record in sample for name in record))
-    about = {name: Profile(name, [record.get(name) for record in sample], named=named) for name in names}
+    profiles = {name: Profile(name, [record.get(name) for record in sample], named=named) for name in names}
     split = _check_given(options.split_column, names, path) or _find_split(sample, names, named=named)
     label = _check_given(options.label_column, names, path)
     title = _check_given(options.title_column, names, path)
     columns = split_columns(options.text_column, names)
     texts = tuple(_check_column(name, names, path) for name in columns)
-    free = [about[name] for name in names if name not in (split, label, title, *texts)]
+    free = [profiles[name] for name in names if name not in (split, label, title, *texts)]
     dates = [each.name for each in free if each.has_dates or each.is_named_date]
     dates.sort(key=rank_date)
     free = [each for each in free if each.name not in dates]
     guesses: list[str] = []
     if not texts:
-        found = _find_text(free, guesses)
-        if found is None:
+        text_column = _find_text(free, guesses)
+        if text_column is None:
             raise IngestError(path, no_text)
-        texts = (found,)
+        texts = (text_column,)
     free = [each for each in free if each.name not in texts]
-    within = column_names.find_parent(texts[0])
-    identity = _find_identity([each for each in free if column_names.find_parent(each.name) in ("", within)])
+    parent = column_names.find_parent(texts[0])
+    identity = _find_identity([each for each in free if column_names.find_parent(each.name) in ("", parent)])
     free = [each for each in free if each.name != identity]
     named_title = title or _find_named_title(free)
     if label is None:
         label = _find_label([each for each in free if each.name != named_title], guesses)
     if named_title is None:
-        again = [about[name] for name in columns]  # a title may be part of the text that was asked for
-        others = [each for each in (*free, *(again if len(again) > 1 else ())) if each.name != label]
-        longest = max((about[name] for name in texts), key=lambda each: each.letters)
-        named_title = _find_named_title(again) or _find_title(others, longest, guesses)
+        text_profiles = [profiles[name] for name in columns]  # the requested text may include the title
+        others = [each for each in (*free, *(text_profiles if len(text_profiles) > 1 else ())) if each.name != label]
+        longest = max((profiles[name] for name in texts), key=lambda each: each.letters)
+        named_title = _find_named_title(text_profiles) or _find_title(others, longest, guesses)
     return Roles(texts, named_title, label, split, identity, tuple(dates), "; ".join(guesses))
 
 
 def split_columns(request: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of the text that were asked for, with commas between them.
+    """Return the requested columns of the text, which are separated by commas.
 
-    A name may have commas itself; where it is no column, it is read as a cell of a table, which may be quoted.
+    A name may contain commas if it is a column, or if it is quoted like a cell of a table.
 
     >>> split_columns("a,b", ["a", "b"]), split_columns("a,b", ["a,b", "a"])
     (('a', 'b'), ('a,b',))
@@ -239,14 +239,14 @@ def split_columns(request: str | None, names: Sequence[str]) -> tuple[str, ...]:
     """
     if request is None:
         return ()
-    pieces, found = request.split(","), list[str]()
+    pieces, columns = request.split(","), list[str]()
     if any(name in request for name in names if "," in name and f'"{name}"' not in request):
         while pieces:
             ends = (end for end in range(len(pieces), 0, -1) if ",".join(pieces[:end]).strip() in names)
             end = next(ends, 1)
-            found.append(",".join(pieces[:end]).strip())
+            columns.append(",".join(pieces[:end]).strip())
             pieces = pieces[end:]
-        return tuple(filter(None, found))
+        return tuple(filter(None, columns))
     if request in names:
         return (request,)
     return tuple(name.strip() for name in next(csv.reader([request], skipinitialspace=True), []) if name.strip())
@@ -264,7 +264,7 @@ def _check_column(name: str, names: Sequence[str], path: Path) -> str:
 
 
 def _find_split(sample: Sequence[Record], names: Sequence[str], *, named: bool) -> str | None:
-    """Return a column of the right name, or of a table without names, whose every value says train or test."""
+    """Return a column whose values are all parts such as train or test, and which has a usual name if named."""
     for name in names:
         if named and column_names.plain_name(name) not in column_names.SPLITS:
             continue
@@ -275,99 +275,106 @@ def _find_split(sample: Sequence[Record], names: Sequence[str], *, named: bool) 
 
 
 def _find_text(free: Sequence[Profile], guesses: list[str]) -> str | None:
-    """Return the column called text unless nearly empty, else one of a usual name and enough letters, else of most."""
-    able = [each for each in free if each.letters]
-    if not able:
+    """Return the column named text unless nearly empty, else one with a usual name or the most letters; or None."""
+    candidates = [each for each in free if each.letters]
+    if not candidates:
         return find_named(column_names.TEXTS, [each.name for each in free if not each.filled])
-    by_plain = {column_names.plain_name(each.name): each for each in reversed(able)}
+    by_plain = {column_names.plain_name(each.name): each for each in reversed(candidates)}
     for name in column_names.SURE_TEXTS:
         if name in by_plain and by_plain[name].share >= _NEARLY_EMPTY:
             return by_plain[name].name
-    most = max(able, key=lambda each: each.letters)
-    usual = find_named(column_names.TEXTS, [each.name for each in able if 3 * each.letters >= most.letters])
+    longest = max(candidates, key=lambda each: each.letters)
+    usual = find_named(column_names.TEXTS, [each.name for each in candidates if 3 * each.letters >= longest.letters])
     if usual is None and len(free) > 1:
-        letters = "has most letters" if len(able) > 1 else "alone has words"
-        guesses.append(f"the text is {most.name!r}, which {letters}, as no column has a usual name of texts")
-    return usual or most.name
+        letters = "has most letters" if len(candidates) > 1 else "alone has words"
+        guesses.append(f"the text is {longest.name!r}, which {letters}, as no column has a usual name of texts")
+    return usual or longest.name
 
 
 def _find_identity(free: Sequence[Profile]) -> str | None:
-    """Return a column of a usual name of what records are called, else one of identifiers that are all different."""
+    """Return a column with a usual name of identifiers, else one of unique identifiers; None if there is none."""
     usual = find_named(column_names.IDS, [each.name for each in free], whole=True)
     ids = (each.name for each in free if names_an_id(each.name) and each.different == len(each.filled) > 1)
     return usual or next(ids, None)
 
 
 def _find_label(free: Sequence[Profile], guesses: list[str]) -> str | None:
-    """Return a column of a usual name with short values, else one of few values that repeat: words before numbers."""
-    able = [each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)]
-    able = [each for each in able if not _is_measured(each)]
-    for least in (_MOST_ROWS, 0.0):
-        repeating = [each.name for each in able if each.share > least and each.repeats]
-        others = [each.name for each in able if each.share > least]
+    """Return a column with a usual name and short values, else one of few repeated values, words before numbers."""
+    candidates = [
+        each for each in free if (each.has_lists_of_labels if each.has_lists else each.is_short and each.filled)
+    ]
+    candidates = [each for each in candidates if not _is_measured(each)]
+    for least_share in (_LABEL_SHARE, 0.0):
+        repeating = [each.name for each in candidates if each.share > least_share and each.repeats]
+        others = [each.name for each in candidates if each.share > least_share]
         if usual := find_named(column_names.LABELS, repeating) or find_named(column_names.LABELS, others, whole=True):
             return usual
-    found = [each for each in able if each.share > _MOST_ROWS and each.repeats and not _is_no_class(each)]
-    found = [each for each in found if not _is_nearly_one(each)]
-    if not found:
+    repeated = [each for each in candidates if each.share > _LABEL_SHARE and each.repeats and not _is_not_class(each)]
+    repeated = [each for each in repeated if not _is_nearly_constant(each)]
+    if not repeated:
         return None
-    best = min(found, key=_rank_label)
+    best = min(repeated, key=_rank_label)
     guesses.append(f"the label is {best.name!r}, whose values repeat")
     return best.name
 
 
-def _is_nearly_one(each: Profile) -> bool:
+def _is_nearly_constant(profile: Profile) -> bool:
     """Return whether nearly all records have the same value."""
-    most = max(map(each.filled.count, set(each.filled)))
-    return len(each.filled) >= _ENOUGH and most > 0.95 * len(each.filled)
+    largest = max(map(profile.filled.count, set(profile.filled)))
+    return len(profile.filled) >= _ENOUGH_ROWS and largest > 0.95 * len(profile.filled)
 
 
-def _is_measured(each: Profile) -> bool:
-    """Return whether a column has too many different numbers for a class, or nothing but its own number in each row."""
-    return each.has_numbers and each.different > MOST_NUMBERS and 3 * each.different > len(each.filled)
+def _is_measured(profile: Profile) -> bool:
+    """Return whether a column has measurements: too many different numbers for a class."""
+    return profile.has_numbers and profile.different > MOST_NUMBERS and 3 * profile.different > len(profile.filled)
 
 
-def _is_no_class(each: Profile) -> bool:
-    """Return whether a column is of identifiers, dates or links."""
-    return names_an_id(each.name) or each.has_links or (names_a_date(each.name) and rank_date(each.name)[0] == 0)
+def _is_not_class(profile: Profile) -> bool:
+    """Return whether a column has identifiers, dates or links, which are not classes."""
+    return (
+        names_an_id(profile.name)
+        or profile.has_links
+        or (names_a_date(profile.name) and rank_date(profile.name)[0] == 0)
+    )
 
 
-def _rank_label(each: Profile) -> tuple[int, int]:
-    """Return how early a column is taken for the label: words, numbers, yes and no, years; usual names first."""
-    kind = 3 if each.has_large_numbers else 2 if each.has_flags else 1 if each.has_numbers else 0
-    if find_named(column_names.LIKELY_LABELS, [each.name]):
+def _rank_label(profile: Profile) -> tuple[int, int]:
+    """Return the rank of a column as the label, smaller is better: words, numbers, flags, years; usual names first."""
+    kind = 3 if profile.has_large_numbers else 2 if profile.has_flags else 1 if profile.has_numbers else 0
+    if find_named(column_names.LIKELY_LABELS, [profile.name]):
         return kind, 0
-    return kind, 2 if find_named(column_names.UNLIKELY_LABELS, [each.name]) else 1
+    return kind, 2 if find_named(column_names.UNLIKELY_LABELS, [profile.name]) else 1
 
 
 def _find_named_title(free: Sequence[Profile]) -> str | None:
-    """Return a column of a usual name that is not long; not one of classes, whose few values repeat in many rows."""
-    able = [each for each in free if each.share > _NEARLY_EMPTY and not (each.is_long or each.has_lists)]
-    able = [each for each in able if not each.has_numbers]
-    return find_named(column_names.TITLES, [each.name for each in able if not _is_of_classes(each)])
+    """Return a column with the usual name of a title and short values that are not classes; None if there is none."""
+    candidates = [each for each in free if each.share > _NEARLY_EMPTY and not (each.is_long or each.has_lists)]
+    candidates = [each for each in candidates if not each.has_numbers]
+    return find_named(column_names.TITLES, [each.name for each in candidates if not _is_class_of_subjects(each)])
 
 
-def _is_of_classes(each: Profile) -> bool:
-    """Return whether a column called subject has few subjects, where others have the line above a message."""
-    if column_names.plain_name(each.name) not in column_names.SUBJECTS:
+def _is_class_of_subjects(profile: Profile) -> bool:
+    """Return whether a column named subject has classes, that is few subjects, and not the subjects of messages."""
+    if column_names.plain_name(profile.name) not in column_names.SUBJECTS:
         return False
-    return len(each.filled) >= _ENOUGH and 5 * each.different < len(each.filled)
+    return len(profile.filled) >= _ENOUGH_ROWS and 5 * profile.different < len(profile.filled)
 
 
 def _find_title(free: Sequence[Profile], text: Profile, guesses: list[str]) -> str | None:
-    """Return a column of lines of words, much shorter than the text, with another one in nearly every record."""
-    usual = 0.5 * median(map(len, text.filled)) if text.filled else MOST_OF_TITLE
-    lines = [each for each in free if each.is_line and not _is_no_title(each)]
-    found = next((each.name for each in lines if median(map(len, each.filled)) <= usual), None)
-    if found is not None:
-        guesses.append(f"the title is {found!r}, whose values read like titles")
-    return found
+    """Return a column of lines of words, mostly unique and much shorter than the text; None if there is none."""
+    longest = 0.5 * median(map(len, text.filled)) if text.filled else MOST_OF_TITLE
+    lines = [each for each in free if each.is_line and not _is_not_title(each)]
+    title = next((each.name for each in lines if median(map(len, each.filled)) <= longest), None)
+    if title is not None:
+        guesses.append(f"the title is {title!r}, whose values read like titles")
+    return title
 
 
-def _is_no_title(each: Profile) -> bool:
-    """Return whether a column is called by what no title is: a date, a number, a person, a place."""
-    if names_a_date(each.name) or names_an_id(each.name):
+def _is_not_title(profile: Profile) -> bool:
+    """Return whether a column has a name that no title has: of a date, an identifier, a person or a place."""
+    if names_a_date(profile.name) or names_an_id(profile.name):
         return True
     return (
-        find_named((*column_names.UNLIKELY_LABELS, "authors", "affiliation", "address", "bio"), [each.name]) is not None
+        find_named((*column_names.UNLIKELY_LABELS, "authors", "affiliation", "address", "bio"), [profile.name])
+        is not None
     )

@@ -1,4 +1,4 @@
-"""Tables in Parquet, Arrow and Excel: their rows, names and first rows."""
+"""Rows and column names of tables in Parquet, Arrow and Excel."""
 
 import re
 import warnings
@@ -18,16 +18,16 @@ from app.ingest.tables.headers import Names, number_names, read_names
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts
-_ROWS = 1_000  # at a time
+_BATCH_ROWS = 1_000  # rows read at a time
 
 
 def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """Return the rows as mappings, each with its number from 1; columns of the same name get numbers.
+    """Yield the rows as mappings, each with its number from 1; repeated column names are numbered.
 
     Raises
     ------
     IngestError
-        When it is no sound table.
+        If the table is damaged.
     """
     number = 0
     damage = files.refuse_damage(path, "table of its format", "save or download it again")
@@ -39,7 +39,7 @@ def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, N
 
 
 def note_repeated_names(path: Path) -> tuple[str, ...]:
-    """Return notes about columns of the same name."""
+    """Return notes about repeated column names in a Parquet file."""
     if files.find_suffix(path) not in PARQUET:
         return ()
     from pyarrow import parquet
@@ -49,15 +49,15 @@ def note_repeated_names(path: Path) -> tuple[str, ...]:
 
 
 def look_at_arrow(path: Path) -> tuple[dict[str, Any], ...]:
-    """Return the first rows.
+    """Return the first rows of a Parquet or Arrow file.
 
     Raises
     ------
     IngestError
-        As `records`.
+        As in `read_arrow_rows`.
     """
-    about = path.stat()
-    return _look_at_arrow_file(path, about.st_size, about.st_mtime_ns)
+    status = path.stat()
+    return _look_at_arrow_file(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=16)
@@ -67,6 +67,7 @@ def _look_at_arrow_file(path: Path, _size: int, _changed: int) -> tuple[dict[str
 
 
 def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
+    """Yield the record batches of a Parquet or Arrow file, with unique column names."""
     try:
         import pyarrow as arrow
         from pyarrow import parquet
@@ -74,12 +75,12 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
         cause = "is a table that needs one more package to be read: pip install 'topiary-explorer[parquet]'"
         raise IngestError(path, f"{cause}, or save it as .csv or .jsonl") from None
     if files.find_suffix(path) in PARQUET:
-        found = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
-        yield from map(_rename_repeated, found)
+        batches = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
+        yield from map(_rename_repeated, batches)
         return
     start = stream.read(6)
     stream.seek(0)
-    if start != b"ARROW1":  # as datasets are saved: a stream, without the list of its batches at the end
+    if start != b"ARROW1":  # a stream without an index of batches, as Hugging Face datasets are saved
         for batch in arrow.ipc.open_stream(stream):
             yield from _cut_batch(batch)
         return
@@ -90,12 +91,12 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
 
 def _cut_batch(batch: Any) -> Iterator[Any]:
     batch.validate(full=True)
-    for begin in range(0, batch.num_rows, _ROWS):
-        yield _rename_repeated(batch.slice(begin, _ROWS))
+    for start in range(0, batch.num_rows, _BATCH_ROWS):
+        yield _rename_repeated(batch.slice(start, _BATCH_ROWS))
 
 
 def _rename_repeated(batch: Any) -> Any:
-    """Return a batch whose columns have different names, for rows as mappings keep only the last of the same one."""
+    """Return a batch with unique column names; rows as mappings would lose columns of the same name."""
     names = batch.schema.names
     if len(set(names)) == len(names):
         return batch
@@ -103,15 +104,15 @@ def _rename_repeated(batch: Any) -> Any:
 
 
 SAMPLE = 200  # rows from which names and roles are found
-BLANK_ROWS = 10_000  # in a row, after which a sheet is over: one may be formatted to its last row
+BLANK_ROWS = 10_000  # consecutive empty rows that end a sheet, which may be formatted far below its cells
 _USUAL_WIDTH, _WIDEST = 1_000, 16_384  # columns
-_LONGEST_MERGED = 60  # letters of a cell that stands for all cells it is merged with
+_LONGEST_MERGED = 60  # letters of a value that is copied to the cells merged with it
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # bytes read at a time
 
 
 class Sheet(NamedTuple):
-    """The sheet that is read, and how it begins.
+    """The sheet of a workbook that is read, and its first rows.
 
     Attributes
     ----------
@@ -119,9 +120,9 @@ class Sheet(NamedTuple):
     others : tuple of str
         Sheets that are not read.
     rows : tuple of (int, list of str)
-        Line and cells of the first rows, lines of nothing left out.
+        Line and cells of the first rows, without empty ones.
     width : int
-        Cells of the widest of them.
+        Number of cells in the widest row.
     """
 
     name: str
@@ -136,33 +137,34 @@ def look_at_workbook(path: Path) -> Sheet:
     Raises
     ------
     IngestError
-        When it is no sound workbook.
+        If the workbook is damaged.
     """
-    about = path.stat()
-    return _look_at_sheet(path, about.st_size, about.st_mtime_ns)
+    status = path.stat()
+    return _look_at_sheet(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=16)
 def _look_at_sheet(path: Path, _size: int, _changed: int) -> Sheet:
+    """Return the sheet of a workbook, cached by the size and time of change of its file."""
     with _open_workbook(path) as book:
-        used = _find_used(book)
+        used = _find_used_sheet(book)
         name, others = used.title, tuple(sheet.title for sheet in book.worksheets if sheet.title != used.title)
     rows: list[tuple[int, list[str]]] = []
     for width in (_USUAL_WIDTH, _WIDEST):
-        with closing(_read_sheet(path, width)) as found:
-            rows = list(islice(found, SAMPLE + 1))
+        with closing(_read_sheet(path, width)) as sheet_rows:
+            rows = list(islice(sheet_rows, SAMPLE + 1))
         if all(len(cells) < width for _, cells in rows):
             break
     return Sheet(name, others, tuple(rows), max((len(cells) for _, cells in rows), default=0))
 
 
 def find_workbook_names(path: Path, options: ImportOptions) -> Names:
-    """Return what the columns of the sheet are called.
+    """Return the names of the sheet's columns.
 
     Raises
     ------
     IngestError
-        When it has no cells.
+        If it has no cells.
     """
     sheet = look_at_workbook(path)
     sample = [_fill_row(cells, sheet.width) for line, cells in sheet.rows if line > (options.skip_lines or 0)]
@@ -174,21 +176,21 @@ def find_workbook_names(path: Path, options: ImportOptions) -> Names:
 
 
 def read_workbook_rows(path: Path, names: Names, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
-    """Return the line and cells of every row below the names; a row that ends early has empty cells.
+    """Yield the line and cells of every row below the names; short rows are filled with empty cells.
 
     Raises
     ------
     IngestError
-        Where a row is wider than the names, or these are others than those given.
+        If a row is wider than the names, or the names of the file differ from those given.
     """
     width = len(names.names)
-    found = ((line, cells) for line, cells in _read_sheet(path, width + 1) if line > (options.skip_lines or 0))
+    rows = ((line, cells) for line, cells in _read_sheet(path, width + 1) if line > (options.skip_lines or 0))
     for number in range(names.body):
-        line, cells = next(found, (1, []))
-        mine = [cell.strip() for cell in _fill_row(cells, width)]
-        if number == names.above and mine != [cell.strip() for cell in names.line]:
+        line, cells = next(rows, (1, []))
+        own_names = [cell.strip() for cell in _fill_row(cells, width)]
+        if number == names.above and own_names != [cell.strip() for cell in names.line]:
             raise IngestError(path, "has other columns than the file before it; import them one by one", line)
-    for line, cells in found:
+    for line, cells in rows:
         if len(cells) > width:
             raise IngestError(path, f"has {len(cells)} cells or more, but there are {width} columns", line)
         yield line, _fill_row(cells, width)
@@ -198,8 +200,8 @@ def _fill_row(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
 
 
-def _find_used(book: Any) -> Any:
-    """Return the first sheet that people see and that has a cell with something in it."""
+def _find_used_sheet(book: Any) -> Any:
+    """Return the first visible sheet that is not empty, or the first one."""
     visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
     return next(
         (sheet for sheet in visible if any(map(_is_filled, islice(_read_cells(sheet, _USUAL_WIDTH), BLANK_ROWS)))),
@@ -208,7 +210,7 @@ def _find_used(book: Any) -> Any:
 
 
 def _read_cells(sheet: Any, width: int) -> Iterator[tuple[Any, ...]]:
-    sheet.reset_dimensions()  # what a sheet says of its size may be made to fill the memory
+    sheet.reset_dimensions()  # the declared size may be made to fill the memory
     yield from sheet.iter_rows(values_only=True, max_col=width)
 
 
@@ -217,18 +219,18 @@ def _is_filled(values: tuple[Any, ...]) -> bool:
 
 
 def _read_sheet(path: Path, width: int) -> Generator[tuple[int, list[str]], None, None]:
-    """Yield ``(line, cells)`` without empty lines, and without empty cells at the end of a line."""
+    """Yield ``(line, cells)``, without empty lines and empty cells at the end of a line."""
     with _open_workbook(path) as book:
-        used = _find_used(book)
+        used = _find_used_sheet(book)
         merged = _read_merges(path, used)
-        blank = 0
+        n_blank = 0
         for line, values in enumerate(_read_cells(used, width), 1):
             if not _is_filled(values):
-                blank += 1
-                if blank > BLANK_ROWS:
+                n_blank += 1
+                if n_blank > BLANK_ROWS:
                     return
                 continue
-            blank = 0
+            n_blank = 0
             cells = list(map(_write_cell, values))
             for merge in merged.get(line, ()):
                 merge.fill(cells)
@@ -238,13 +240,13 @@ def _read_sheet(path: Path, width: int) -> Generator[tuple[int, list[str]], None
 
 
 class _Merge:
-    """Cells of a column that are merged with the first of them."""
+    """Merged cells in a column, which share the value of the first one."""
 
     def __init__(self, column: int) -> None:
         self._column, self._value = column, ""
 
     def fill(self, cells: list[str]) -> None:
-        """Keep the value, or put it in the place of an empty one where it is short."""
+        """Store the value of a row, or fill an empty cell with the stored value if that is short."""
         if self._column >= len(cells):
             return
         if cells[self._column]:
@@ -254,27 +256,27 @@ class _Merge:
 
 
 def _read_merges(path: Path, sheet: Any) -> dict[int, list[_Merge]]:
-    """Return the merges of cells of a column by the lines that they are in."""
-    member = vars(sheet).get("_worksheet_path")  # sheets that are read row by row do not say what is merged
-    found: dict[int, list[_Merge]] = {}
+    """Return the merged cells of columns, by each of their lines."""
+    member = vars(sheet).get("_worksheet_path")  # sheets that are read row by row do not list merged cells
+    merges: dict[int, list[_Merge]] = {}
     if member is None:
-        return found
+        return merges
     with files.open_seekable(path) as stream, zipfile.ZipFile(stream) as archive, archive.open(member) as xml:
         rest = b""
-        while more := xml.read(_PIECE):
-            piece = rest + more
+        while chunk := xml.read(_PIECE):
+            piece = rest + chunk
             for match in _MERGED.finditer(piece):
                 first, last = int(match[2]), int(match[3])
                 if 0 < last - first < 100_000:
                     merge = _Merge(_parse_column(match[1].decode()))
                     for line in range(first, last + 1):
-                        found.setdefault(line, []).append(merge)
+                        merges.setdefault(line, []).append(merge)
             rest = piece[-64:] if b"<mergeCell " not in piece[-64:] else piece[piece.rindex(b"<mergeCell ") :][:64]
-    return found
+    return merges
 
 
 def _parse_column(letters: str) -> int:
-    """Return the number of a column from 0.
+    """Return the index of a column, from 0.
 
     >>> _parse_column("A"), _parse_column("AB")
     (0, 27)
@@ -286,7 +288,7 @@ def _parse_column(letters: str) -> int:
 
 
 def _write_cell(value: Any) -> str:
-    """Return a cell as people see it: whole numbers without a point, days without an hour."""
+    """Return a cell as text: whole numbers without a decimal point, days without an hour."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -298,12 +300,13 @@ def _write_cell(value: Any) -> str:
 
 @contextmanager
 def _open_workbook(path: Path) -> Iterator[Any]:
+    """Open a workbook for reading row by row; refuse one that is damaged, too large or empty."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
         cause = "is an Excel workbook, which needs one more package to be read"
         raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
-    # What of its looks is not understood is no matter for texts.
+    # Warnings about formatting that openpyxl does not support do not matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
     with files.open_seekable(path) as stream, files.refuse_damage(path, "Excel workbook", "save it again"):
         _check_size(path, stream)

@@ -1,4 +1,4 @@
-"""Values of tables: missing ones, numbers, links, lists and dates, and samples of columns."""
+"""Values in tables: missing values, numbers, links, lists and dates; and samples of columns."""
 
 import ast
 import json
@@ -12,20 +12,21 @@ from dateutil import parser as dateutil
 
 from app.ingest.tables.column_names import names_a_date, split_words
 
-# What programs write where there is no value. A survey may mean "none", and a class may be called so.
+# What programs write for a missing value.  "none" is not here: it may be an answer in a survey, or a class.
 MISSING = frozenset((
     "nan", "NaN", "NAN", "-nan", "None", "<NA>", "NULL", "Null", "null", "N/A", "n/a", "#N/A", "NA", "<na>", "NaT",
     "nil", "(null)", r"\N", "#NULL!", "-", "--", "---", "–", "—", "[deleted]", "[removed]",
 ))  # fmt: skip
-_LONGEST_MISSING = max(map(len, MISSING))
+_LONGEST_MISSING = max(map(len, MISSING))  # characters
 _LINK = re.compile(r"<?(?:https?://|www\.|/r/|mailto:)\S*$|<a\s[^>]*>[^<]*</a>$|\S+@\S+\.\w+$")
-_INSIDE = ("text", "elements", "content", "children", "items", "paragraphs", "ops", "insert", "value", "body")
+# Fields of a part that may have its text, the best first.
+_TEXT_FIELDS = ("text", "elements", "content", "children", "items", "paragraphs", "ops", "insert", "value", "body")
 
-_OF_JSON = (bool, int, float, dict)
+_JSON_TYPES = (bool, int, float, dict)
 
 
 def is_missing(text: str) -> bool:
-    """Return whether a text stands for a value that is not there.
+    """Return whether a text stands for a missing value.
 
     >>> [is_missing(text) for text in ("NaN", " <NA> ", "", "none", "nothing")]
     [True, True, False, False, False]
@@ -43,37 +44,37 @@ def is_number(cell: str) -> bool:
 
 
 def is_link(text: str) -> bool:
-    """Return whether a text is nothing but a link or an address."""
+    """Return whether a text is only a link or an address."""
     return _LINK.match(text) is not None
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a text is of several words, in scripts with and without spaces."""
+    """Return whether a text seems to have several words, in scripts with or without spaces."""
     return len(text) >= 10 and (" " in text or not text.isascii()) and not is_link(text)
 
 
 def is_list_of_texts(value: Any) -> bool:
-    """Return whether a value is a list with texts in it: words, sentences, or parts of one text."""
+    """Return whether a value is a list of texts: words, sentences, or parts of one text."""
     if not isinstance(value, list) or not value:
         return False
     return any(isinstance(each, str) for each in value) and all(isinstance(each, str | dict) for each in value)
 
 
 def as_text(value: Any) -> str:
-    """Return any JSON value as people would write it; a list with commas."""
+    """Return any JSON value as a text; the entries of a list are separated by commas."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
         return ", ".join(map(as_text, value))
-    if isinstance(value, bytes):  # a picture, or a sound
+    if isinstance(value, bytes):  # a picture or a sound
         return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, _OF_JSON) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, _JSON_TYPES) else str(value)
 
 
 def as_prose(value: Any) -> str:
-    r"""Return the value of a column of texts: of a list its words, its paragraphs, or its parts one after the other.
+    r"""Return a value of a column of texts as one text; a list may have words, paragraphs or parts of the text.
 
     >>> as_prose(["spade", "lawn"]), as_prose(["see ", {"type": "link", "text": "this"}, "!"])
     ('spade lawn', 'see this!')
@@ -81,22 +82,22 @@ def as_prose(value: Any) -> str:
     'One line.\nAnother one.'
     """
     if isinstance(value, str):
-        return _join_written_list(value) if value[:2] in _LISTS and value[-2:] in _LIST_ENDS else value
+        return _join_written_list(value) if value[:2] in _LIST_STARTS and value[-2:] in _LIST_ENDS else value
     if isinstance(value, list):
         return _join_list(value)
     return join_parts(value) if isinstance(value, dict) else as_text(value)
 
 
 def _join_written_list(text: str) -> str:
-    """Return the words of a list that Python wrote into a cell, as pandas does with lists of words."""
+    """Return the text of a list that is written in a cell as Python code, as by pandas; or the cell if it is not."""
     try:
-        found = ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-    return _join_list(found) if is_list_of_texts(found) else text
+    return _join_list(value) if is_list_of_texts(value) else text
 
 
-_LISTS, _LIST_ENDS = ("['", '["'), ("']", '"]')
+_LIST_STARTS, _LIST_ENDS = ("['", '["'), ("']", '"]')
 
 
 def _join_list(value: Sequence[Any]) -> str:
@@ -108,7 +109,7 @@ def _join_list(value: Sequence[Any]) -> str:
 
 
 def join_parts(value: Any) -> str:
-    """Return the text of what programs of messages and editors make of one: parts within parts, some of them texts.
+    """Return the text in the nested parts that chat programs and editors write.
 
     >>> join_parts({"type": "section", "elements": [{"type": "text", "text": "late "}, {"type": "emoji", "name": "x"}]})
     'late '
@@ -120,18 +121,18 @@ def join_parts(value: Any) -> str:
         inline = all(not isinstance(each, dict) or _is_inline(each) for each in value)
         return ("" if inline else "\n").join(block for block in blocks if block)
     if isinstance(value, dict):
-        return next((found for name in _INSIDE if name in value and (found := join_parts(value[name]))), "")
+        return next((inner for name in _TEXT_FIELDS if name in value and (inner := join_parts(value[name]))), "")
     return ""
 
 
 def _is_inline(part: Mapping[str, Any]) -> bool:
-    """Return whether a part stands within a line: a text, or what has none, such as a smiley or a link."""
-    return isinstance(part.get("text"), str) or not any(name in part for name in _INSIDE)
+    """Return whether a part is inline: a text, or a part without one, such as an emoji or a link."""
+    return isinstance(part.get("text"), str) or not any(name in part for name in _TEXT_FIELDS)
 
 
 _LONGEST_DATE = 60  # characters of a date
-_DATES_LOOKED_AT = 60  # values of a column
-_MOST = 0.9  # share of the values of a column that are dates
+_SAMPLED_DATES = 60  # values by which a column of dates is recognised
+_DATE_SHARE = 0.9  # share of dates in a column of dates, at least
 _MONTHS = (
     "jan january januar janvier janv enero ene gennaio gen januari janeiro leden ledna styczeń stycznia января jänner",
     "feb february februar février fevrier févr fevr febrero febbraio februari fevereiro fev luty lutego únor"
@@ -147,7 +148,7 @@ _MONTHS = (
     "nov november novembre noviembre novembro listopad listopada listopadu ноября",
     "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec декабря",
 )
-_MONTH = frozenset(name for names in _MONTHS for name in names.split())
+_MONTH_NAMES = frozenset(name for names in _MONTHS for name in names.split())
 _WEEKDAYS = (
     "mon monday montag lundi lunes понедельник",
     "tue tues tuesday dienstag mardi martes вторник",
@@ -157,27 +158,27 @@ _WEEKDAYS = (
 )  # fmt: skip
 _SHORT_DAYS = "mo di mi do fr sa so lun mar mer mié jeu jue ven vie sam sáb dim dom".split()  # noqa: SIM905
 _FILLERS = "at on of the de del den der le la el um uhr à a las los em kl t z st nd rd th er d г года".split()  # noqa: SIM905
-_WEEKDAY = frozenset((*_SHORT_DAYS, *(name for names in _WEEKDAYS for name in names.split())))
-_KNOWN = _MONTH | _WEEKDAY | frozenset((*_FILLERS, "am", "pm", "vorm", "nachm", "上午", "下午"))
+_WEEKDAY_NAMES = frozenset((*_SHORT_DAYS, *(name for names in _WEEKDAYS for name in names.split())))
+_DATE_WORDS = _MONTH_NAMES | _WEEKDAY_NAMES | frozenset((*_FILLERS, "am", "pm", "vorm", "nachm", "上午", "下午"))
 _ZONES = {"UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
           "CET": 1, "CEST": 2, "BST": 1, "MEZ": 1, "MESZ": 2, "MSK": 3, "JST": 9}  # fmt: skip
-_SIGNS = re.compile(r"[\s,./:+\-–'年月日]*")
+_DATE_SIGNS = re.compile(r"[\s,./:+\-–'年月日]*")
 _WORDS = re.compile(r"[^\W\d_]+")
-_BEFORE_A_DATE = re.compile(
+_DATE_PREFIX = re.compile(
     r"(?:date|dated|(?:published|posted|updated)(?: on| at)?|datum|publié le|fecha|data)\s*:?\s+", re.IGNORECASE
 )
-_BARE = re.compile(r"\d{1,19}(?:[.,]\d{1,9})?")
+_PLAIN_NUMBER = re.compile(r"\d{1,19}(?:[.,]\d{1,9})?")
 _YEAR = re.compile(
     r"(?<!\d)(?:\d{4}(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}(?![\d.])|\d{1,2}[- ][^\W\d_]+[- ]\d{2}(?!\d)|\d{8}T?)"
 )
 _FIRST_YEAR, _LAST_YEAR = 1000, 2200
-_SECONDS = 1e8, 4.2e9  # of a time that counts from 1970: from 1973 to 2103
-_DAYS = 10_000, 80_000  # of a date that Excel counts from 1900
-_EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
+_SECONDS = 1e8, 4.2e9  # Unix times in seconds, from 1973 to 2103
+_DAYS = 10_000, 80_000  # dates of Excel, in days since 1900
+_EXCEL = datetime(1899, 12, 30, tzinfo=UTC)  # the day that Excel counts as 0
 
 
-class _Names(dateutil.parserinfo):  # type: ignore[misc]
-    """Months and weekdays of several languages, and words that stand between them."""
+class _ParserNames(dateutil.parserinfo):  # type: ignore[misc]
+    """Names of months and weekdays in several languages, and filler words, for dateutil."""
 
     MONTHS: ClassVar = [tuple(names.split()) for names in _MONTHS]
     WEEKDAYS: ClassVar = [tuple(names.split()) for names in _WEEKDAYS]
@@ -185,19 +186,19 @@ class _Names(dateutil.parserinfo):  # type: ignore[misc]
     HMS: ClassVar = [("h", "hour", "hours"), ("m", "minute", "minutes"), ("s", "second", "seconds")]
 
 
-_make_parser = dateutil.parser(_Names())
+_make_parser = dateutil.parser(_ParserNames())
 
 
 @lru_cache(maxsize=1 << 14)
 def parse_date(text: str, *, bare: bool = False) -> str | None:
-    """Return a date or time in the form of ISO 8601, as exactly as it is given; None for any other text.
+    """Return a date or time in ISO 8601, with the given precision; None for any other text.
 
     Parameters
     ----------
     text : str
     bare : bool
-        Whether a number alone may be one: a year, ``20200131``, seconds (or a thousandth, a millionth ... of them)
-        since 1970, days since 1900 as Excel counts them.
+        Whether a single number may be a date: a year, ``20200131``, seconds (or milliseconds and so on) since 1970, or
+        days since 1900 as in Excel.
 
     >>> parse_date("Mon Apr 06 22:19:45 PDT 2009"), parse_date("3. März 2021"), parse_date("31.12.99")
     ('2009-04-06T22:19:45-07:00', '2021-03-03', '1999-12-31')
@@ -209,114 +210,115 @@ def parse_date(text: str, *, bare: bool = False) -> str | None:
     text = re.sub(r"\s*\([^()]*\)$", "", text.strip())
     if not text or len(text) > _LONGEST_DATE or not any(map(str.isdigit, text)):
         return None
-    if _BARE.fullmatch(text):
+    if _PLAIN_NUMBER.fullmatch(text):
         return _parse_number(text) if bare else None
     if _YEAR.search(text) is None or not _has_known_words(text):
         return None
     plain = _simplify_date(text)
-    dotted = re.search(r"(?<!\d)\d{1,2}\.\s?\d{1,2}\.\s?\d\d", text) is not None
+    is_dotted = re.search(r"(?<!\d)\d{1,2}\.\s?\d{1,2}\.\s?\d\d", text) is not None
     try:
-        found, other = (
-            _make_parser.parse(plain, default=each, dayfirst=dotted, tzinfos=_find_zone)
+        date, other_date = (
+            _make_parser.parse(plain, default=each, dayfirst=is_dotted, tzinfos=_find_zone)
             for each in (datetime(2000, 1, 1, tzinfo=None), datetime(2004, 2, 2, 1, tzinfo=None))  # noqa: DTZ001
         )
     except (ValueError, OverflowError):
         return None
-    return _write_exactly(found, other)
+    return _write_exactly(date, other_date)
 
 
 def find_date(line: str) -> str | None:
-    """Return the date that a line is, as it is written there; None where it is anything more.
+    """Return the date in a line, as it is written; None if the line is not just a date.
 
     >>> find_date("September 26, 1975"), find_date("Published: 3. Mai 2021"), find_date("In May 1968")
     ('September 26, 1975', '3. Mai 2021', None)
     """
-    date_text = _BEFORE_A_DATE.sub("", line.strip(), count=1)
+    date_text = _DATE_PREFIX.sub("", line.strip(), count=1)
     return date_text if parse_date(date_text) else None
 
 
 def _simplify_date(text: str) -> str:
-    """Return a date without its weekday, and with the signs of other languages as those of English."""
+    """Return a date without its weekday, and with English signs instead of those of other languages."""
     first, *others = _WORDS.findall(text.lower()) or [""]
-    if first in _WEEKDAY and (first not in _MONTH or any(word in _MONTH for word in others)):
+    if first in _WEEKDAY_NAMES and (first not in _MONTH_NAMES or any(word in _MONTH_NAMES for word in others)):
         text = text.lstrip()[len(first) :].lstrip(" .,")
-    for pattern, plain in _PLAINER:
+    for pattern, plain in _REPLACEMENTS:
         text = pattern.sub(plain, text)
     return text.rstrip("- ")
 
 
-_PLAINER = tuple(
+_REPLACEMENTS = tuple(
     (re.compile(pattern), plain)
     for pattern, plain in (
         (r"(?<=\d)[年月]", "-"),
         ("日", " "),
         (r"\b(\d\d?)\.(\d\d)\s?[Uu]hr", r"\1:\2"),
-        (r"(?<=\d)\.(?=\s)", " "),  # the first of a month in German
+        (r"(?<=\d)\.(?=\s)", " "),  # day of the month in German
         (r"(?i)\b([ap])\.\s?m\.?", r"\1m"),
         (r"\b(vorm\.|上午)", "am"),
         (r"\b(nachm\.|下午)", "pm"),
         (r"(am|pm) ?(\d\d?:\d\d(:\d\d)?)", r"\2 \1"),
         (r"\b24(?=:00)", "00"),
-        (r"(?:GMT|UTC)\s?(?=[+-]\d)", ""),  # of which dateutil turns the sign round
+        (r"(?:GMT|UTC)\s?(?=[+-]\d)", ""),  # dateutil would reverse the sign
     )
 )
 
 
-def _write_exactly(found: datetime, other: datetime) -> str | None:
-    """Return a date without what it does not say, which is what differs where other values stand in its place."""
-    if found.year != other.year or found.month != other.month or not _FIRST_YEAR <= found.year <= _LAST_YEAR:
+def _write_exactly(date: datetime, other_date: datetime) -> str | None:
+    """Return a date without the parts missing in the text, which differ between parses with two default dates."""
+    if date.year != other_date.year or date.month != other_date.month or not _FIRST_YEAR <= date.year <= _LAST_YEAR:
         return None
-    if found.day != other.day:
-        return found.date().isoformat()[:7]
-    if found.hour != other.hour:
-        return found.date().isoformat()
-    return found.replace(microsecond=0).isoformat()
+    if date.day != other_date.day:
+        return date.date().isoformat()[:7]
+    if date.hour != other_date.hour:
+        return date.date().isoformat()
+    return date.replace(microsecond=0).isoformat()
 
 
 def _has_known_words(text: str) -> bool:
-    """Return whether all words of a text go with dates."""
-    if _SIGNS.fullmatch(re.sub(r"[^\W_]+", "", text)) is None:
+    """Return whether all words and signs of a text may be part of a date."""
+    if _DATE_SIGNS.fullmatch(re.sub(r"[^\W_]+", "", text)) is None:
         return False
     words = _WORDS.findall(re.sub(r"[年月日]|(?<=[aApP])\.\s?(?=[mM])", "", text))
-    return all(word.lower() in _KNOWN or (word.isupper() and len(word) <= 5) or word in "hms" for word in words)
+    return all(word.lower() in _DATE_WORDS or (word.isupper() and len(word) <= 5) or word in "hms" for word in words)
 
 
 def _find_zone(name: str | None, offset: int | None) -> timezone | None:
-    """Return the zone of a name or distance; None for a name that stands for several."""
+    """Return a time zone by its name or its offset in seconds; None if it is unknown or ambiguous."""
     if offset is not None:
         return timezone(timedelta(seconds=offset)) if abs(offset) < 86_400 else None
     return timezone(timedelta(hours=_ZONES[name])) if name in _ZONES else None
 
 
 def is_date_column(name: str, values: Sequence[str]) -> bool:
-    """Return whether a column holds dates: nearly all its values are, numbers only where its name says so."""
-    filled = values[:_DATES_LOOKED_AT]
+    """Return whether nearly all values of a column are dates; numbers count only if its name suggests dates."""
+    filled = values[:_SAMPLED_DATES]
     if not filled:
         return False
     named = names_a_date(name)
-    if named and all(map(_BARE.fullmatch, filled)):
-        return _are_bare(name, filled)
-    others, most = 0, (1 - _MOST) * len(filled)
+    if named and all(map(_PLAIN_NUMBER.fullmatch, filled)):
+        return _are_date_numbers(name, filled)
+    n_others, most_others = 0, (1 - _DATE_SHARE) * len(filled)
     for value in filled:
-        others += parse_date(value, bare=named) is None
-        if others > most:
+        n_others += parse_date(value, bare=named) is None
+        if n_others > most_others:
             return False
     return True
 
 
-def _are_bare(name: str, values: Sequence[str]) -> bool:
-    """Return whether numbers are dates; months, days and hours are small ones."""
+def _are_date_numbers(name: str, values: Sequence[str]) -> bool:
+    """Return whether numbers are dates; in a column of months, days or hours they must be small."""
     if any(word in ("month", "day", "hour", "monat", "mois", "mes", "jour") for word in split_words(name)):
         return all(float(value.replace(",", ".")) <= 31 for value in values)
-    return sum(_parse_number(value) is not None for value in values) >= _MOST * len(values)
+    return sum(_parse_number(value) is not None for value in values) >= _DATE_SHARE * len(values)
 
 
 def _parse_number(text: str) -> str | None:
+    """Return the date that a number stands for, in ISO 8601; None if it is not plausible."""
     whole, _, fraction = text.replace(",", ".").partition(".")
     if len(whole) == 4 and not fraction.strip("0"):
         return whole if _FIRST_YEAR <= int(whole) <= _LAST_YEAR else None
-    if len(whole) == 8 and not fraction and (found := parse_date(f"{whole[:4]}-{whole[4:6]}-{whole[6:]}")):
-        return found
+    if len(whole) == 8 and not fraction and (date := parse_date(f"{whole[:4]}-{whole[4:6]}-{whole[6:]}")):
+        return date
     value = float(f"{whole}.{fraction or 0}")
     for unit in (1, 1e3, 1e6, 1e9):
         if _SECONDS[0] <= value / unit < _SECONDS[1]:
@@ -327,9 +329,9 @@ def _parse_number(text: str) -> str | None:
     return None
 
 
-SAMPLES = 3  # values shown of a column
-_VALUES_LOOKED_AT = 200  # records from which they are taken
-_LONGEST_SAMPLE = 80  # characters of a value that is shown
+SAMPLES = 3  # sample values of a column
+_SAMPLED_RECORDS = 200  # records from which samples are taken
+_LONGEST_SAMPLE = 80  # characters of a sample value
 
 
 class Column(NamedTuple):
@@ -350,35 +352,35 @@ class Column(NamedTuple):
 
 
 class Columns:
-    """Collects the columns of a table while its records are read.
+    """The columns of a table, collected while its records are read.
 
     Parameters
     ----------
     roles : mapping of str to str
-        Role by name, of the columns that have one.
+        Roles by column name, of the columns that have one.
     """
 
     def __init__(self, roles: Mapping[str, str]) -> None:
         self._roles = dict(roles)
         self._samples: dict[str, list[str]] = {}
-        self._seen = 0
+        self._n_records = 0
 
     @property
     def roles(self) -> dict[str, str]:
-        """Return the roles by name of the columns that have one."""
+        """The roles by column name, of the columns that have one."""
         return dict(self._roles)
 
     def see(self, record: Mapping[str, Any]) -> None:
-        """Look at a record; of a long table only at the first ones."""
-        if self._seen >= _VALUES_LOOKED_AT:
+        """Add the values of a record to the samples; only the first records are used."""
+        if self._n_records >= _SAMPLED_RECORDS:
             return
-        self._seen += 1
+        self._n_records += 1
         for name, value in record.items():
-            known = self._samples.setdefault(str(name), [])
-            if len(known) < SAMPLES:
+            samples = self._samples.setdefault(str(name), [])
+            if len(samples) < SAMPLES:
                 sample = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
-                if sample and sample not in known:
-                    known.append(sample)
+                if sample and sample not in samples:
+                    samples.append(sample)
 
     def list_all(self) -> tuple[Column, ...]:
         """Return the columns in the order of the table."""

@@ -1,4 +1,4 @@
-"""Clean texts: noise, letters, lists of stop words, hyphens at the ends of lines, and mail."""
+"""Clean texts: markup and addresses, spelling variants, stop words, hyphens at line ends, and mail headers."""
 
 import re
 import unicodedata
@@ -13,8 +13,8 @@ from app.ingest.text import languages
 from app.ingest.text.encodings import find_marked_encoding
 from app.ingest.text.languages import list_marks
 
-# Tags, character references, web addresses and the ending of ordinals. The first character alone tells most places
-# where none of them begins, and regular expressions look for such a character ten times faster than for alternatives.
+# Tags, character references, web addresses and endings of ordinals. The leading character class rules out most places,
+# and a regular expression searches for such a class ten times faster than for alternatives.
 NOISE = re.compile(
     r"[<&hfw0-9](?:"
     r"(?<=<)/?[a-z!][^<>]{0,300}>"
@@ -24,11 +24,11 @@ NOISE = re.compile(
     r")"
 )
 
-LETTERS = r"[^\W\d_]{2,}"  # two letters or more of an alphabet that has no marks
-# What some spellings of a word have and others lack: points of Arabic and Hebrew, the stroke that stretches an Arabic
-# word, hyphens that show only at the end of a line, and the dot that a Turkish capital leaves in lower case. Ligatures
-# of printers and PDF files are several letters, and the long s of old prints is an s.
-_OPTIONAL = re.compile(
+LETTERS = r"[^\W\d_]{2,}"  # two or more letters, for alphabets without combining marks
+# Characters that only some spellings of a word have: points of Arabic and Hebrew, the stroke that stretches an Arabic
+# word, soft hyphens, and the dot that remains of a Turkish capital in lower case. Also ligatures of printed books and
+# PDF files, which are replaced by their letters, and the long s of old prints, which is replaced by s.
+_OPTIONAL_CHARACTERS = re.compile(
     "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u00ad\ufb00-\ufb06\u017f]|(?<=i)\u0307"
 )
@@ -48,30 +48,30 @@ def clean_text(text: str) -> str:
 
 
 def simplify_letters(text: str) -> str:
-    r"""Return a text with one spelling per word: letters with accents as one character, no optional points.
+    r"""Return a text with one spelling per word: composed accents, no optional points, no ligatures.
 
     >>> simplify_letters("cafe\u0301 co\u00adop \ufb01rst"), simplify_letters("كِتَـــاب") == "كتاب"
     ('café coop first', True)
     """
     if text.isascii():
         return text
-    return _OPTIONAL.sub(lambda match: _LIGATURES.get(match[0], ""), unicodedata.normalize("NFC", text))
+    return _OPTIONAL_CHARACTERS.sub(lambda match: _LIGATURES.get(match[0], ""), unicodedata.normalize("NFC", text))
 
 
 @cache
 def make_word_pattern() -> str:
-    """Return the pattern of a word: two characters or more, letters of any alphabet with their marks.
+    """Return the regular expression of a word: two or more characters, letters of any alphabet with their marks.
 
-    Vowels of Indic scripts are marks, and joiners stand between letters of Persian and Indic words.
+    Vowels of Indic scripts are marks; zero-width joiners occur within Persian and Indic words.
     """
     letter, mark = r"[^\W\d_]", f"[{list_marks()}]"
     return f"(?:{letter}{{2,}}|{letter}(?={mark}))(?:(?:{mark}|[\u200c\u200d](?={letter}))+{letter}*)*"
 
 
 def make_storable(text: str) -> str:
-    r"""Return a name as every database can keep it: no zero characters, and no halves of characters.
+    r"""Return a name that every database can store: without zero characters and lone surrogates.
 
-    File names that are not text, and ``"\ud800"`` in JSON, give the latter.
+    Lone surrogates come from file names that cannot be decoded, and from ``"\ud800"`` in JSON.
 
     >>> make_storable("a\0b\ud800")
     'ab?'
@@ -80,12 +80,12 @@ def make_storable(text: str) -> str:
 
 
 def read_stop_words(choice: str) -> frozenset[str]:
-    """Return the words of ``"none"``, a language by name or code, or a file with one word a line.
+    """Return the stop words of a choice: ``"none"``, a language by name or code, or a file with one word a line.
 
     Raises
     ------
     IngestError
-        When the file is not text.
+        When the file cannot be read or decoded.
     """
     if choice == "none":
         return frozenset()
@@ -103,33 +103,34 @@ def read_stop_words(choice: str) -> frozenset[str]:
         raise IngestError(choice, cause) from None
 
 
-# The second half begins on the next line, or on the next page below the number of this one. A pattern that began with
-# the first half would be tried at every word of a text.
-_CUT = re.compile(r"[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
-_LONGEST = 60  # letters of the first half
-# A soft hyphen, and the sign that programs for scanned pages write in its place, are always those of the line.
-_SOFT = re.compile("[\u00ad\u00ac][ \t]*\r?\n\\s*(?=[^\\W\\d_])")
+# The second half begins on the next line, or on the next page, below the page number. A pattern that began with
+# the first half would be slow, because it would be tried at every word of a text.
+_CUT_WORD = re.compile(r"[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
+_LONGEST_HALF = 60  # letters of the first half of a cut word
+# A soft hyphen, and the sign "¬" that OCR programs write for it, never belong to the word itself.
+_SOFT_HYPHEN = re.compile("[\u00ad\u00ac][ \t]*\r?\n\\s*(?=[^\\W\\d_])")
 _WORD = re.compile(r"[^\W\d_]{2,}(?:[-\u2010][^\W\d_]{2,})*")
-_SELDOM = 10  # times as often as each of its halves is a word, a cut word occurs that is one word
-_MOST_LETTERS = 1 << 22  # of texts from which words are learnt: a second of work
+_RARE_HALF = 10  # a cut word is one word if it occurs more than this many times as often as its rarer half
+_MOST_LETTERS = 1 << 22  # characters of texts from which words are counted, about a second of work
 
 
 class Rejoining(NamedTuple):
-    """Which cut words are joined.
+    """A rule that decides which words cut at a line end are joined.
 
     Attributes
     ----------
     which : str
-        ``"none"``, those with ``"soft"`` hyphens, also those that are ``"listed"``, or ``"all"`` but those.
+        Words to join: ``"none"``; ``"soft"``, those with soft hyphens; ``"listed"``, these and the listed words;
+        ``"all"``, all except the listed words.
     listed : frozenset of str
-        Words with their hyphen, ``well-known``, in lower case.
+        Words in lower case, with their hyphen: ``well-known``.
     """
 
     which: str
     listed: frozenset[str] = frozenset()
 
     def apply(self, text: str) -> str:
-        r"""Return a text with these words joined.
+        r"""Return a text with the cut words joined that this rule selects.
 
         >>> Rejoining("all", frozenset({"well-known"})).apply("The com-\nmunist was well-\nknown.")
         'The communist was well-\nknown.'
@@ -139,7 +140,7 @@ class Rejoining(NamedTuple):
         if self.which == "none":
             return text
         if not text.isascii() and ("\u00ad" in text or "\u00ac" in text):
-            text = _SOFT.sub("", text)
+            text = _SOFT_HYPHEN.sub("", text)
         if self.which == "soft" or not may_be_cut(text):
             return text
         pieces, place = [], 0
@@ -151,15 +152,15 @@ class Rejoining(NamedTuple):
 
 
 class HyphenDecision(NamedTuple):
-    """The decision about the cut words of a collection.
+    """The decision which cut words of a collection to join.
 
     Attributes
     ----------
     rejoining : Rejoining
     joined, kept : int
-        Places where words are joined, and where they keep their hyphen.
+        Number of places where words are joined, and where they keep their hyphen.
     examples : tuple of str
-        The most frequent of those that are joined and of those that are not, as far as there are such.
+        The most frequent word that is joined and the most frequent one that is not, if they exist.
     """
 
     rejoining: Rejoining
@@ -169,7 +170,7 @@ class HyphenDecision(NamedTuple):
 
 
 class HyphenEvidence:
-    """Collects the words that are cut in texts, and what decides about them."""
+    """The words that are cut in texts, and counts of other words by which to decide whether to join them."""
 
     def __init__(self) -> None:
         self._cut: Counter[tuple[str, str]] = Counter()
@@ -177,39 +178,41 @@ class HyphenEvidence:
         self._letters = 0
 
     def see(self, text: str) -> None:
-        """Look at a text; most have no cut word and take no time."""
-        if may_be_cut(text) and (found := list(find_cuts(text))):
-            self._cut.update((cut.first.lower(), cut.second.lower()) for cut in found)
+        """Count the cut words of a text, and all its words if there are any; most texts have none."""
+        if may_be_cut(text) and (cuts := list(find_cuts(text))):
+            self._cut.update((cut.first.lower(), cut.second.lower()) for cut in cuts)
             self.learn(text)
 
     def learn(self, text: str) -> None:
-        """Learn the words that stand within the lines of a text."""
+        """Count the words of a text that are not cut at a line end."""
         if self._letters < _MOST_LETTERS:
             self._letters += len(text)
             self._words.update(_WORD.findall(_remove_cuts(text).lower().replace("\u2010", "-")))
 
     def decide(self) -> HyphenDecision | None:
-        """Decide about every cut word; None where there is none."""
+        """Return the decision about all cut words; None if there are none."""
         if not self._cut:
             return None
         evidence = {pair: self._weigh_pair(*pair) for pair in self._cut}
         balance = sum(times * evidence[pair] for pair, times in self._cut.items())
-        joins = {pair: self._is_joined(pair, each, balance) for pair, each in evidence.items()}
-        sides = [Counter({pair: n for pair, n in self._cut.items() if joins[pair] is side}) for side in (True, False)]
+        joins = {pair: self._is_joined(pair, weight, balance) for pair, weight in evidence.items()}
+        counts_by_side = [
+            Counter({pair: count for pair, count in self._cut.items() if joins[pair] is side}) for side in (True, False)
+        ]
         which = "all" if balance >= 0 else "listed"
         listed = frozenset(_join_halves(*pair) for pair, joined in joins.items() if joined is (which == "listed"))
-        examples = tuple(_join_halves(*side.most_common(1)[0][0]) for side in sides if side)
-        return HyphenDecision(Rejoining(which, listed), sides[0].total(), sides[1].total(), examples)
+        examples = tuple(_join_halves(*side.most_common(1)[0][0]) for side in counts_by_side if side)
+        return HyphenDecision(Rejoining(which, listed), counts_by_side[0].total(), counts_by_side[1].total(), examples)
 
     def _weigh_pair(self, first: str, second: str) -> int:
-        """Return 1 where the collection writes two halves as one word rather than with a hyphen, -1 the other way."""
-        whole, hyphened = self._words[first + second], self._words[_join_halves(first, second)]
-        return 1 if whole and whole >= hyphened else -int(hyphened > 0)
+        """Return 1 if the collection usually writes two halves as one word, -1 if with a hyphen, 0 if neither."""
+        joined, hyphened = self._words[first + second], self._words[_join_halves(first, second)]
+        return 1 if joined and joined >= hyphened else -int(hyphened > 0)
 
     def _is_joined(self, pair: tuple[str, str], evidence: int, balance: int) -> bool:
         if evidence:
             return evidence > 0
-        return balance >= 0 and min(self._words[half] for half in pair) * _SELDOM < self._cut[pair]
+        return balance >= 0 and min(self._words[half] for half in pair) * _RARE_HALF < self._cut[pair]
 
 
 def may_be_cut(text: str) -> bool:
@@ -218,7 +221,7 @@ def may_be_cut(text: str) -> bool:
 
 
 class CutWord(NamedTuple):
-    """A cut word: where its hyphen stands, where its second half begins, and both halves."""
+    """A word cut at a line end: the offsets of its hyphen and of its second half, and both halves."""
 
     hyphen: int
     second_half: int
@@ -227,18 +230,18 @@ class CutWord(NamedTuple):
 
 
 def find_cuts(text: str) -> Iterator[CutWord]:
-    """Give the cut words of a text; a capital letter after the hyphen tells that it is one of the word: Anglo-Saxon."""
-    for found in _CUT.finditer(text):
-        begin = end = found.start()
-        while begin and end - begin < _LONGEST and text[begin - 1].isalpha():
-            begin -= 1
-        first, second = text[begin:end], found[1]
+    """Yield the cut words of a text; words like Anglo-Saxon, with a capital after the hyphen, are not cut."""
+    for match in _CUT_WORD.finditer(text):
+        start = end = match.start()
+        while start and end - start < _LONGEST_HALF and text[start - 1].isalpha():
+            start -= 1
+        first, second = text[start:end], match[1]
         if len(first) > 1 and (not second[0].isupper() or first.isupper()):
-            yield CutWord(end, found.start(1), first, second)
+            yield CutWord(end, match.start(1), first, second)
 
 
 def _remove_cuts(text: str) -> str:
-    """Return a text without its cut words, whose halves are no words of it."""
+    """Return a text without its cut words, so that their halves are not counted as words."""
     pieces, place = [], 0
     for cut in find_cuts(text):
         pieces += [text[place : cut.hyphen - len(cut.first)], " "]
@@ -247,11 +250,11 @@ def _remove_cuts(text: str) -> str:
 
 
 def _join_halves(first: str, second: str) -> str:
-    """Return two halves with a hyphen between them."""
+    """Return two halves joined by a hyphen."""
     return f"{first}-{second}"
 
 
-# What a header begins with; a block is one when its first line and one in two of the others do.
+# The beginning of a header line; a block is a mail header if its first line and half of all its lines match.
 _MAIL_HEADER = re.compile(
     r"(?:>?from|to|cc|bcc|reply-to|sender|subject|date|sent|received|return-path|message-id|in-reply-to|references|"
     r"newsgroups|path|organi[sz]ation|lines|distribution|followup-to|keywords|summary|expires|approved|mime-version|"
@@ -267,22 +270,24 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 _SIGNATURE = re.compile(r"--\s*$")
-_MOST_OF_SIGNATURE = 15  # lines
+_LONGEST_SIGNATURE = 15  # lines
 
 
 def strip_mail_lines(text: str) -> str:
-    r"""Return a text without headers (the words of the subject stay), quoted lines and signature.
+    r"""Return a mail without headers (except the words of the subject), quoted lines and signature.
 
     >>> strip_mail_lines("From: a@b.c\nSubject: Re: The comet\n\nBo writes:\n> bright?\nVery bright.\n-- \nAl, Inc.")
     'The comet\n\nVery bright.'
     """
     lines = _drop_headers(text.splitlines())
-    kept = [line for line in _drop_signature(lines) if not _QUOTED.match(line) and not _ANNOUNCED.match(line.strip())]
-    return "\n".join(kept)
+    remaining = [
+        line for line in _drop_signature(lines) if not _QUOTED.match(line) and not _ANNOUNCED.match(line.strip())
+    ]
+    return "\n".join(remaining)
 
 
 def _drop_headers(lines: list[str]) -> list[str]:
-    """Return the lines without a block of headers at the beginning; its subject stays as a line."""
+    """Return the lines without the block of headers at the beginning, except its subject."""
     start = next((place for place, line in enumerate(lines) if line.strip()), 0)
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
     block = [line for line in lines[start:end] if not line.startswith((" ", "\t"))]
@@ -294,6 +299,6 @@ def _drop_headers(lines: list[str]) -> list[str]:
 
 
 def _drop_signature(lines: list[str]) -> list[str]:
-    """Return the lines before the last one that is two dashes, where few follow it."""
+    """Return the lines above the signature: the last line of two dashes and the few lines below it."""
     last = next((place for place in range(len(lines) - 1, -1, -1) if _SIGNATURE.match(lines[place])), None)
-    return lines if last is None or len(lines) - last > _MOST_OF_SIGNATURE else lines[:last]
+    return lines if last is None or len(lines) - last > _LONGEST_SIGNATURE else lines[:last]

@@ -1,13 +1,13 @@
-"""Find the headings of chapters in the lines of a text: worded, numbered, or those of Markdown."""
+"""Find chapter headings in the lines of a text: with a word such as "Chapter", numbered, or in Markdown."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-UNWRAPPED = 90  # characters of a line from which it is a paragraph of its own
-_LONGEST = 120  # characters of a heading
+UNWRAPPED = 90  # characters of a line that is taken for a whole paragraph
+_LONGEST_HEADING = 120  # characters of a heading
 _LONGEST_TITLE = 70  # characters of the line below "CHAPTER I." that is its title
-_ENDS = (".", "!", "?", "…", '"', "”", "’", "»", ":", "。", "！", "？", "」", "*", "_")
+_PARAGRAPH_ENDS = (".", "!", "?", "…", '"', "”", "’", "»", ":", "。", "！", "？", "」", "*", "_")
 
 _CHAPTER = (
     "chapter|chap\\.?|stave|canto|kapitel|chapitre|chap[ií]tre|cap[ií]tulo|cap[ií]tol|capitolo|hoofdstuk|kapitola|kapittel|"
@@ -33,19 +33,19 @@ _WORDS = (
 _NUMBER_WORDS = frozenset(_WORDS.split())
 _NUMBER = r"[^\W_]+(?:-[^\W\d_]+)?"
 _REST = r"(?:\s*([.:)\]—–-]+)\s*(.*)|\s+(.*))?"  # a mark and a title, or a title alone
-_KEYED = re.compile(rf"({_CHAPTER}|{_PART})\s+({_NUMBER}){_REST}", re.IGNORECASE)
+_KEYWORD_FIRST = re.compile(rf"({_CHAPTER}|{_PART})\s+({_NUMBER}){_REST}", re.IGNORECASE)
 _NUMBER_FIRST = re.compile(rf"({_NUMBER})[.:)]?\s+({_CHAPTER}|{_PART}){_REST}", re.IGNORECASE)
-_WORDED = re.compile(rf"(?:({_CHAPTER})\s+\S+(?:\s\S+){{0,2}}|\S+\s+({_CHAPTER})\.?)", re.IGNORECASE)
+_CHAPTER_PHRASE = re.compile(rf"(?:({_CHAPTER})\s+\S+(?:\s\S+){{0,2}}|\S+\s+({_CHAPTER})\.?)", re.IGNORECASE)
 _ASIAN = re.compile("(第|제)\\s*([0-9０-９一二三四五六七八九十百千零〇两兩]+)\\s*[章回節节卷部篇話话장부편화].{0,40}")
-_STANDING = re.compile(rf"({_ALONE})(?:\.|:.{{0,60}})?", re.IGNORECASE)
+_STANDALONE = re.compile(rf"({_ALONE})(?:\.|:.{{0,60}})?", re.IGNORECASE)
 _NUMERAL = re.compile(r"([IVXLC]{1,8}|\d{1,3})([.):]?)(?:\s+(\S.*))?")
 _ROMAN = re.compile(r"(?=.)(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})", re.IGNORECASE)
-_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_NUMERAL_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _MARKDOWN = re.compile(r"(#{1,6})\s+\S")
 _UNDERLINE = re.compile(r"(={3,}|-{3,})\s*")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_AROUND = "[]()—–-· "  # what may stand around a numeral
-_DRESS = " \t#*_=~\u3000\f"  # what may stand around a heading
+_AROUND_NUMERAL = "[]()—–-· "  # characters stripped from around a numeral
+_AROUND_HEADING = " \t#*_=~\u3000\f"  # characters stripped from around a heading
 
 
 class Heading(NamedTuple):
@@ -54,12 +54,12 @@ class Heading(NamedTuple):
     Attributes
     ----------
     line : int
-        Number of its line, from 0.
+        Index of its line, from 0.
     text : str
     key : str
-        What it is called in a table of contents, too: ``chapter 3``.
+        Normalised text, equal for a heading and its entry in the table of contents: ``chapter 3``.
     level : int
-        Of Markdown, how many marks it has; 0 of others.
+        Number of marks of a Markdown heading; 0 for other headings.
     """
 
     line: int
@@ -69,150 +69,153 @@ class Heading(NamedTuple):
 
 
 def find_keyed_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings that a word makes one, such as ``Chapter``; prefaces and the like only among those."""
-    found: list[Heading] = []
+    """Return the headings with a word such as ``Chapter``; prefaces and epilogues only if there are others."""
+    headings: list[Heading] = []
     numbered = False
-    for place, text in _list_short_lines(lines):
+    for index, text in _list_short_lines(lines):
         key, strict = _find_key(text)
         if not key:
             continue
-        after_heading = bool(found) and not any(line.strip() for line in lines[found[-1].line + 1 : place])
-        if not (after_heading or _ends_before(lines, place)) or (strict and not _begins_after(lines, place)):
+        after_heading = bool(headings) and not any(line.strip() for line in lines[headings[-1].line + 1 : index])
+        if not (after_heading or _ends_before(lines, index)) or (strict and not _begins_after(lines, index)):
             continue
-        numbered = numbered or not _STANDING.fullmatch(text)
-        found.append(Heading(place, _add_title(lines, place, text), key))
-    return found if numbered else []
+        numbered = numbered or not _STANDALONE.fullmatch(text)
+        headings.append(Heading(index, _add_title(lines, index, text), key))
+    return headings if numbered else []
 
 
 def find_numbered_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return lines that are numerals and count on: I, II, III; they may begin with I again.
+    """Return the headings that are consecutive numerals, I, II, III; they may start again with I.
 
-    Either all have a title after the numeral, or none has, as the parts of a story below one that has.
+    Either all have a title after the numeral or none has; the longer of these two lists is returned.
     """
-    titled, bare = _Counting(), _Counting()
-    for place, text in _list_short_lines(lines):
-        match = _NUMERAL.fullmatch(text.strip(_AROUND))
-        if match is None or (match[3] and not match[2]) or not _ends_before(lines, place):
+    titled, bare = _ConsecutiveHeadings(), _ConsecutiveHeadings()
+    for index, text in _list_short_lines(lines):
+        match = _NUMERAL.fullmatch(text.strip(_AROUND_NUMERAL))
+        if match is None or (match[3] and not match[2]) or not _ends_before(lines, index):
             continue
         value = int(match[1]) if match[1].isdigit() else read_roman_number(match[1])
         if match[3] is None:
-            bare.add(value, Heading(place, _add_title(lines, place, text), str(value)))
-        elif _begins_after(lines, place):
-            titled.add(value, Heading(place, text, f"{value} {match[3].casefold()}"))
+            bare.add(value, Heading(index, _add_title(lines, index, text), str(value)))
+        elif _begins_after(lines, index):
+            titled.add(value, Heading(index, text, f"{value} {match[3].casefold()}"))
     return max(titled.list_headings(), bare.list_headings(), key=len)
 
 
-class _Counting:
-    """Headings whose numbers count on."""
+class _ConsecutiveHeadings:
+    """Headings with consecutive numbers."""
 
     def __init__(self) -> None:
         self._last = 0
-        self._found: list[Heading] = []
+        self._headings: list[Heading] = []
 
     def add(self, value: int, heading: Heading) -> None:
-        """Take a heading that is the next, or the first of another count."""
+        """Add a heading if it has the next number, or begins another count with 1."""
         if value not in (1, self._last + 1) or not value:
             return
-        if value == self._last:  # one that counts no further
-            self._found.pop()
-        self._found.append(heading)
+        if value == self._last:  # a second 1: the first one began no count
+            self._headings.pop()
+        self._headings.append(heading)
         self._last = value
 
     def list_headings(self) -> list[Heading]:
-        """Return the headings of counts of two or more."""
-        return self._found[:-1] if self._last == 1 else self._found
+        """Return the headings, without a last one that begins another count alone."""
+        return self._headings[:-1] if self._last == 1 else self._headings
 
 
 def find_bare_numbers(found: Sequence[Heading]) -> bool:
-    """Return whether headings are nothing but numbers in digits, as those of pages are."""
+    """Return whether all headings are bare numbers in digits, like page numbers."""
     return all(heading.text.strip(".):").isdigit() for heading in found)
 
 
 def find_markdown_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings of Markdown of the highest level that has two or more, and those above them."""
-    found: list[Heading] = []
-    code = False
-    for place, line in enumerate(lines):
+    """Return the Markdown headings down to the highest level that has two or more."""
+    headings: list[Heading] = []
+    in_code = False
+    for index, line in enumerate(lines):
         if _FENCE.match(line):
-            code = not code
-        if code:
+            in_code = not in_code
+        if in_code:
             continue
-        above = lines[place - 1].strip() if place else ""
+        above = lines[index - 1].strip() if index else ""
         if match := _MARKDOWN.match(line):
-            found.append(Heading(place, line.strip(" #\t"), line.casefold(), len(match[1])))
-        elif above and len(above) <= _LONGEST and _UNDERLINE.fullmatch(line) and _is_blank(lines, place - 2):
-            found.append(Heading(place - 1, above, above.casefold(), 1 if line.startswith("=") else 2))
-    levels = [heading.level for heading in found]
+            headings.append(Heading(index, line.strip(" #\t"), line.casefold(), len(match[1])))
+        elif above and len(above) <= _LONGEST_HEADING and _UNDERLINE.fullmatch(line) and _is_blank(lines, index - 2):
+            headings.append(Heading(index - 1, above, above.casefold(), 1 if line.startswith("=") else 2))
+    levels = [heading.level for heading in headings]
     level = next((level for level in range(1, 7) if levels.count(level) > 1), 0)
-    return [heading for heading in found if heading.level <= level]
+    return [heading for heading in headings if heading.level <= level]
 
 
 def read_roman_number(text: str) -> int:
-    """Return the number that a Roman numeral writes, 0 where it is none.
+    """Return the value of a Roman numeral; 0 if the text is not one.
 
     >>> read_roman_number("XIV"), read_roman_number("IIII"), read_roman_number("mix")
     (14, 0, 0)
     """
     if not _ROMAN.fullmatch(text):
         return 0
-    values = [_VALUES[letter] for letter in text.lower()]
+    values = [_NUMERAL_VALUES[letter] for letter in text.lower()]
     return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def _list_short_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Give number and text of every line that is short enough, without what stands around it."""
-    for place, line in enumerate(lines):
-        if len(line) <= _LONGEST and (text := line.strip(_DRESS)) and not text[0].islower():
-            yield place, text
+    """Yield the index and stripped text of every line that is short enough for a heading."""
+    for index, line in enumerate(lines):
+        if len(line) <= _LONGEST_HEADING and (text := line.strip(_AROUND_HEADING)) and not text[0].islower():
+            yield index, text
 
 
 def _find_key(text: str) -> tuple[str, bool]:
-    """Return what a line is called as a heading, empty where it is none, and whether a blank line must follow it."""
-    for pattern, turned in ((_KEYED, False), (_NUMBER_FIRST, True)):
+    """Return the key of a heading, empty if the line is not one, and whether a blank line must follow it."""
+    for pattern, number_first in ((_KEYWORD_FIRST, False), (_NUMBER_FIRST, True)):
         if match := pattern.fullmatch(text):
-            word, number, mark, _, bare = match.groups()
-            word, number = (number, word) if turned else (word, number)
-            if _is_number(number) and (mark or not bare or not bare[0].islower()):
+            word, number, mark, _, untitled = match.groups()
+            word, number = (number, word) if number_first else (word, number)
+            if _is_number(number) and (mark or not untitled or not untitled[0].islower()):
                 return f"{word} {number}".casefold(), False
     if match := _ASIAN.fullmatch(text):
         return f"{match[1]}{match[2]}", False
-    if _STANDING.fullmatch(text):
+    if _STANDALONE.fullmatch(text):
         return text.casefold(), True
-    if _WORDED.fullmatch(text) and (text.isupper() or text.istitle() or not text[-1].isalpha() or len(text) < 30):
+    if _CHAPTER_PHRASE.fullmatch(text) and (
+        text.isupper() or text.istitle() or not text[-1].isalpha() or len(text) < 30
+    ):
         return text.casefold(), True
     return "", False
 
 
 def _is_number(text: str) -> bool:
+    """Return whether a word is a number: in digits, as a Roman numeral or in words."""
     words = text.casefold().split("-")
     return (text.isdecimal() and len(text) <= 4) or read_roman_number(text) > 0 or _NUMBER_WORDS.issuperset(words)
 
 
-def _ends_before(lines: Sequence[str], place: int) -> bool:
-    """Return whether a paragraph ends before a line."""
-    if _is_blank(lines, place - 1):
+def _ends_before(lines: Sequence[str], index: int) -> bool:
+    """Return whether a paragraph ends just before a line."""
+    if _is_blank(lines, index - 1):
         return True
-    before = lines[place - 1].rstrip()
-    return len(before) > UNWRAPPED or before.endswith(_ENDS) or "\f" in lines[place]
+    previous = lines[index - 1].rstrip()
+    return len(previous) > UNWRAPPED or previous.endswith(_PARAGRAPH_ENDS) or "\f" in lines[index]
 
 
-def _begins_after(lines: Sequence[str], place: int) -> bool:
-    """Return whether a paragraph begins below a line."""
-    return _is_blank(lines, place + 1) or len(lines[place + 1].rstrip()) > UNWRAPPED
+def _begins_after(lines: Sequence[str], index: int) -> bool:
+    """Return whether a paragraph begins just below a line."""
+    return _is_blank(lines, index + 1) or len(lines[index + 1].rstrip()) > UNWRAPPED
 
 
-def _is_blank(lines: Sequence[str], place: int) -> bool:
-    return not 0 <= place < len(lines) or not lines[place].strip()
+def _is_blank(lines: Sequence[str], index: int) -> bool:
+    return not 0 <= index < len(lines) or not lines[index].strip()
 
 
-def _add_title(lines: Sequence[str], place: int, text: str) -> str:
-    """Return a heading with the line below it where that is its title."""
+def _add_title(lines: Sequence[str], index: int, text: str) -> str:
+    """Return a heading, with the title from the line below it if there is one."""
     if len(text.split()) > 3:
         return text
-    below = place + 1
-    while below < min(place + 3, len(lines)) and not lines[below].strip():
+    below = index + 1
+    while below < min(index + 3, len(lines)) and not lines[below].strip():
         below += 1
-    title = lines[below].strip(_DRESS) if below < len(lines) else ""
+    title = lines[below].strip(_AROUND_HEADING) if below < len(lines) else ""
     fits = 0 < len(title) <= _LONGEST_TITLE and not title.endswith((".", ",", ";", "!", "”", '"'))
     if not fits or not _is_blank(lines, below + 1) or title[0].islower():
         return text

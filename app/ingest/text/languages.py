@@ -1,4 +1,4 @@
-"""Scripts and languages of texts, recognised without a network; words of languages without spaces, and lemmas."""
+"""Recognise scripts and languages offline, segment words of languages without spaces, and find lemmas."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-# Letters of each script; marks upon letters are not among them, except where a range has both.
+# Letters of each script; combining marks are left out, except in ranges that mix both.
 RANGES = {
     "Latin": "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1dbf\u1e00-\u1eff\ufb00-\ufb06"
     "\uff21-\uff3a\uff41-\uff5a",
@@ -42,23 +42,24 @@ _SCRIPT_LETTERS = {script: re.compile(f"[{ranges}]+") for script, ranges in RANG
 
 
 def count_scripts(text: str) -> dict[str, int]:
-    """Count the letters of each script in a text, the most first.
+    """Return the number of letters of each script in a text, the most frequent first.
 
     >>> count_scripts("Topiary на русском 日本")
     {'Cyrillic': 9, 'Latin': 7, 'Han': 2}
     """
     candidates = ("Latin",) if text.isascii() else tuple(_SCRIPT_LETTERS)
-    found = {script: sum(map(len, _SCRIPT_LETTERS[script].findall(text))) for script in candidates}
-    return dict(sorted(((script, n) for script, n in found.items() if n), key=lambda pair: (-pair[1], pair[0])))
+    counts = {script: sum(map(len, _SCRIPT_LETTERS[script].findall(text))) for script in candidates}
+    return dict(sorted(((script, n) for script, n in counts.items() if n), key=lambda pair: (-pair[1], pair[0])))
 
 
 @cache
 def list_marks() -> str:
-    """List every combining mark, as the inside of a character class: accents, and the vowels of Indic scripts."""
+    """Return all combining marks (accents, vowels of Indic scripts) as the inside of a character class."""
     return _write_ranges(code for code in range(0x300, 0x1F000) if unicodedata.category(chr(code)).startswith("M"))
 
 
 def _write_ranges(codes: Iterable[int]) -> str:
+    """Return ascending code points as ranges of a character class."""
     runs: list[list[int]] = []
     for code in codes:
         if runs and code == runs[-1][1] + 1:
@@ -68,7 +69,7 @@ def _write_ranges(codes: Iterable[int]) -> str:
     return "".join(chr(first) if first == last else f"{chr(first)}-{chr(last)}" for first, last in runs)
 
 
-# Those with a list of stop words, by their ISO 639-1 code.
+# Languages with a list of stop words, by ISO 639-1 code.
 NAMES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton", "ca": "Catalan",
     "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
@@ -81,34 +82,34 @@ NAMES = {
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
     "zu": "Zulu",
 }  # fmt: skip
-UNLISTED = {  # recognised by their script, and without a list of stop words
+UNLISTED = {  # languages without a list of stop words, recognised by their script
     "am": "Amharic", "bo": "Tibetan", "ka": "Georgian", "km": "Khmer", "kn": "Kannada", "lo": "Lao", "ml": "Malayalam",
     "my": "Burmese", "or": "Oriya", "pa": "Punjabi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu",
 }  # fmt: skip
-# What is left of "don't", "we'll", "they've" once words are runs of letters.
+# Pieces that remain of "don't", "we'll", "they've" when words are runs of letters.
 _CONTRACTED = (
     "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
 )
-MAIN = 0.1  # share of the letters from which a language is one of the corpus
+MAIN = 0.1  # least share of the letters in a language that counts as a language of the corpus
 
-_BY_SCRIPT = {
+_LANGUAGE_OF_SCRIPT = {
     "Greek": "el", "Armenian": "hy", "Hebrew": "he", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu", "Oriya": "or",
     "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml", "Sinhala": "si", "Thai": "th", "Lao": "lo",
     "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
     "Han": "zh",
 }  # fmt: skip
-_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for another language
+_LANGUAGES_OF_SCRIPT = {  # codes after "zu" and "uk" have no stop words, but should not be mistaken
     "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
     "zu az br bs cy eo gd is la lb mt oc sq xh",
     "Cyrillic": "bg ru uk ba be kk ky mk mn sr tg tt",
     "Arabic": "ar fa ur ps ug",
     "Devanagari": "hi mr ne sa",
 }
-_KANA = 0.05  # share of kana from which what is written in Chinese characters is Japanese
-_FUNCTION_WORDS = 0.08  # their share of all words, from which a language is believed; most texts have far more
-_FEWEST = 40  # words by which a language can be judged
-_ENOUGH = 400  # words from which the language should be known
-_DOCUMENTS, _LETTERS = 512, 2_000  # of the sample
+_JAPANESE_KANA_SHARE = 0.05  # share of kana above which Chinese characters are taken for Japanese
+_FUNCTION_WORDS = 0.08  # least share of stop words that confirms a language; most texts have far more
+_FEWEST_WORDS = 40  # words needed to confirm a language
+_ENOUGH_WORDS = 400  # words that should suffice to recognise the language
+_DOCUMENTS, _LETTERS = 512, 2_000  # documents of a sample, and characters of each, at most
 
 
 class Recognised(NamedTuple):
@@ -119,11 +120,11 @@ class Recognised(NamedTuple):
     scripts : dict of str to float
         Share of each script among the letters, the largest first.
     languages : dict of str to float
-        Share of each language that was recognised, by its code.
+        Share of each recognised language among the letters, by its code.
     letters : dict of str to float
-        Share of the letters of each language that its script tells, also in texts that are mostly in another one.
+        Share of letters of each language with its own script, also in texts mostly in another language.
     enough : bool
-        Whether there were words enough to tell.
+        Whether there were enough words to recognise a language.
     """
 
     scripts: dict[str, float]
@@ -133,25 +134,25 @@ class Recognised(NamedTuple):
 
     @property
     def main(self) -> tuple[str, ...]:
-        """Codes of the languages in which a tenth of the texts is, or more."""
+        """Codes of the languages with at least a tenth of the letters."""
         return tuple(code for code, share in self.languages.items() if share >= MAIN)
 
 
 class Sample:
-    """Some of the texts that come by, evenly spread, whatever their number: every second, every fourth, and so on."""
+    """An evenly spread sample of a stream of texts: all of them, then every second, every fourth, and so on."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self._every, self._seen = 1, 0
+        self._stride, self._n_texts = 1, 0
 
     def add(self, text: Callable[[], str]) -> None:
-        """Add a text, which is made only where it is taken."""
-        if self._seen % self._every == 0:
+        """Add a text, given as a function that is called only if the text is sampled."""
+        if self._n_texts % self._stride == 0:
             self.texts.append(text()[:_LETTERS])
             if len(self.texts) > _DOCUMENTS:
                 self.texts = self.texts[::2]
-                self._every *= 2
-        self._seen += 1
+                self._stride *= 2
+        self._n_texts += 1
 
 
 def name_language(code: str) -> str:
@@ -160,27 +161,27 @@ def name_language(code: str) -> str:
 
 
 def find_language_code(name: str) -> str | None:
-    """Return the code of a language that has a list of stop words, by its English name or its code.
+    """Return the code of a language with a list of stop words, by English name or code; None if there is none.
 
     >>> find_language_code("German"), find_language_code("de"), find_language_code("Klingon")
     ('de', 'de', None)
     """
     lower = name.strip().lower()
-    return next((code for code, known in NAMES.items() if lower in (code, known.lower())), None)
+    return next((code for code, language in NAMES.items() if lower in (code, language.lower())), None)
 
 
 def list_stop_words(code: str) -> frozenset[str]:
-    """Return the stop words of a language, in lower case; none where there is no list.
+    """Return the stop words of a language, in lower case; an empty set if it has no list.
 
-    English is scikit-learn's list and the pieces that contractions leave; others are those of stopwords-iso.
+    English has scikit-learn's list and the pieces of contractions; others have the list of stopwords-iso.
     """
     if code == "en":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, and most commands need it not
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, seldom needed
 
         return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
     if code not in NAMES:
         return frozenset()
-    import stopwordsiso  # reads its file
+    import stopwordsiso  # reads a file at import
 
     return frozenset(word.lower() for word in stopwordsiso.stopwords(code))
 
@@ -192,44 +193,48 @@ def recognise_languages(texts: Iterable[str]) -> Recognised:
     by_language: Counter[str] = Counter()
     words: dict[str, Counter[str]] = {}
     for text in texts:
-        found = count_scripts(text)
-        by_script.update(found)
-        if not found:
+        letters_by_script = count_scripts(text)
+        by_script.update(letters_by_script)
+        if not letters_by_script:
             continue
-        counts = _count_languages(found)
+        counts = _count_languages(letters_by_script)
         letters.update(counts)
-        code = _recognise_language(text, found, counts)
-        by_language[code] += sum(found.values())
-        if code not in _BY_SCRIPT.values():
+        code = _recognise_language(text, letters_by_script, counts)
+        by_language[code] += sum(letters_by_script.values())
+        if code not in _LANGUAGE_OF_SCRIPT.values():
             words.setdefault(code, Counter()).update(_make_word_expression().findall(text.lower()))
-    known = {code: n for code, n in by_language.items() if code not in words or _is_believed(code, words[code])}
-    enough = sum(counts.total() for counts in words.values()) >= _ENOUGH or known.keys() - words.keys() != set()
-    whole = by_script.total()
+    confirmed = {code: n for code, n in by_language.items() if code not in words or _is_confirmed(code, words[code])}
+    enough = (
+        sum(counts.total() for counts in words.values()) >= _ENOUGH_WORDS or confirmed.keys() - words.keys() != set()
+    )
+    total = by_script.total()
     return Recognised(
-        _compute_shares(by_script, whole), _compute_shares(known, whole), _compute_shares(letters, whole), enough
+        _compute_shares(by_script, total), _compute_shares(confirmed, total), _compute_shares(letters, total), enough
     )
 
 
-def _compute_shares(counts: dict[str, int] | Counter[str], whole: int) -> dict[str, float]:
+def _compute_shares(counts: dict[str, int] | Counter[str], total: int) -> dict[str, float]:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return {name: n / whole for name, n in ranked}
+    return {name: n / total for name, n in ranked}
 
 
-def _count_languages(found: dict[str, int]) -> Counter[str]:
-    """Count letters by the language that their script tells; Chinese characters next to kana are Japanese."""
-    han, kana = found.get("Han", 0), found.get("Kana", 0)
-    counts = Counter({_BY_SCRIPT[script]: n for script, n in found.items() if script in _BY_SCRIPT})
-    if kana > _KANA * (han + kana):
+def _count_languages(letters_by_script: dict[str, int]) -> Counter[str]:
+    """Return the letters of each language with its own script; Chinese characters next to kana are Japanese."""
+    han, kana = letters_by_script.get("Han", 0), letters_by_script.get("Kana", 0)
+    counts = Counter(
+        {_LANGUAGE_OF_SCRIPT[script]: n for script, n in letters_by_script.items() if script in _LANGUAGE_OF_SCRIPT}
+    )
+    if kana > _JAPANESE_KANA_SHARE * (han + kana):
         counts["ja"] += counts.pop("zh", 0)
     return counts
 
 
-def _recognise_language(text: str, found: dict[str, int], counts: Counter[str]) -> str:
-    """Return the language of one text, by the script that it has most of."""
-    others = {script: n for script, n in found.items() if script in _OF_SCRIPT}
-    script = max(others, key=lambda name: others[name], default="")
+def _recognise_language(text: str, letters_by_script: dict[str, int], counts: Counter[str]) -> str:
+    """Return the code of the language of one text, judged by its most frequent script."""
+    shared = {script: n for script, n in letters_by_script.items() if script in _LANGUAGES_OF_SCRIPT}
+    script = max(shared, key=lambda name: shared[name], default="")
     code, n = next(iter(counts.most_common(1)), ("", 0))
-    return str(_load_identifier(script).classify(text)[0]) if others.get(script, 0) > n else code
+    return str(_load_identifier(script).classify(text)[0]) if shared.get(script, 0) > n else code
 
 
 @cache
@@ -237,22 +242,24 @@ def _make_word_expression() -> re.Pattern[str]:
     return re.compile(rf"[^\W\d_](?:[^\W\d_]|[{list_marks()}])*")
 
 
-def _is_believed(code: str, words: Counter[str]) -> bool:
-    listed = list_stop_words(code)
-    return words.total() >= _FEWEST and sum(words[word] for word in listed) >= _FUNCTION_WORDS * words.total()
+def _is_confirmed(code: str, words: Counter[str]) -> bool:
+    """Return whether enough of the words are stop words of a language."""
+    stop_words = list_stop_words(code)
+    return words.total() >= _FEWEST_WORDS and sum(words[word] for word in stop_words) >= _FUNCTION_WORDS * words.total()
 
 
 @cache
 def _load_identifier(script: str) -> Any:
-    from py3langid import langid  # reads its model, which takes a quarter of a second
+    """Return a language identifier for the languages of a script."""
+    from py3langid import langid  # slow to import
 
     identifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE)
-    identifier.set_languages(_OF_SCRIPT[script].split())
+    identifier.set_languages(_LANGUAGES_OF_SCRIPT[script].split())
     return identifier
 
 
 SEGMENT_INSTALL = "pip install rjieba icu4py (the extra topiary-explorer[asian])"
-# By language: the scripts, and how long a run without a space is on average from which words are taken to run together.
+# Scripts of each language, and the mean length of runs between spaces from which its words count as unspaced.
 WITHOUT_SPACES = {
     "zh": (("Han",), 4.0),
     "ja": (("Han", "Kana"), 4.0),
@@ -262,61 +269,62 @@ WITHOUT_SPACES = {
     "my": (("Burmese",), 9.0),
 }
 _KANA_LETTERS = re.compile(f"[{RANGES['Kana']}]")
-_LIBRARIES = {"zh": "rjieba"}  # icu4py for all others
+_SEGMENTERS = {"zh": "rjieba"}  # icu4py for all others
 
 
 class NoSegmenterError(Exception):
-    """The library that sets words of a language apart is not installed."""
+    """The library that segments words of a language is not installed."""
 
 
 def runs_together(code: str, texts: Iterable[str]) -> bool:
-    """Return whether the words of a language without spaces stand without spaces in some texts, too.
+    """Return whether the words of texts in a language usually written without spaces do run together.
 
     >>> runs_together("zh", ["我们去图书馆学习"]), runs_together("zh", ["我们 去 图书馆 学习"])
     (True, False)
     """
     _, longest = WITHOUT_SPACES[code]
-    run = _find_runs((code,))
-    lengths = [len(found) for text in texts if _may_be_language(code, text) for found in run.findall(text)]
+    run = _make_run_pattern((code,))
+    lengths = [len(match) for text in texts if _may_be_language(code, text) for match in run.findall(text)]
     return bool(lengths) and sum(lengths) / len(lengths) >= longest
 
 
 def list_missing(codes: Iterable[str]) -> list[str]:
-    """Return those of some languages whose library is not installed."""
-    return [code for code in codes if find_spec(_LIBRARIES.get(code, "icu4py")) is None]
+    """Return the languages whose segmentation library is not installed."""
+    return [code for code in codes if find_spec(_SEGMENTERS.get(code, "icu4py")) is None]
 
 
 def space_words(text: str, codes: Sequence[str]) -> str:
-    """Return a text with blanks between the words of these languages; nothing else of it changes.
+    """Return a text with blanks inserted between the words of these languages.
 
     Raises
     ------
     NoSegmenterError
-        When the library that is needed is not installed.
+        When the library for one of them is not installed.
     """
     if not codes or text.isascii():
         return text
     japanese = "ja" in codes and ("zh" not in codes or _may_be_language("ja", text))
     fitting = tuple(code for code in codes if code != ("zh" if japanese else "ja"))
     for code in fitting:
-        cut = _load_cutter(code)
-        text = _find_runs((code,)).sub(lambda run, cut=cut: f" {' '.join(cut(run[0]))} ", text)  # type: ignore[misc]
+        segment = _load_segmenter(code)
+        text = _make_run_pattern((code,)).sub(lambda run, segment=segment: f" {' '.join(segment(run[0]))} ", text)  # type: ignore[misc]
     return text
 
 
 def _may_be_language(code: str, text: str) -> bool:
-    """Return whether Chinese characters in a text may be of that language: Japanese has kana between them."""
+    """Return whether a text may be in this language; kana decide between Chinese and Japanese."""
     return code not in ("zh", "ja") or (_KANA_LETTERS.search(text) is not None) == (code == "ja")
 
 
 @cache
-def _find_runs(codes: tuple[str, ...]) -> re.Pattern[str]:
+def _make_run_pattern(codes: tuple[str, ...]) -> re.Pattern[str]:
     ranges = "".join(RANGES[script] for code in codes for script in WITHOUT_SPACES[code][0])
     return re.compile(f"[{ranges}]+")
 
 
 @cache
-def _load_cutter(code: str) -> Callable[[str], Sequence[str]]:
+def _load_segmenter(code: str) -> Callable[[str], Sequence[str]]:
+    """Return a function that cuts a run of letters into words of a language."""
     try:
         if code == "zh":
             import rjieba
@@ -329,7 +337,7 @@ def _load_cutter(code: str) -> Callable[[str], Sequence[str]]:
 
 
 LEMMA_INSTALL = "pip install simplemma (the extra topiary-explorer[lemmas])"
-_CODES = {"no": "nb", "hr": "hbs"}  # as simplemma calls them where it does so otherwise
+_SIMPLEMMA_CODES = {"no": "nb", "hr": "hbs"}  # codes that differ in simplemma
 LEMMA_LANGUAGES = frozenset(
     (
         "ar", "bg", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "fa", "fi", "fr", "ga", "gl", "he", "hi",
@@ -345,15 +353,15 @@ def is_lemmatiser_installed() -> bool:
 
 
 def list_lemma_languages(codes: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some languages whose dictionary forms are known."""
+    """Return the languages whose dictionary forms simplemma knows."""
     return tuple(code for code in codes if code in LEMMA_LANGUAGES)
 
 
 @cache
 def make_lemmatiser(codes: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a function from a word in lower case to its dictionary form in these languages, in lower case.
+    """Return a function that maps a word to its dictionary form in these languages, both in lower case.
 
-    A word that is in none of them stays as it is.
+    A word unknown in all of them is returned unchanged.
 
     Raises
     ------
@@ -362,18 +370,18 @@ def make_lemmatiser(codes: tuple[str, ...]) -> Callable[[str], str]:
     """
     from simplemma import lemmatize
 
-    languages = tuple(_CODES.get(code, code) for code in codes)
+    languages = tuple(_SIMPLEMMA_CODES.get(code, code) for code in codes)
 
-    def noun(word: str, form: str) -> str:
-        """Return the form of a German noun, which has a capital: "briefe" is taken for a form of the verb "briefen"."""
+    def correct_noun(word: str, form: str) -> str:
+        """Return the lemma of a German noun, looked up with a capital, as "briefe" would give the verb "briefen"."""
         if not form.endswith("n") or form != lemmatize(word, "de"):
             return form
         capital = lemmatize(word.capitalize(), "de")
         return capital if capital[:1].isupper() and word.startswith(capital.lower()) else form
 
     @cache
-    def lemma(word: str) -> str:
+    def find_lemma(word: str) -> str:
         form = lemmatize(word, languages)
-        return (noun(word, form) if "de" in languages else form).lower()
+        return (correct_noun(word, form) if "de" in languages else form).lower()
 
-    return lemma
+    return find_lemma

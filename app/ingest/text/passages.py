@@ -1,4 +1,4 @@
-"""Divide long texts into passages: by chapters, by paragraphs, or of about as many words each."""
+"""Divide long texts into passages: by chapters, by paragraphs, or into pieces of about the same number of words."""
 
 import itertools
 import re
@@ -17,8 +17,8 @@ from app.ingest.text import headings
 from app.ingest.text.headings import UNWRAPPED, Heading
 from app.ingest.text.languages import RANGES
 
-LEAST = 50  # words of a passage; a shorter one is joined with the next
-_NEAR_PARAGRAPH, _NEAR_SENTENCE = 0.15, 0.5  # of the words of a passage: how far away the place to cut may be
+LEAST = 50  # words of a passage; a shorter one is joined with the next one
+_NEAR_PARAGRAPH, _NEAR_SENTENCE = 0.15, 0.5  # distance from the target to a cut at most, as a share of the passage
 
 _UNSPACED = "".join(RANGES[script] for script in ("Han", "Kana", "Thai", "Lao", "Khmer", "Burmese"))
 _WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\W{_UNSPACED}]+(?:['’-][^\W{_UNSPACED}]+)*")
@@ -30,7 +30,7 @@ _SENTENCE = re.compile(
 
 
 class Passage(NamedTuple):
-    """A part of a text, and the heading it stands under, empty where there is none."""
+    """A part of a text, and the heading above it, empty if there is none."""
 
     text: str
     heading: str = ""
@@ -42,7 +42,7 @@ def unify_line_ends(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Return about how many words a text has; two letters are one where no spaces stand between words.
+    """Return the approximate number of words; in scripts without spaces, two letters count as a word.
 
     >>> count_words("It rained, and Ann's boat-house leaked."), count_words("我们去图书馆学习")
     (6, 4)
@@ -51,79 +51,79 @@ def count_words(text: str) -> int:
 
 
 def divide_into_paragraphs(text: str) -> list[Passage]:
-    """Return the paragraphs of a text, short ones joined with those after them."""
+    """Return the paragraphs of a text, with short ones joined to the next one."""
     return join_short_passages([Passage(part) for part in cut_text(text, find_paragraphs(text))])
 
 
 def divide_by_words(text: str, size: int) -> list[Passage]:
-    """Return passages of about ``size`` words that end with a paragraph or a sentence, wherever one ends nearby."""
-    starts = np.fromiter((found.start() for found in _WORD.finditer(text)), np.int64)
+    """Return passages of about ``size`` words, cut at the end of a paragraph or sentence if one is near."""
+    starts = np.fromiter((match.start() for match in _WORD.finditer(text)), np.int64)
     pieces = max(1, round(len(starts) / size))
     if pieces == 1:
         return [Passage(text.strip())]
     paragraphs = np.searchsorted(starts, find_paragraphs(text))
-    ends = np.fromiter((found.end() for found in _SENTENCE.finditer(text)), np.int64)
+    ends = np.fromiter((match.end() for match in _SENTENCE.finditer(text)), np.int64)
     sentences = np.searchsorted(starts, ends)
-    targets = [round(len(starts) * place / pieces) for place in range(1, pieces)]
-    cuts = {_find_near(target, size, paragraphs, sentences) for target in targets} - {0, len(starts)}
+    targets = [round(len(starts) * number / pieces) for number in range(1, pieces)]
+    cuts = {_choose_cut(target, size, paragraphs, sentences) for target in targets} - {0, len(starts)}
     return [Passage(part) for part in cut_text(text, [int(starts[word]) for word in sorted(cuts)])]
 
 
-def _find_near(target: int, size: int, paragraphs: Array, sentences: Array) -> int:
-    """Return the number of the word to cut before: one that begins a paragraph, or a sentence, or the target itself."""
-    for places, share in ((paragraphs, _NEAR_PARAGRAPH), (sentences, _NEAR_SENTENCE)):
-        if len(places):
-            after = int(np.searchsorted(places, target))
-            around = places[max(after - 1, 0) : after + 1].tolist()
-            best = min(around, key=lambda place: abs(place - target))
+def _choose_cut(target: int, size: int, paragraphs: Array, sentences: Array) -> int:
+    """Return the index of the word to cut before: the nearest start of a paragraph or sentence, else the target."""
+    for starts, share in ((paragraphs, _NEAR_PARAGRAPH), (sentences, _NEAR_SENTENCE)):
+        if len(starts):
+            after = int(np.searchsorted(starts, target))
+            around = starts[max(after - 1, 0) : after + 1].tolist()
+            best = min(around, key=lambda start: abs(start - target))
             if abs(best - target) <= share * size:
                 return int(best)
     return target
 
 
 def find_paragraphs(text: str) -> list[int]:
-    """Return where the paragraphs of a text begin, but the first.
+    """Return the offsets at which the paragraphs of a text begin, except the first.
 
-    Paragraphs stand between blank lines; where there are none, each long line is one, or they begin indented.
+    Paragraphs are separated by blank lines; without these, each long line is one, or an indented line begins one.
     """
-    found: list[int] = []
-    begin = 0
+    starts: list[int] = []
+    block_start = 0
     for gap in [*_GAP.finditer(text), None]:
         end = len(text) if gap is None else gap.start()
-        found += _find_starts(text[begin:end], begin)
-        begin = len(text) if gap is None else gap.end()
-        found.append(begin)
-    return [place for place in found if 0 < place < len(text)]
+        starts += _find_starts(text[block_start:end], block_start)
+        block_start = len(text) if gap is None else gap.end()
+        starts.append(block_start)
+    return [start for start in starts if 0 < start < len(text)]
 
 
 def _find_starts(block: str, offset: int) -> Iterator[int]:
-    """Give where paragraphs begin in lines without a blank one between them."""
-    lines = block.count("\n") + 1
-    if lines == 1:
+    """Yield the offsets at which paragraphs begin in a block without blank lines."""
+    n_lines = block.count("\n") + 1
+    if n_lines == 1:
         return
-    if len(block) / lines > UNWRAPPED:
-        yield from (offset + found.end() for found in re.finditer("\n", block))
+    if len(block) / n_lines > UNWRAPPED:
+        yield from (offset + match.end() for match in re.finditer("\n", block))
         return
-    indented = [found.end() for found in _INDENTED.finditer(block)]
-    if len(indented) < lines - 1:  # a block that is indented as a whole is one paragraph
-        yield from (offset + place for place in indented)
+    indented = [match.end() for match in _INDENTED.finditer(block)]
+    if len(indented) < n_lines - 1:  # a block that is indented as a whole is one paragraph
+        yield from (offset + start for start in indented)
 
 
 def cut_text(text: str, places: Sequence[int]) -> list[str]:
-    """Return the parts of a text between some places, blanks around them and empty ones left out."""
+    """Return the parts of a text between some offsets, stripped, without empty ones."""
     ends = [0, *places, len(text)]
     parts = (text[begin:end].strip() for begin, end in itertools.pairwise(ends))
     return [part for part in parts if part]
 
 
-_PAGE = 600  # words of a page at most: numbers in digits that divide a text more finely are those of its pages
-_CONTENTS = 3  # headings one below the other that are a table of contents, where they come again
-_ALIKE = 0.8  # share of a table of contents that comes again in its order
-_MANY = 2  # times that numerals divide a text more finely than chapters, from which they divide it too
+_LONGEST_PAGE = 600  # words of a page at most; bare numbers that divide a text more finely are page numbers
+_FEWEST_ENTRIES = 3  # headings without text between them that make a table of contents, if they are repeated later
+_REPEATED_SHARE = 0.8  # share of a table of contents that must be repeated in the same order
+_FINER = 2  # numerals divide a text too if they give more than this many times as many sections as chapters
 
 
 class _Section(NamedTuple):
-    """A heading, and the text from it to the next one."""
+    """A heading, the text from it to the next one, and the number of words of this text."""
 
     heading: Heading
     text: str
@@ -131,114 +131,117 @@ class _Section(NamedTuple):
 
 
 def divide_into_chapters(text: str) -> list[Passage]:
-    """Return the chapters of a text, the front matter before them as one of its own; one passage where there are none.
+    """Return the front matter and the chapters of a text; its pages, or one passage, if there are no chapters.
 
-    A chapter of few words, such as ``BOOK I`` above ``CHAPTER I``, is joined with the next.
+    A chapter of few words, such as ``BOOK I`` above ``CHAPTER I``, is joined with the next one.
     """
     lines = text.split("\n")
-    found = choose_headings(lines)
-    if not found:
+    sections = choose_headings(lines)
+    if not sections:
         pages = cut_text(text, [place for place, letter in enumerate(text) if letter == "\f"]) if "\f" in text else []
         return join_short_passages([Passage(part) for part in pages]) if len(pages) > 1 else [Passage(text.strip())]
-    front = "\n".join(lines[: found[0].heading.line]).strip()
-    passages = [Passage(section.text, section.heading.text) for section in found]
+    front = "\n".join(lines[: sections[0].heading.line]).strip()
+    passages = [Passage(section.text, section.heading.text) for section in sections]
     return join_short_passages([Passage(front), *passages] if front else passages)
 
 
 def has_chapters(text: str) -> bool:
-    """Return whether a text is divided by headings of chapters."""
+    """Return whether chapter headings divide a text."""
     return len(choose_headings(text.split("\n"))) > 1
 
 
 def choose_headings(lines: Sequence[str]) -> list[_Section]:
-    """Return the sections below the headings that divide a text into chapters; none where fewer than two do."""
+    """Return the sections below the chapter headings of a text; none if there are fewer than two."""
     keyed = _list_sections(lines, headings.find_keyed_headings(lines))
-    numbered = _list_sections(lines, _find_chapters(lines, headings.find_numbered_headings(lines)))
+    numbered = _list_sections(lines, _drop_page_numbers(lines, headings.find_numbered_headings(lines)))
     if len(keyed) > 1:
-        if len(numbered) > _MANY * len(keyed):
+        if len(numbered) > _FINER * len(keyed):
             both = {section.heading.line: section.heading for section in (*numbered, *keyed)}
             return _list_sections(lines, [both[line] for line in sorted(both)])
         return keyed
-    of_markdown = _list_sections(lines, headings.find_markdown_headings(lines))
-    return next((found for found in (of_markdown, numbered) if len(found) > 1), [])
+    markdown = _list_sections(lines, headings.find_markdown_headings(lines))
+    return next((sections for sections in (markdown, numbered) if len(sections) > 1), [])
 
 
-def _find_chapters(lines: Sequence[str], found: list[Heading]) -> list[Heading]:
-    """Return the headings but those that number pages."""
-    if not found or not headings.find_bare_numbers(found):
-        return found
-    return found if median(section.words for section in _cut_sections(lines, found)) >= _PAGE else []
+def _drop_page_numbers(lines: Sequence[str], candidates: list[Heading]) -> list[Heading]:
+    """Return the headings; none if they are page numbers."""
+    if not candidates or not headings.find_bare_numbers(candidates):
+        return candidates
+    return candidates if median(section.words for section in _cut_sections(lines, candidates)) >= _LONGEST_PAGE else []
 
 
-def _cut_sections(lines: Sequence[str], found: Sequence[Heading]) -> list[_Section]:
-    ends = [*(heading.line for heading in found[1:]), len(lines)][: len(found)]
-    texts = ["\n".join(lines[heading.line : end]).strip() for heading, end in zip(found, ends, strict=True)]
-    return [_Section(heading, text, count_words(text)) for heading, text in zip(found, texts, strict=True)]
+def _cut_sections(lines: Sequence[str], chosen: Sequence[Heading]) -> list[_Section]:
+    """Return a section for each heading."""
+    ends = [*(heading.line for heading in chosen[1:]), len(lines)][: len(chosen)]
+    texts = ["\n".join(lines[heading.line : end]).strip() for heading, end in zip(chosen, ends, strict=True)]
+    return [_Section(heading, text, count_words(text)) for heading, text in zip(chosen, texts, strict=True)]
 
 
-def _list_sections(lines: Sequence[str], found: list[Heading]) -> list[_Section]:
-    """Return the sections of a text without the headings that stand in its table of contents."""
-    sections = _cut_sections(lines, found)
-    place, left = 0, []
-    while place < len(sections):
-        end = place
+def _list_sections(lines: Sequence[str], chosen: list[Heading]) -> list[_Section]:
+    """Return the sections of a text, ignoring the headings in its table of contents."""
+    sections = _cut_sections(lines, chosen)
+    begin, chapters = 0, []
+    while begin < len(sections):
+        end = begin
         while end < len(sections) and sections[end].words < LEAST:
             end += 1
-        after = _find_contents_end(sections, place, end)
-        if after == place:
+        after = _find_contents_end(sections, begin, end)
+        if after == begin:
             after = end + 1
-            left += sections[place:after]
-        place = after
-    return sections if len(left) == len(sections) else _cut_sections(lines, [section.heading for section in left])
+            chapters += sections[begin:after]
+        begin = after
+    return (
+        sections if len(chapters) == len(sections) else _cut_sections(lines, [section.heading for section in chapters])
+    )
 
 
 def _find_contents_end(sections: Sequence[_Section], begin: int, end: int) -> int:
-    """Return where the table of contents ends that begins with a heading; that heading where it begins none.
+    """Return the index after the last entry of the table of contents that begins at ``begin``; ``begin`` if none does.
 
-    Between ``begin`` and ``end`` headings have no text below them.  The last entry of a table has the text after the
-    table below it, and what comes after that are the same headings again.
+    The headings ``begin:end`` have no text below them.  The last entry of a table is followed by the text below the
+    table, and then by the same headings again.
     """
     keys = [section.heading.key for section in sections]
-    for size in range(min(end - begin + 1, (len(sections) - begin) // 2), _CONTENTS - 1, -1):
+    for size in range(min(end - begin + 1, (len(sections) - begin) // 2), _FEWEST_ENTRIES - 1, -1):
         pairs = zip(keys[begin : begin + size], keys[begin + size :], strict=False)
-        if sum(entry == heading for entry, heading in pairs) >= _ALIKE * size:
+        if sum(entry == heading for entry, heading in pairs) >= _REPEATED_SHARE * size:
             return begin + size
-    if end - begin < _CONTENTS or not _come_again(keys, begin, end):
+    if end - begin < _FEWEST_ENTRIES or not _are_repeated(keys, begin, end):
         return begin
-    return end + 1 if _come_again(keys, end, end + 1) else end
+    return end + 1 if _are_repeated(keys, end, end + 1) else end
 
 
-def _come_again(keys: Sequence[str], begin: int, end: int) -> bool:
-    """Return whether most of some headings come again after all of them."""
+def _are_repeated(keys: Sequence[str], begin: int, end: int) -> bool:
+    """Return whether most of the keys ``begin:end`` are repeated from ``end`` on."""
     later = set(keys[end:])
     return 2 * sum(key in later for key in keys[begin:end]) > end - begin
 
 
 def join_short_passages(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages, those of fewer than `LEAST` words joined with the next, and the last with the one before."""
+    """Return the passages, joining those shorter than `LEAST` words with the next one (the last: the one before)."""
     joined: list[Passage] = []
-    held: list[Passage] = []
+    pending: list[Passage] = []
     for passage in passages:
-        held.append(passage)
-        if sum(count_words(each.text) for each in held) >= LEAST:
-            joined.append(_join_together(held))
-            held = []
-    if held:
-        joined = [*joined[:-1], _join_together([*joined[-1:], *held])] if joined else [_join_together(held)]
+        pending.append(passage)
+        if sum(count_words(each.text) for each in pending) >= LEAST:
+            joined.append(_join_together(pending))
+            pending = []
+    if pending:
+        joined = [*joined[:-1], _join_together([*joined[-1:], *pending])] if joined else [_join_together(pending)]
     return joined
 
 
-def _join_together(held: Sequence[Passage]) -> Passage:
-    titles = [passage.heading for passage in held if passage.heading]
-    return Passage("\n\n".join(passage.text for passage in held), " / ".join(titles))
+def _join_together(passages: Sequence[Passage]) -> Passage:
+    titles = [passage.heading for passage in passages if passage.heading]
+    return Passage("\n\n".join(passage.text for passage in passages), " / ".join(titles))
 
 
-USUAL = 500  # words of a passage that are proposed
-LONG = 5_000  # words of a usual document from which passages are proposed
+USUAL = 500  # words of a passage in proposals
+LONG = 5_000  # median words of the documents above which passages are proposed
 
-_LONG_TEXT = 2 * LONG  # letters of a text whose words are counted; a shorter one has no more than LONG
-_LOOKED_AT = 20  # long texts in which chapters are looked for
-_NAMED = 3  # documents named in a note
+_LONG_TEXT = 2 * LONG  # characters; a shorter text has at most LONG words, so they need not be counted
+_MOST_SEARCHED = 20  # long texts that are searched for chapters
+_MOST_NAMED = 3  # documents named in a note
 _LONGEST_PASSAGE_TITLE = 200
 _LICENCE_BEGINS = re.compile(
     r"^[ \t]*\*\*\*[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK[^\n]*(?:\n[^\n]+){0,2}?\*\*\*[ \t]*$",
@@ -251,28 +254,28 @@ _LICENCE_ENDS = re.compile(
 
 
 def strip_licence(text: str) -> str:
-    """Return a text without the licence that stands before and after a book of Project Gutenberg."""
+    """Return a book of Project Gutenberg without the licence before and after it; other texts unchanged."""
     begins = _LICENCE_BEGINS.search(text)
     ends = _LICENCE_ENDS.search(text, begins.end() if begins else len(text) // 2)
     return text[begins.end() if begins else 0 : ends.start() if ends else len(text)]
 
 
 class Division:
-    """Divides the documents of a source while they are read.
+    """A division of the documents of a source into passages while they are read.
 
     Parameters
     ----------
     how : str
-        As :attr:`app.ingest.options.ImportOptions.split`.
+        The way to divide, as in :attr:`app.ingest.options.ImportOptions.split`.
     prepared : callable
-        What a text is without what is not to be read of it, such as the tags of a page.
+        Function that removes from a text what is not to be read, such as the tags of a page.
     strict : bool
-        Whether texts that have no chapters at all are refused where these are asked for.
+        Whether to refuse to divide by chapters if no text has any.
 
     Attributes
     ----------
     documents : array of int
-        For each passage of either part the number of its document; complete once all documents have been read.
+        Number of the document of each passage that is not left out; complete once all documents have been read.
     """
 
     def __init__(self, how: str, prepared: Callable[[str], str], *, strict: bool = True) -> None:
@@ -283,56 +286,58 @@ class Division:
         self._divide = _make_divider(how)
 
     def divide_source(self, source: TextSource) -> TextSource:
-        """Return the source whose documents are passages."""
-        return replace(source, documents=lambda: self._passages(source))
+        """Return a source whose documents are the passages."""
+        return replace(source, documents=lambda: self._read_passages(source))
 
     def groups(self) -> Array:
-        """Return for each passage the number of its document, (passages,) int64."""
+        """Return the number of the document of each passage, (passages,) int64."""
         return np.frombuffer(self.documents, np.int64) if self.documents else np.empty(0, np.int64)
 
-    def _passages(self, source: TextSource) -> Iterator[TextDocument]:
-        found = array("q")
-        licences, whole, documents = 0, [], 0
+    def _read_passages(self, source: TextSource) -> Iterator[TextDocument]:
+        """Yield the passages of all documents of a source, and record the numbers of their documents."""
+        numbers = array("q")
+        licences, undivided, documents = 0, [], 0
         for number, document in enumerate(source.documents()):
             text = unify_line_ends(self._prepared(document.text))
-            inside = strip_licence(text)
-            passages = self._divide(inside) if inside.strip() else []
+            book = strip_licence(text)
+            passages = self._divide(book) if book.strip() else []
             if document.part != LEFT_OUT:
                 documents += 1
-                licences += len(inside) < len(text)
-                found.extend([number] * max(1, len(passages)))
+                licences += len(book) < len(text)
+                numbers.extend([number] * max(1, len(passages)))
                 if len(passages) <= 1:
-                    whole.append(document.title)
+                    undivided.append(document.title)
             yield from _make_passages(document, passages)
-        self.documents = found
-        self._say(source, documents, licences, whole)
+        self.documents = numbers
+        self._record_notes(source, documents, licences, undivided)
 
-    def _say(self, source: TextSource, documents: int, licences: int, whole: list[str]) -> None:
-        """Keep in the source what was done, once.
+    def _record_notes(self, source: TextSource, documents: int, licences: int, undivided: list[str]) -> None:
+        """Record in the source how its documents were divided.
 
         Raises
         ------
         IngestError
             When no document has chapters.
         """
-        if self._strict and self.how == CHAPTERS and documents and len(whole) == documents:
+        if self._strict and self.how == CHAPTERS and documents and len(undivided) == documents:
             has = "has no headings of chapters, such as 'Chapter 1', a numeral on its own line or '# Heading'"
             raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
-        number, of = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
-        source.understood["split"] = f"{self.how}: {of} in {number:,} passages"
+        number, counted = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
+        source.understood["split"] = f"{self.how}: {counted} in {number:,} passages"
         notes = []
         if licences:
             books = "1 book" if licences == 1 else f"{licences:,} books"
             notes.append(f"the licence of Project Gutenberg is left out of {books}")
-        if self.how == CHAPTERS and whole:
-            have = "1 document has" if len(whole) == 1 else f"{len(whole):,} documents have"
-            named = ", ".join(map(repr, whole[:_NAMED])) + (" …" if len(whole) > _NAMED else "")
-            are = "is" if len(whole) == 1 else "are"
+        if self.how == CHAPTERS and undivided:
+            have = "1 document has" if len(undivided) == 1 else f"{len(undivided):,} documents have"
+            named = ", ".join(map(repr, undivided[:_MOST_NAMED])) + (" …" if len(undivided) > _MOST_NAMED else "")
+            are = "is" if len(undivided) == 1 else "are"
             notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")
         source.notes.extend(note for note in notes if note not in source.notes)
 
 
 def _make_divider(how: str) -> Callable[[str], list[Passage]]:
+    """Return the function that divides a text."""
     if how == CHAPTERS:
         return divide_into_chapters
     if how == PARAGRAPHS:
@@ -342,7 +347,7 @@ def _make_divider(how: str) -> Callable[[str], list[Passage]]:
 
 
 def _make_passages(document: TextDocument, passages: list[Passage]) -> Iterator[TextDocument]:
-    """Give the passages of a document as documents; one that is not divided keeps its title."""
+    """Yield the passages of a document as documents; an undivided one keeps its title."""
     total = max(1, len(passages))
     if total == 1:
         text = passages[0].text if passages else document.text
@@ -357,48 +362,51 @@ def _make_passages(document: TextDocument, passages: list[Passage]) -> Iterator[
 
 
 def _make_columns(document: TextDocument, place: int, total: int, heading: str) -> Mapping[str, str]:
-    """Return the columns of a passage: those of its document, the title of that, and its place in it."""
-    own = {"document": document.title, "passage": f"{place} of {total}"} | ({"chapter": heading} if heading else {})
-    taken = document.columns
-    return {**taken, **{name if name not in taken else f"{name} (split)": value for name, value in own.items()}}
+    """Return the columns of a passage: those of its document, the document's title, its place and its chapter."""
+    added = {"document": document.title, "passage": f"{place} of {total}"} | ({"chapter": heading} if heading else {})
+    inherited = document.columns
+    return {
+        **inherited,
+        **{name if name not in inherited else f"{name} (split)": value for name, value in added.items()},
+    }
 
 
 class LongTexts:
-    """Looks whether documents are long, and how they could be divided.
+    """Statistics of document lengths, from which a way to divide long documents is proposed.
 
     Attributes
     ----------
     documents : int
-        Texts that were seen, without empty ones.
+        Number of texts added.
     """
 
     def __init__(self) -> None:
         self.documents = 0
         self._words = array("q")
-        self._looked = self._divided = 0
+        self._searched = self._divided = 0
 
     def see(self, text: str) -> None:
-        """Look at the text of a document."""
+        """Add the text of a document."""
         self.documents += 1
         if len(text) > _LONG_TEXT and (words := count_words(text)) > LONG:
             self._words.append(words)
-            if self._looked < _LOOKED_AT:
-                self._looked += 1
+            if self._searched < _MOST_SEARCHED:
+                self._searched += 1
                 self._divided += has_chapters(unify_line_ends(text))
 
     @property
     def usual(self) -> int:
-        """Return how many words the usual document has; 0 where that is no more than `LONG`."""
+        """The median number of words of the documents; 0 if it is at most `LONG`."""
         if 2 * len(self._words) <= self.documents:
             return 0
         return int(median([0] * (self.documents - len(self._words)) + list(self._words)))
 
     def propose_split(self) -> str:
-        """Return how the documents could be divided, empty where they are short."""
+        """Return the proposed way to divide the documents; empty if they are short."""
         if not self.usual:
             return ""
-        return CHAPTERS if 2 * self._divided > self._looked else f"{USUAL} words"
+        return CHAPTERS if 2 * self._divided > self._searched else f"{USUAL} words"
 
     def count_chaptered(self) -> tuple[int, int]:
-        """Return in how many texts chapters were found, and in how many they were looked for."""
-        return self._divided, self._looked
+        """Return the number of texts in which chapters were found, and the number of texts searched."""
+        return self._divided, self._searched

@@ -1,8 +1,8 @@
-"""Find the words of a text as a corpus counts them, and phrases: two words that occur together more than by chance.
+"""Find the words of a text as a corpus counts them, and phrases: pairs of words that co-occur more than by chance.
 
-How much more is measured by normalised pointwise mutual information (Bouma 2009),
-``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``, which is 1 for words that only occur together and 0 for words that meet by
-chance.
+The measure is normalised pointwise mutual information (Bouma 2009),
+``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``, which is 1 for words that only occur together and 0 for independent
+words.
 """
 
 import math
@@ -21,51 +21,54 @@ from app.ingest.text import languages
 from app.ingest.text.cleaning import Rejoining, clean_text, make_word_pattern, strip_mail_lines
 from store.errors import DamagedRow
 
-JOINT = "_"  # between the words of a phrase, where the usual pattern finds no letter
+JOINT = "_"  # joins the words of a phrase; the default word pattern does not match it
 MOST_PHRASES = 5_000
-_MOST_PAIRS = 4_000_000  # kept at a time, some 600 MB
+_MOST_PAIRS = 4_000_000  # counted at a time, in some 600 MB
 _SENTENCE = re.compile(r"[.!?;:,…()\[\]{}\"“”«»。！？；：，、।؟،]|\n\s*\n")
 
 Pair = tuple[str, str]
 
 
 class Pairs:
-    """Counts words and neighbours; drops the rarest pairs when there are more than can be kept."""
+    """Counts of words and of neighbouring pairs; the rarest pairs are dropped when there are too many."""
 
     def __init__(self, most: int = _MOST_PAIRS) -> None:
         self.words: Counter[str] = Counter()
         self.pairs: Counter[Pair] = Counter()
-        self._most, self._least = most, 1
+        self._most, self._least_count = most, 1
 
     def add(self, runs: Iterable[Sequence[str]]) -> None:
-        """Count the words of one document, in runs within which words are neighbours."""
+        """Count the words and pairs of one document, given as runs of neighbouring words."""
         for run in runs:
             self.words.update(run)
             self.pairs.update(pairwise(run))
         while len(self.pairs) > self._most:
-            self._least += 1
-            self.pairs = Counter({pair: n for pair, n in self.pairs.items() if n >= self._least})
+            self._least_count += 1
+            self.pairs = Counter({pair: n for pair, n in self.pairs.items() if n >= self._least_count})
 
     def phrases(self, least_npmi: float, least_count: int) -> tuple[str, ...]:
-        """Return the phrases, the most frequent first."""
-        whole = self.words.total()
-        found = [
+        """Return the pairs that reach both thresholds as phrases, the most frequent first."""
+        n_tokens = self.words.total()
+        candidates = [
             (n, pair)
             for pair, n in self.pairs.items()
-            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, whole) >= least_npmi
+            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, n_tokens) >= least_npmi
         ]
-        ranked = sorted(found, key=lambda each: (-each[0], each[1]))[:MOST_PHRASES]
+        ranked = sorted(candidates, key=lambda candidate: (-candidate[0], candidate[1]))[:MOST_PHRASES]
         return tuple(JOINT.join(pair) for _, pair in ranked)
 
-    def _compute_npmi(self, pair: Pair, n: int, whole: int) -> float:
-        if n == whole:
+    def _compute_npmi(self, pair: Pair, n: int, n_tokens: int) -> float:
+        """Return the normalised pointwise mutual information of a pair that occurs ``n`` times."""
+        if n == n_tokens:
             return 1.0
-        together = math.log(n / whole)
-        return (together - math.log(self.words[pair[0]] / whole) - math.log(self.words[pair[1]] / whole)) / -together
+        log_joint = math.log(n / n_tokens)
+        return (
+            log_joint - math.log(self.words[pair[0]] / n_tokens) - math.log(self.words[pair[1]] / n_tokens)
+        ) / -log_joint
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of a text within which words are neighbours: no phrase crosses punctuation."""
+    """Yield the ``(begin, end)`` offsets of the parts of a text between punctuation, which no phrase crosses."""
     begin = 0
     for mark in _SENTENCE.finditer(text):
         yield begin, mark.start()
@@ -74,7 +77,7 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def join_phrases(words: Sequence[str], phrases: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Yield words in a row with their phrases joined, from the left, and how many words each is made of.
+    """Yield words with phrases joined from left to right, and the number of original words in each.
 
     >>> list(join_phrases(["in", "new", "york", "city"], frozenset({"new_york", "york_city"})))
     [('in', 1), ('new_york', 2), ('city', 1)]
@@ -88,7 +91,7 @@ def join_phrases(words: Sequence[str], phrases: frozenset[str]) -> Iterator[tupl
 
 
 class Word(NamedTuple):
-    """A word where it stands in a text: ``text[begin:end]``; whether it is a stop word."""
+    """A word at its place in a text, ``text[begin:end]``, and whether it is a stop word."""
 
     word: str
     begin: int
@@ -98,31 +101,31 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """The steps from a text to its words, in this order.
+    """The settings of the steps from a text to its words, in this order.
 
     Attributes
     ----------
     html : str
-        Of which texts tags, scripts and styles are taken away and character references read: ``"auto"`` of pages in
-        HTML, ``"yes"`` of all, ``"no"`` of none.
+        Texts from which tags, scripts and styles are removed and whose character references are read: ``"auto"`` for
+        HTML pages, ``"yes"`` for all, ``"no"`` for none.
     strip_mail : bool
-        Whether lines of mail headers, quoted lines and signatures are taken away.
+        Whether mail headers, quoted lines and signatures are removed.
     hyphens : str
-        Which words are joined that the end of a line has cut in two, as in :class:`app.ingest.text.cleaning.Rejoining`.
+        Words cut at a line end that are joined, as ``which`` of :class:`app.ingest.text.cleaning.Rejoining`.
     hyphens_listed : tuple of str
-        The words that it speaks of.
+        The list of words for ``hyphens``.
     segmented : tuple of str
-        Languages whose words are set apart.
+        Languages written without spaces whose words are segmented.
     pattern : str
-        Regular expression of a word; with a group, the word is what the group holds.
+        Regular expression of a word; if it has a group, the word is the match of the group.
     lemmas : tuple of str
-        Languages in which the dictionary form stands for a word.
+        Languages in which words are replaced by their dictionary forms.
     stop_words : tuple of str
         Languages whose stop words are left out.
     stop_list : tuple of str
         Further stop words.
     phrases : tuple of str
-        Two neighbours with ``_`` between them, counted as one word.
+        Pairs of neighbouring words, joined by ``_``, that count as one word.
     """
 
     html: str = "auto"
@@ -138,7 +141,7 @@ class Wording:
 
     @cached_property
     def stops(self) -> frozenset[str]:
-        """Every stop word, in the pieces in which it is found in a text."""
+        """The stop words, each cut into pieces as a text is."""
         listed = frozenset(self.stop_list).union(*map(languages.list_stop_words, self.stop_words))
         texts = (self.space_text(clean_text(word)) for word in listed)
         return frozenset(piece for text in texts for piece in self.find_words(text))
@@ -157,7 +160,7 @@ class Wording:
 
     @cached_property
     def lemma(self) -> Callable[[str], str] | None:
-        """Return the function from a word to its dictionary form; None where words stay as they are."""
+        """The function that maps a word to its dictionary form; None if words are not changed."""
         if not self.lemmas:
             return None
         try:
@@ -167,11 +170,11 @@ class Wording:
             raise IngestError("the text", f"{cause}: {languages.LEMMA_INSTALL}") from None
 
     def is_page(self, text: str) -> bool:
-        """Return whether the text is read as a page in HTML."""
+        """Return whether a text is read as an HTML page."""
         return self.html == "yes" or (self.html == "auto" and markup.is_page(text))
 
     def prepare_text(self, text: str) -> str:
-        """Return a text without mail headers and quotes, tags and scripts, and hyphens of lines."""
+        """Return a text without mail headers and quotes, tags and scripts, and hyphens at line ends."""
         if self.strip_mail:
             text = strip_mail_lines(text)
         if self.is_page(text):
@@ -179,12 +182,12 @@ class Wording:
         return self._rejoining.apply(text)
 
     def prepare_document(self, document: TextDocument) -> TextDocument:
-        """Return a document with its text as :meth:`prepare_text` returns it."""
+        """Return a document with its text prepared by :meth:`prepare_text`."""
         text = self.prepare_text(document.text)
         return document if text is document.text else document._replace(text=text)
 
     def space_text(self, text: str) -> str:
-        """Return a clean text with blanks between the words of languages that have none."""
+        """Return a clean text with blanks between the words of languages written without spaces."""
         try:
             return languages.space_words(text, self.segmented)
         except languages.NoSegmenterError:
@@ -192,7 +195,7 @@ class Wording:
             raise IngestError("the text", f"{cause}: {languages.SEGMENT_INSTALL}") from None
 
     def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
-        """Return the words of a clean text, in order, without stop words, which are counted in ``left_out``."""
+        """Return the words of a clean text in order, without stop words; count these in ``left_out``."""
         text = self.space_text(text)
         if self.phrases:
             return [word for run in self.runs(text, left_out) for word, _ in join_phrases(run, self._phrases)]
@@ -207,18 +210,18 @@ class Wording:
         return [form for form, stopped in pairs if not stopped]
 
     def find_words(self, text: str) -> list[str]:
-        """Return what the pattern finds in a text that is clean and :meth:`space_text`."""
+        """Return the matches of the word pattern in a clean text that :meth:`space_text` returned."""
         return self._expression.findall(text)
 
     def find_form(self, word: str) -> tuple[str, bool]:
-        """Return the dictionary form of a word, where such forms are counted, and whether it is a stop word."""
+        """Return a word, in its dictionary form if these are counted, and whether it is a stop word."""
         if self.lemma is None:
             return word, word in self.stops
         form = self.lemma(word)
         return form, word in self.stops or form in self.stops
 
     def runs(self, text: str, left_out: Counter[str] | None = None) -> Iterator[list[str]]:
-        """Yield the words of such a text before phrases are joined, in runs of neighbours between stop words.
+        """Yield the words of a clean, spaced text before phrases are joined, in runs between stop words.
 
         Stop words are counted in ``left_out``.
         """
@@ -237,57 +240,58 @@ class Wording:
                 yield run
 
     def words(self, text: str) -> Iterator[Word]:
-        """Yield every word of a text that is clean and :meth:`space_text`, stop words among them, with its place."""
+        """Yield every word of a clean, spaced text, including stop words, with its place."""
         if not self.phrases:
-            yield from self._within(text, 0)
+            yield from self._find_words_within(text, 0)
             return
         for begin, end in find_sentences(text):
-            for stopped, run in groupby(self._within(text[begin:end], begin), key=lambda word: word.stopped):
-                found, place = list(run), 0
+            for stopped, run in groupby(self._find_words_within(text[begin:end], begin), key=lambda word: word.stopped):
+                words, index = list(run), 0
                 phrases = frozenset() if stopped else self._phrases
-                for word, size in join_phrases([each.word for each in found], phrases):
-                    yield Word(word, found[place].begin, found[place + size - 1].end, stopped)
-                    place += size
+                for word, size in join_phrases([item.word for item in words], phrases):
+                    yield Word(word, words[index].begin, words[index + size - 1].end, stopped)
+                    index += size
 
-    def _within(self, text: str, begin: int) -> Iterator[Word]:
-        """Yield the words of a part of a text, which begins at ``begin``."""
+    def _find_words_within(self, text: str, begin: int) -> Iterator[Word]:
+        """Yield the words of a part of a text that begins at offset ``begin``."""
         group = 1 if self._expression.groups == 1 else 0
         for match in self._expression.finditer(text):
             form, stopped = self.find_form(match[group])
             yield Word(form, begin + match.start(group), begin + match.end(group), stopped)
 
     def record(self) -> dict[str, Any]:
-        """Return what is not as usual, to be kept with the corpus."""
-        usual = _make_usual_wording()
-        found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        """Return the settings that differ from the defaults, as JSON to store with the corpus."""
+        defaults = _list_defaults()
+        changed = {name: getattr(self, name) for name in defaults if getattr(self, name) != defaults[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
-def _make_usual_wording() -> dict[str, Any]:
+def _list_defaults() -> dict[str, Any]:
+    """Return the default settings by name."""
     plain = Wording(pattern=make_word_pattern())
     return {field.name: getattr(plain, field.name) for field in fields(plain)}
 
 
-def _is_alike(value: Any, usual: Any) -> bool:
-    """Return whether a value from JSON is of the kind of the usual one; lists are of texts."""
-    if isinstance(usual, tuple):
-        return isinstance(value, list | tuple) and all(isinstance(each, str | list | int) for each in value)
-    return usual is None or type(value) is type(usual)
+def _has_type_of(value: Any, default: Any) -> bool:
+    """Return whether a value from JSON has the type of the default value."""
+    if isinstance(default, tuple):
+        return isinstance(value, list | tuple) and all(isinstance(item, str | list | int) for item in value)
+    return default is None or type(value) is type(default)
 
 
 def load_wording(record: Mapping[str, Any]) -> Wording:
-    """Return the wording that a corpus keeps.
+    """Return the wording recorded in a corpus.
 
     Raises
     ------
     DamagedRow
-        When it is none.
+        When a setting has the wrong type.
     """
-    usual = _make_usual_wording()
-    merged = {name: record.get(name, value) for name, value in usual.items()}
-    if strange := [name for name, value in merged.items() if not _is_alike(value, usual[name])]:
+    defaults = _list_defaults()
+    merged = {name: record.get(name, value) for name, value in defaults.items()}
+    if damaged := [name for name, value in merged.items() if not _has_type_of(value, defaults[name])]:
         raise DamagedRow(
-            f"the corpus does not say how its texts are cut into words: {strange[0]} in its row is damaged"
+            f"the corpus does not say how its texts are cut into words: {damaged[0]} in its row is damaged"
         )
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in merged.items()

@@ -1,4 +1,4 @@
-"""Documents held by a worker: their counts and local variables, which stay there between steps."""
+"""The documents held by a cluster worker: their counts and local variables, which stay there between steps."""
 
 import itertools
 import time
@@ -17,29 +17,29 @@ from store import checkpoints, corpora
 from store.database import Database, open_database
 from store.errors import StoreError
 
-OPENING_PATIENCE = 60.0  # seconds that a server is waited for which restarts
+OPENING_PATIENCE = 60.0  # seconds to wait for a database server that is restarting
 
 
 def open_patiently(store: str) -> Database:
-    """Return the store, for reading; a server that cannot be reached at this moment is waited for.
+    """Open the store for reading, and wait for a server that cannot be reached at the moment.
 
     Raises
     ------
     StoreError
-        When it cannot be opened.
+        When it cannot be opened within this time, or at all.
     """
     end = time.monotonic() + OPENING_PATIENCE
     while True:
         try:
             return open_database(store, readonly=True)
         except StoreError as error:
-            if type(error) is not StoreError or time.monotonic() > end:  # others do not pass with time
+            if type(error) is not StoreError or time.monotonic() > end:  # subclasses are permanent errors
                 raise
         time.sleep(0.5)
 
 
 class RunSetup(NamedTuple):
-    """Description of a run for its workers: the model, its settings as JSON, the corpus, and the store with it."""
+    """The description of a run for its workers: model, settings as JSON, facts, seed, and numbers in the store."""
 
     model: str
     settings: dict[str, Any]
@@ -51,15 +51,15 @@ class RunSetup(NamedTuple):
 
 
 class HeldPart(NamedTuple):
-    """Documents that a worker holds.
+    """The documents that a worker holds.
 
     Attributes
     ----------
     pieces : list of (n,) int64
-        Their numbers, in pieces with separate statistics: where they are real sums, these are added by the same
-        tree however they are spread (see ``Kernel.real``).
+        Numbers of the documents, in pieces with separate statistics.  If these are real sums, they are added by the
+        same tree however the pieces are spread (see ``Kernel.real``).
     first : int
-        Number of the first piece among those of all documents.
+        Number of the first piece, counted over all workers.
     """
 
     pieces: list[Array]
@@ -67,14 +67,14 @@ class HeldPart(NamedTuple):
 
 
 class LocalShare(NamedTuple):
-    """The local variables of the documents of one worker, without their values.
+    """The shapes of the local variables of one worker's documents.
 
     Attributes
     ----------
     blank : NamedTuple of arrays
-        As the model keeps them, of no document.
+        The arrays of the model without rows.
     rows : tuple of int
-        Rows of every one of them.
+        Number of rows of each array.
     """
 
     blank: Any
@@ -82,20 +82,20 @@ class LocalShare(NamedTuple):
 
     @property
     def numbers(self) -> int:
-        """The number of values in all of them."""
-        each = (n * int(np.prod(array.shape[1:])) for n, array in zip(self.rows, self.blank, strict=True))
-        return sum(each)
+        """The number of values in all arrays."""
+        sizes = (n * int(np.prod(array.shape[1:])) for n, array in zip(self.rows, self.blank, strict=True))
+        return sum(sizes)
 
 
 class DocumentHolder:
-    """Some of the training documents, as an actor of a Dask worker, which reads them from the store itself.
+    """Some of the training documents, as an actor of a Dask worker that reads them from the store itself.
 
     Parameters
     ----------
     setup : RunSetup
     part : HeldPart
     threads : int
-        Of its kernel; results do not depend on them.
+        Threads of its kernel; results do not depend on their number.
     """
 
     def __init__(self, setup: RunSetup, part: HeldPart, threads: int) -> None:
@@ -107,11 +107,11 @@ class DocumentHolder:
         self._part = part
         self._pace = SweepPace()
         self._local: list[Any] | None = None
-        self._waiting = False  # for the topics that have moved since documents were swept
+        self._unsettled = False  # whether documents were swept and still need the moved topics
 
     @cached_property
     def _counts(self) -> Counts:
-        """The counts of all documents."""
+        """The counts of all held documents."""
         numbers = np.concatenate(self._part.pieces)
         db = open_patiently(self._setup.store)
         try:
@@ -127,28 +127,28 @@ class DocumentHolder:
         return [self._counts.rows(begin, end).batch(numbers) for (begin, end), numbers in pieces]
 
     def begin(self) -> None:
-        """Hold the documents without local variables: mini-batches come first."""
+        """Start without local variables, for a run that begins with mini-batches."""
         self._local = [None] * len(self._docs)
 
     def prepare(self, state: Any) -> LocalShare | None:
-        """Begin with the local variables that the model gives documents before they are first swept."""
+        """Start with the initial local variables of the model; return their shapes."""
         kernel = self._kernel
         self._local = [kernel.local(kernel.prepare(self._setup.seed, state, docs)) for docs in self._docs]
         return self.describe_local(state)
 
     def load(self, state: Any, minibatch: int, wanted: Mapping[str, slice], by_token: set[str]) -> None:
-        """Begin with the local variables of a checkpoint.
+        """Start with the local variables of a checkpoint.
 
         Parameters
         ----------
         state : State
-            Of the checkpoint, without local variables.
+            State of the checkpoint, without local variables.
         minibatch : int
-            Of the checkpoint.
+            Mini-batch of the checkpoint.
         wanted : mapping of str to slice
-            Arrays of the checkpoint, and which of their rows are those of the documents here.
+            Rows of this worker's documents in each array of the checkpoint, by its name.
         by_token : set of str
-            Of them those whose rows are tokens, not documents.
+            Names of the arrays whose rows are tokens, not documents.
         """
         db = open_patiently(self._setup.store)
         try:
@@ -166,7 +166,7 @@ class DocumentHolder:
             self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
 
     def describe_local(self, state: Any) -> LocalShare | None:
-        """Return the shapes of the local variables under the topics of a state; None where there are none yet."""
+        """Return the shapes of the local variables under the topics of a state; None if there are none yet."""
         local = self._settle_local(state)
         if local[0] is None:
             return None
@@ -174,34 +174,34 @@ class DocumentHolder:
         return LocalShare(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
 
     def read_rows(self, field: int, begin: int, end: int) -> Array:
-        """Return rows of a local variable, counted through all pieces."""
-        if self._local is None or self._waiting:
+        """Return the rows ``begin:end`` of a local variable, numbered over all pieces."""
+        if self._local is None or self._unsettled:
             raise WorkerLostError("a worker was lost, and its documents began from the start")
-        found, first = [], 0
+        parts, first = [], 0
         for local in self._local:
-            found.append(local[field][max(begin - first, 0) : max(end - first, 0)])
+            parts.append(local[field][max(begin - first, 0) : max(end - first, 0)])
             first += len(local[field])
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def read_counts(self, places: Array) -> Counts:
-        """Return the counts of some of its documents, for a mini-batch."""
+        """Return the counts of the held documents at some places, for a mini-batch."""
         return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
     def gather(self, state: Any) -> list[BlockSum]:
-        """Sweep all documents under the topics of a state; return their statistics, sums of neighbouring pieces."""
-        sums, kept = BlockSums(), []
+        """Sweep all documents under the topics of a state; return their statistics as sums over neighbouring pieces."""
+        sums, swept_locals = BlockSums(), []
         with self._pace.sweep(self._docs):
-            held = zip(self._docs, self._settle_local(state), strict=True)
-            for number, (docs, local) in enumerate(held, self._part.first):
+            pieces = zip(self._docs, self._settle_local(state), strict=True)
+            for number, (docs, local) in enumerate(pieces, self._part.first):
                 statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
                 sums.add(BlockSum(number, 1, statistics))
-                kept.append(swept)
-        self._local = kept
-        self._waiting = self._kernel.settle is not None
+                swept_locals.append(swept)
+        self._local = swept_locals
+        self._unsettled = self._kernel.settle is not None
         return sums.parts
 
     def visit(self, state: Any, pieces: list[Batch], first: int) -> list[BlockSum]:
-        """Sweep pieces of a mini-batch, from number ``first`` on; return their statistics and keep nothing."""
+        """Sweep pieces of a mini-batch, numbered from ``first`` on, and return their statistics without storing any."""
         sums, kernel = BlockSums(), self._kernel
         with self._pace.sweep(pieces):
             for number, docs in enumerate(pieces, first):
@@ -209,26 +209,26 @@ class DocumentHolder:
         return sums.parts
 
     def make_report(self) -> WorkerReport:
-        """Return the number of documents held, the sweeps since the last report, and the memory of the process."""
+        """Return a report: documents held, sweeps since the last report, and memory of the process."""
         import psutil
 
         memory = int(psutil.Process().memory_info().rss)
         return self._pace.make_report(sum(map(len, self._part.pieces)), memory)
 
     def _settle_local(self, state: Any) -> list[Any]:
-        """Return the local variables of every piece, under the topics of a state.
+        """Return the local variables of every piece, completing a step under the topics of a state if necessary.
 
         Raises
         ------
         WorkerLostError
-            When there are none: Dask has made this holder in place of one that was lost.
+            When there are none because Dask has created this holder in place of a lost one.
         """
         if self._local is None:
             raise WorkerLostError("a worker was lost, and its documents began from the start")
-        if self._waiting:  # the second half of a step, which needs the topics as it has moved them
+        if self._unsettled:  # the second half of a step needs the topics that the first half has moved
             settle, seed = self._kernel.settle, self._setup.seed
             self._local = [
                 settle(seed, state, docs, local) for docs, local in zip(self._docs, self._local, strict=True)
             ]
-            self._waiting = False
+            self._unsettled = False
         return self._local

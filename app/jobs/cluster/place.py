@@ -1,4 +1,4 @@
-"""The place where documents are swept: ``local:2``, or the address of a Dask scheduler."""
+"""The place where documents are swept, ``local:2`` or the address of a Dask scheduler, and clients of it."""
 
 import functools
 import gc
@@ -21,45 +21,47 @@ from app.jobs.cluster.workers import WorkerLostError
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_SECONDS = 10.0  # seconds in which a scheduler that lives has answered
-QUIET_SECONDS = 10.0  # seconds without a heartbeat, while others have theirs, after which a worker is given nothing new
-SILENCE_SECONDS = 60.0  # seconds without a heartbeat after which a worker that has work to do counts as lost
+ANSWER_SECONDS = 10.0  # seconds within which a living scheduler answers
+QUIET_SECONDS = 10.0  # seconds that a worker's heartbeat may lag behind the newest one; then it gets no new work
+SILENCE_SECONDS = 60.0  # seconds without a heartbeat after which a worker with work counts as lost
 
 
 DASK_MISSING = "--on needs Dask, which is not installed; pip install 'topiary-explorer[cluster]'"
 Result = TypeVar("Result")
-LEAVING = 30.0  # seconds that processes have to end
-MOST_LOCAL = 512  # processes of one machine
-_scratch: "WeakKeyDictionary[Client, Path]" = WeakKeyDictionary()  # what processes of this machine keep on the disk
+LEAVING = 30.0  # seconds allowed for processes to end
+MOST_LOCAL = 512  # processes on this machine
+_scratch: "WeakKeyDictionary[Client, Path]" = WeakKeyDictionary()  # folder of the local processes of a client
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
 def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
-    """Return the facts of the scheduler about every worker with a recent heartbeat, by address.
+    """Return the scheduler's facts about every worker with a recent heartbeat, by address.
 
     Raises
     ------
     OSError
         When the scheduler does not answer.
     """
-    found = _read_workers(client)
-    newest = max((facts["last_seen"] for facts in found.values()), default=0.0)
-    return {address: facts for address, facts in found.items() if newest - facts["last_seen"] <= QUIET_SECONDS}
+    facts_by_address = _read_workers(client)
+    newest = max((facts["last_seen"] for facts in facts_by_address.values()), default=0.0)
+    return {
+        address: facts for address, facts in facts_by_address.items() if newest - facts["last_seen"] <= QUIET_SECONDS
+    }
 
 
 class WorkerPresence:
-    """A watch over the workers that hold documents of a run.
+    """A check whether the workers that hold documents of a run are alive.
 
-    Dask itself notices a process that ends, but would wait minutes for one that hangs or whose network is gone.
+    Dask notices a process that ends, but waits minutes for one that hangs or has lost its network.
     """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
-        self._folders: dict[str, str] = {}  # of each process; a new process at the same address has another
-        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when it was read first
+        self._folders: dict[str, str] = {}  # folder by address; a new process at the same address has another one
+        self._heard: dict[str, tuple[float, float]] = {}  # last heartbeat by address, and when it was first read
 
     def begin(self) -> dict[str, dict[str, Any]]:
-        """Return the workers that there are, which are watched from now on.
+        """Return the facts about the present workers, and watch these from now on.
 
         Raises
         ------
@@ -67,13 +69,13 @@ class WorkerPresence:
             When there are none, or the scheduler does not answer.
         """
         try:
-            found = list_workers(self._client)
+            workers = list_workers(self._client)
         except OSError as error:
             raise WorkerLostError(f"the scheduler was lost ({error})") from error
-        if not found:
+        if not workers:
             raise WorkerLostError("all workers were lost")
-        self._folders = {address: facts["local_directory"] for address, facts in found.items()}
-        return found
+        self._folders = {address: facts["local_directory"] for address, facts in workers.items()}
+        return workers
 
     def check(self, worker: str) -> None:
         """Check that a worker that has not answered yet is still alive.
@@ -81,12 +83,12 @@ class WorkerPresence:
         Raises
         ------
         WorkerLostError
-            When its process has ended, or nothing was heard of it for a minute.
+            When its process has ended, or has sent no heartbeat for a minute.
         """
         last, since = self._heard.get(worker, (-1.0, time.monotonic()))
         try:
             facts = _read_workers(self._client).get(worker)
-        except OSError:  # nothing is heard of it then
+        except OSError:  # counts as no new heartbeat
             facts, name = {"last_seen": last}, "the scheduler"
         else:
             name = f"the worker {worker}"
@@ -100,7 +102,7 @@ class WorkerPresence:
 
 
 class RemoteActor:
-    """An actor whose methods raise WorkerLostError, as everything else here, when its worker is gone."""
+    """A Dask actor whose methods raise WorkerLostError when its worker is gone."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -108,18 +110,19 @@ class RemoteActor:
     def __getattr__(self, name: str) -> Any:
         try:
             return getattr(self._actor, name)
-        except (RuntimeError, ValueError) as error:  # which of them depends on the version of Dask
+        except (RuntimeError, ValueError) as error:  # depending on the version of Dask
             raise WorkerLostError(f"a worker was lost ({error})") from error
 
 
 def _read_workers(client: "Client") -> dict[str, dict[str, Any]]:
+    """Return the scheduler's facts about all workers, by address."""
     if client.scheduler is None:
         raise OSError("the connection to the scheduler was closed")
     return client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
 
 
 class PlaceError(ValueError):
-    """Work cannot be spread like this; the message is one sentence for the user."""
+    """The requested place cannot be used; the message is one sentence for the user."""
 
 
 class WorkPlace(NamedTuple):
@@ -130,7 +133,7 @@ class WorkPlace(NamedTuple):
 
 
 def parse_place(text: str) -> WorkPlace:
-    """Return the place with a name.
+    """Return the place that a text such as ``local:2`` names.
 
     Raises
     ------
@@ -151,12 +154,12 @@ def is_dask_installed() -> bool:
 
 
 def check_place_name(text: str) -> WorkPlace:
-    """Return the place with a name, after checking that Dask is installed.
+    """Return the place that a text names, after checking that Dask is installed.
 
     Raises
     ------
     PlaceError
-        When it cannot be read, or Dask is missing.
+        When the text names no place, or Dask is missing.
     """
     place = parse_place(text)
     if not is_dask_installed():
@@ -165,9 +168,9 @@ def check_place_name(text: str) -> WorkPlace:
 
 
 def check_place(text: str, store: str, *, whole: bool = False) -> None:
-    """Refuse, before anything is begun, a place that cannot serve a run of this store.
+    """Refuse a place that cannot serve a run of this store, before anything is started.
 
-    Runs that processes of this machine train ``whole`` need no Dask, because their documents are not spread.
+    Runs that are each trained ``whole`` by a process of this machine need no Dask: their documents are not spread.
 
     Raises
     ------
@@ -186,18 +189,18 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
 def connect_client(
     text: str, *, patience: int = 60, of: Callable[[], dict[str, str]] | None = None, silent: bool = False
 ) -> "Client":
-    """Return a client of the place, once its workers are there.
+    """Return a client of a place, connected to at least one worker.
 
     Parameters
     ----------
     text : str
-        As `parse_place` reads it.
+        The place, as `parse_place` reads it.
     patience : int
-        Seconds that a scheduler and its workers have to answer.
+        Seconds to wait for an answer of the scheduler and its workers.
     of : callable
         Returns the versions that must be the same everywhere; by default `list_versions`.
     silent : bool
-        Whether a person uses the terminal, where processes of this machine are to print nothing.
+        Whether local processes should print nothing, because a user works in the terminal.
 
     Raises
     ------
@@ -209,21 +212,21 @@ def connect_client(
         from distributed import Client
     except ModuleNotFoundError:
         raise PlaceError(DASK_MISSING) from None
-    nobody = f"no scheduler with workers answers at {text}"
-    gc.collect()  # collected while Dask begins another, a client that met nobody would wait for a lock held there
+    no_answer = f"no scheduler with workers answers at {text}"
+    gc.collect()  # an unconnected client that is collected while Dask starts another one would wait for a held lock
     try:
         if place.processes:
             client = _start_local(place.processes, silent=silent)
         else:
             client = run_bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
-    except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
-        raise PlaceError(f"{nobody} ({error}); {_give_advice(text)}") from error
+    except (OSError, TimeoutError, ValueError, TypeError) as error:  # the last two if TLS is not set up
+        raise PlaceError(f"{no_answer} ({error}); {_give_advice(text)}") from error
     try:
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
         _check_versions(client, text, of or list_versions, patience)
     except (OSError, TimeoutError) as error:
         close_client(client)
-        raise PlaceError(f"{nobody} ({error}); {_give_advice(text)}") from error
+        raise PlaceError(f"{no_answer} ({error}); {_give_advice(text)}") from error
     except BaseException:
         close_client(client)
         raise
@@ -231,7 +234,7 @@ def connect_client(
 
 
 def _start_local(processes: int, *, silent: bool) -> "Client":
-    """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
+    """Start processes on this machine and return a client of them; they write into a folder removed at the end."""
     from distributed import Client, LocalCluster
 
     process.sweep_folders()
@@ -251,7 +254,7 @@ def _start_local(processes: int, *, silent: bool) -> "Client":
 
 
 def close_client(client: "Client") -> None:
-    """Leave the place; processes of this machine end."""
+    """Disconnect from a place, and end its processes if they are local."""
     cluster = client.cluster
     with suppress(TimeoutError):  # a scheduler that hangs is left alone
         run_bounded(client.close, LEAVING)
@@ -262,29 +265,30 @@ def close_client(client: "Client") -> None:
 
 
 def run_bounded(work: Callable[[], Result], seconds: float) -> Result:
-    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts but never answers.
+    """Return the result of a function, run in a thread because Dask may wait for ever for a hanging scheduler.
 
     Raises
     ------
     TimeoutError
-        When it takes longer than so many seconds; its thread then runs on alone.
+        When it takes longer than this; its thread is then left running.
     """
-    done: Future[Result] = Future()
+    result: Future[Result] = Future()
 
     def run() -> None:
         try:
-            done.set_result(work())
+            result.set_result(work())
         except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
-            done.set_exception(error)
+            result.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        return done.result(seconds)
+        return result.result(seconds)
     except TimeoutError as error:
         raise TimeoutError(str(error) or f"nothing was heard within {seconds:.0f} s") from error
 
 
 def _is_here(address: str) -> bool:
+    """Return whether an address is on this machine."""
     host = address.partition("://")[2].rpartition(":")[0].strip("[]")
     return host in ("localhost", "::1") or host.startswith("127.")
 
@@ -296,20 +300,24 @@ def _give_advice(text: str) -> str:
 
 
 def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
-    """Refuse workers with other sources or libraries than ours, whose results could differ."""
-    own = of()
-    for worker, theirs in _collect_versions(client, of, patience).items():
-        if isinstance(theirs, Exception):
+    """Refuse workers whose sources or libraries differ from ours, because their results could differ too."""
+    our_versions = of()
+    for worker, their_versions in _collect_versions(client, of, patience).items():
+        if isinstance(their_versions, Exception):
             raise PlaceError(
-                f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
-            ) from theirs
-        different = [f"{name} {theirs[name]} instead of {own[name]}" for name in own if theirs[name] != own[name]]
+                f"the worker {worker} of {text} cannot load Topiary ({their_versions}); install the same there"
+            ) from their_versions
+        different = [
+            f"{name} {their_versions[name]} instead of {our_versions[name]}"
+            for name in our_versions
+            if their_versions[name] != our_versions[name]
+        ]
         if different:
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
 
 
 def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
-    """Return the versions of every worker, or the error it met; workers that are gone or hang are left out.
+    """Return the versions, or the error, of every worker that answers, by address.
 
     Raises
     ------
@@ -318,10 +326,10 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
     """
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        with suppress(OSError):  # a worker left meanwhile, or hangs and is known to hang the next time
+        with suppress(OSError):  # a worker has left or hangs; the next try leaves it out
             present = list(list_workers(client))
-            found = client.run(of, workers=present, on_error="return", callback_timeout=patience / 3)
-            answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
+            results = client.run(of, workers=present, on_error="return", callback_timeout=patience / 3)
+            answers = {worker: result for worker, result in results.items() if not isinstance(result, OSError)}
             if answers:
                 return answers
         time.sleep(0.5)
@@ -329,7 +337,7 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions that decide the bits of results: the engine's sources, numpy and numba."""
+    """Return the versions that the exact results depend on: the engine's sources, numpy and numba."""
     from engine.jit import compute_engine_digest
 
     return {"engine": compute_engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -1,7 +1,7 @@
-"""Texts of an import, or of documents to append, cut into words by the workers of a Dask cluster, in their order.
+"""Cut the texts of an import into words with the workers of a Dask cluster, in the order of the documents.
 
-The importing process reads files and sends batches of documents; workers need to see neither files nor store.
-A batch is kept until its result is there, so Dask repeats it where its worker was lost.
+The importing process reads files and sends batches of documents; workers need access to neither files nor store.
+A batch is kept until its result has arrived, so that Dask can repeat it if its worker is lost.
 """
 
 import sys
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-PATIENCE = 5.0  # seconds of waiting for a result, after which the workers are counted
-NOBODY = 60.0  # seconds without any worker, after which the import is given up
-_AHEAD = 3  # batches on their way for each thread of the workers
-_LOOK = 16  # batches after which the threads are counted again, as workers may have joined
+PATIENCE = 5.0  # seconds of waiting for a result between two counts of the workers
+NOBODY = 60.0  # seconds without any worker after which the import fails
+_BATCHES_PER_THREAD = 3  # batches in progress for each thread of the workers
+_RECOUNT = 16  # batches between two counts of the threads, as workers may join
 _LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 
 
 class WorkerMap:
-    """A :class:`app.ingest.source.Map` in the processes of a place, which are connected at first use.
+    """A :class:`app.ingest.source.Map` in the processes of a place, connected at first use.
 
-    The caller closes them.
+    The caller closes it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class WorkerMap:
     Raises
     ------
     PlaceError
-        When it is no place, or Dask is missing.
+        When ``on`` names no place, or Dask is missing.
     """
 
     def __init__(self, on: str) -> None:
@@ -55,22 +55,22 @@ class WorkerMap:
         self._client: Client | None = None
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """Return the function of every item, in their order, a bounded number of them at a time.
+        """Yield the results of a function for all items, in order, with a bounded number in progress.
 
         Raises
         ------
         PlaceError
-            When nobody answers there, their versions differ from ours, or no worker is left.
+            When no worker answers or is left, or their versions differ from ours.
         """
         if self._client is None:
             self._client = place.connect_client(self._on, of=list_versions, silent=True)
             self._client.direct_to_workers = bool(
                 place.parse_place(self._on).processes
-            )  # else they may be out of reach
+            )  # workers elsewhere may be out of reach
         return map_in_order(self._client, function, items)
 
     def close(self) -> None:
-        """Leave the workers; those of this machine end."""
+        """Disconnect from the workers; local ones end."""
         if self._client is not None:
             place.close_client(self._client)
             self._client = None
@@ -78,7 +78,7 @@ class WorkerMap:
 
 @contextmanager
 def open_map(on: str) -> Iterator[Map]:
-    """Yield a map over the workers of a place, left at the end; in this process where ``on`` is empty."""
+    """Yield a map over the workers of a place, closed at the end; the built-in ``map`` if ``on`` is empty."""
     if not on:
         yield map
         return
@@ -87,30 +87,30 @@ def open_map(on: str) -> Iterator[Map]:
 
 
 def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """Return the function of every item, computed by the workers.
+    """Yield the results of a function for all items, computed by the workers, in order.
 
-    The error of an item is raised in its turn, also when the items themselves fail.
+    An error, also one of the iterator of items, is raised after the results of all items before it.
     """
     from distributed.protocol.pickle import dumps
 
-    waiting: deque[Future[Any]] = deque()
+    futures: deque[Future[Any]] = deque()
     packed = dumps(function)
-    failed: list[Exception] = []
+    errors: list[Exception] = []
     most = _limit_items(client)
-    for number, item in enumerate(_until_failure(items, failed)):
-        waiting.append(client.submit(_apply_packed, packed, dumps(item), pure=False))
-        if number % _LOOK == 0:
+    for number, item in enumerate(_until_failure(items, errors)):
+        futures.append(client.submit(_apply_packed, packed, dumps(item), pure=False))
+        if number % _RECOUNT == 0:
             most = _limit_items(client)
-        while len(waiting) > most:
-            yield _wait_for_result(client, waiting.popleft())
-    while waiting:
-        yield _wait_for_result(client, waiting.popleft())
-    for error in failed:
+        while len(futures) > most:
+            yield _wait_for_result(client, futures.popleft())
+    while futures:
+        yield _wait_for_result(client, futures.popleft())
+    for error in errors:
         raise error
 
 
 def _apply_packed(function: bytes, item: bytes) -> bytes:
-    """Apply a function in a worker; function, item and result are bytes, which Dask passes on without unpacking."""
+    """Apply a function to an item in a worker; all are pickled bytes, which Dask passes on without unpacking."""
     from distributed.protocol.pickle import dumps, loads
 
     return dumps(_load_function(function)(loads(item)))
@@ -118,7 +118,7 @@ def _apply_packed(function: bytes, item: bytes) -> bytes:
 
 @lru_cache(maxsize=4)
 def _load_function(function: bytes) -> Callable[[Any], Any]:
-    """Load a function that was sent, once for all items, so that it keeps what it has read, such as stop words."""
+    """Unpickle a function once for all items, so that it can cache what it reads, such as stop words."""
     from distributed.protocol.pickle import loads
 
     loaded: Callable[[Any], Any] = loads(function)
@@ -126,38 +126,38 @@ def _load_function(function: bytes) -> Callable[[Any], Any]:
 
 
 def _limit_items(client: "Client") -> int:
-    """Return how many items may be on their way: some for each thread of the workers."""
-    return _AHEAD * max(sum(client.nthreads().values()), 1)
+    """Return how many items may be in progress: some for each thread of the workers."""
+    return _BATCHES_PER_THREAD * max(sum(client.nthreads().values()), 1)
 
 
-def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
-    """Yield items until making one fails, and put its error in ``failed``."""
+def _until_failure(items: Iterable[A], errors: list[Exception]) -> Iterator[A]:
+    """Yield items until the iterator fails, and append its error to ``failed``."""
     source = iter(items)
     while True:
         try:
             item = next(source)
         except StopIteration:
             return
-        except Exception as error:  # noqa: BLE001 - raised when the items before it are done
-            failed.append(error)
+        except Exception as error:  # noqa: BLE001 - raised after the items before it
+            errors.append(error)
             return
         yield item
 
 
 def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
-    """Return the answer of a worker, and check meanwhile that there are workers."""
+    """Return the result of a worker, checking from time to time that there are workers."""
     from distributed import CancelledError
     from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker
 
-    waited = 0.0
+    seconds_without = 0.0
     while True:
         try:
             return loads(future.result(timeout=PATIENCE))
         except TimeoutError:
-            there = client.scheduler_info(n_workers=-1)["workers"]
-            waited = 0.0 if there else waited + PATIENCE
-            if waited >= NOBODY:
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            seconds_without = 0.0 if workers else seconds_without + PATIENCE
+            if seconds_without >= NOBODY:
                 raise PlaceError("all workers are gone; start some and try again") from None
         except KilledWorker as error:
             cause = "several workers in turn died of the same documents; give workers more memory, or fewer documents"
@@ -167,7 +167,7 @@ def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions that decide how texts are cut into words: Python, our sources and some libraries."""
+    """Return the versions on which the words of a text depend: Python, our sources and some libraries."""
     sources = sha256()
     for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())

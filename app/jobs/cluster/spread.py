@@ -1,10 +1,10 @@
 """Training whose work on documents is done by the workers of a Dask cluster.
 
-A step sends the topics out once, every worker sweeps the documents that live with it, their statistics come back and
-are added in the order of the documents, and the topics move once, here.  Whole numbers are the same in any order;
-where statistics are real sums the documents are cut into the same pieces as in a run on one machine, and added by the
-same tree.  Documents are read by the workers, their local variables stay there, and go through here in runs of rows
-when a checkpoint is written: no process holds all of them.
+A step sends the topics out once, every worker sweeps the documents that it holds, their statistics come back and
+are added in the order of the documents, and the topics move once, here.  Sums of whole numbers do not depend on order;
+where statistics are real sums, the documents are cut into the same pieces as in a run on one machine, and added by the
+same tree.  Workers read their documents themselves and keep their local variables, which pass through here in blocks
+of rows when a checkpoint is written: no process holds all of them.
 """
 
 import itertools
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from app.jobs.claim import Claim
     from engine.contract import Kernel
 
-RUN_BYTES = 8 << 20  # of rows that come at a time while a checkpoint is written
-REPORT_SECONDS = 2.0  # between two reports of the workers; the reports of a plan may be minutes apart
-ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is checked
+RUN_BYTES = 8 << 20  # of the rows requested at a time while a checkpoint is written
+REPORT_SECONDS = 2.0  # between two reports of the workers
+ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer between two checks of the worker
 
 
 class WorkerAnswers:
-    """Answers of workers to calls.
+    """The answers of workers to calls.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class WorkerAnswers:
     Raises
     ------
     WorkerLostError
-        Where a worker is gone.
+        When a worker is gone.
     PlaceError
-        Where a worker cannot read the store.
+        When a worker cannot read the store.
     """
 
     def __init__(self, presence: WorkerPresence, workers: list[str]) -> None:
@@ -59,13 +59,13 @@ class WorkerAnswers:
         self.workers = workers
 
     def collect(self, futures: Sequence[Any]) -> Iterator[Any]:
-        """Yield the answers in their order; the n-th call is to the n-th worker, None where it is not called."""
+        """Yield the answers in order; the n-th future belongs to the n-th worker, None if it was not called."""
         for worker, future in enumerate(futures):
             if future is not None:
                 yield self.wait_for(future, worker)
 
     def wait_for(self, future: Any, worker: int) -> Any:
-        """Return the answer of a worker, and check meanwhile that it is still alive.
+        """Return the answer of a worker, checking from time to time that it is alive.
 
         An actor whose worker is gone may neither answer nor fail.
         """
@@ -80,7 +80,7 @@ class WorkerAnswers:
                 self._presence.check(address)
             except (CancelledError, KilledWorker, OSError) as error:
                 raise WorkerLostError(f"the worker {address} was lost ({error})") from error
-            except DamagedArrays:  # of a checkpoint: the one before it is good
+            except DamagedArrays:  # of a checkpoint; the caller goes back to the one before
                 raise
             except StoreError as error:
                 raise PlaceError(f"the worker {address} cannot read the documents: {error}") from error
@@ -89,7 +89,7 @@ class WorkerAnswers:
 class SpreadTraining(Training):
     """A :class:`app.jobs.training.Training` whose documents are spread over the workers of a cluster.
 
-    The state of a position holds no local variables: these live with the documents.
+    The state of a position holds no local variables: the workers keep these with the documents.
     """
 
     holder: type[DocumentHolder] = DocumentHolder
@@ -106,16 +106,16 @@ class SpreadTraining(Training):
         self._answers = WorkerAnswers(self._presence, [])
         self._shares: list[list[slice]] = []
         self._local: list[LocalShare | None] = []
-        self._left: Mapping[str, ArrayLayout] = {}
+        self._unread_layouts: Mapping[str, ArrayLayout] = {}
 
     def prepare_state(self, state: Any) -> Any:
-        """Return a state whose first step reads all training documents; their workers make their local variables."""
+        """Return a state whose first step reads all training documents; the workers create the local variables."""
         self._spread_documents()
         self._local = self._ask("prepare", state)
         return state
 
     def count_numbers(self, state: Any) -> int:
-        """Return how many numbers a checkpoint of a state has, with those that the workers hold."""
+        """Return how many numbers a checkpoint of a state has, including those that the workers hold."""
         return super().count_numbers(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
@@ -134,56 +134,60 @@ class SpreadTraining(Training):
         else:
             batch = self._read_minibatch(t)
             n_documents, futures = len(batch.documents), self._send_visits(state, batch)
-        for found in self._answers.collect(futures):
-            for part in found:
+        for parts in self._answers.collect(futures):
+            for part in parts:
                 sums.add(part)
         state, info = self.kernel.move(self.seed, state, sums.total())
         return self.advance(position, state, info, n_documents), info
 
     def pack(self, position: Position) -> dict[str, Any]:
-        """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
+        """Return a position as named arrays; the local variables are streamed from the workers in blocks of rows."""
         arrays = super().pack(position)
-        found = [share for share in self._ask("describe_local", position.state) if share is not None]
-        if not found:
+        shares = [share for share in self._ask("describe_local", position.state) if share is not None]
+        if not shares:
             return arrays
-        blank = found[0].blank
+        blank = shares[0].blank
         named = flatten(self.kernel.with_local(position.state, blank))
         for name, array in named.items():
-            for field, own in enumerate(blank):
-                if array is own:
-                    n = [share.rows[field] for share in found]
-                    layout = ArrayLayout(own.dtype.str, (sum(n), *own.shape[1:]))
-                    arrays[f"state.{name}"] = StreamedArray(layout, self._stream_rows(field, n, own))
+            for field, column in enumerate(blank):
+                if array is column:
+                    n_rows = [share.rows[field] for share in shares]
+                    layout = ArrayLayout(column.dtype.str, (sum(n_rows), *column.shape[1:]))
+                    arrays[f"state.{name}"] = StreamedArray(layout, self._stream_rows(field, n_rows, column))
         return arrays
 
     def choose_unread(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
-        """Return the local variables among the arrays of a checkpoint, which the workers read."""
+        """Return the names of the local variables among the arrays of a checkpoint, which the workers read."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
             for name, layout in layouts.items()
             if name.startswith("state.")
         }
         local = self.kernel.local(unflatten(self._state_type, marks))
-        mine = [] if local is None else [f"state.{n}" for n, mark in marks.items() if any(mark is own for own in local)]
-        self._left = {name: layouts[name] for name in mine if layouts[name].shape[0]}
-        return set(self._left)
+        names = (
+            []
+            if local is None
+            else [f"state.{n}" for n, mark in marks.items() if any(mark is field for field in local)]
+        )
+        self._unread_layouts = {name: layouts[name] for name in names if layouts[name].shape[0]}
+        return set(self._unread_layouts)
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
         """Return the position of a checkpoint; the workers read the local variables of their documents themselves."""
-        left = self._left
-        blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
+        unread = self._unread_layouts
+        blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in unread.items()}
         position = super().unpack(minibatches, arrays | blank)
         self._spread_documents()
-        if not left:
+        if not unread:
             self._ask("begin")
             return position
-        by_token = {name for name, layout in left.items() if layout.shape[0] != len(self.train)}
+        by_token = {name for name, layout in unread.items() if layout.shape[0] != len(self.train)}
         futures = []
         for holder, share in zip(self._holders, self._shares, strict=True):
             begin, end = share[0].start, share[-1].stop
             of_tokens = slice(int(self._tokens[begin]), int(self._tokens[end]))
-            wanted = {name: of_tokens if name in by_token else slice(begin, end) for name in left}
-            futures.append(holder.load(position.state, minibatches, wanted, by_token))
+            rows = {name: of_tokens if name in by_token else slice(begin, end) for name in unread}
+            futures.append(holder.load(position.state, minibatches, rows, by_token))
         list(self._answers.collect(futures))
         return position
 
@@ -192,24 +196,24 @@ class SpreadTraining(Training):
         return dict(zip(self._answers.workers, self._ask("make_report"), strict=True))
 
     def _spread_documents(self) -> None:
-        """Give each worker neighbouring documents with about as many tokens."""
-        known = self._presence.begin()
-        workers = sorted(known)
+        """Give each worker neighbouring documents, with about equally many tokens."""
+        facts = self._presence.begin()
+        workers = sorted(facts)
         self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
         parts = [
             HeldPart([self.train[piece] for piece in share], first)
             for share, first in zip(self._shares, firsts, strict=False)
         ]
-        made = [
+        futures = [
             self._client.submit(
-                self.holder, self._setup, part, known[worker]["nthreads"],
+                self.holder, self._setup, part, facts[worker]["nthreads"],
                 actor=True, workers=[worker], allow_other_workers=False, pure=False,
             )
             for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
-        self._answers = WorkerAnswers(self._presence, workers[: len(made)])
-        self._holders = [RemoteActor(each) for each in self._answers.collect(made)]
+        self._answers = WorkerAnswers(self._presence, workers[: len(futures)])
+        self._holders = [RemoteActor(actor) for actor in self._answers.collect(futures)]
 
     def _read_minibatch(self, t: int) -> Batch:
         """Return the documents of mini-batch ``t``, from the workers that hold them."""
@@ -220,85 +224,87 @@ class SpreadTraining(Training):
         futures: list[Any] = [None] * len(self._holders)
         for number in np.unique(owner).tolist():
             futures[number] = self._holders[number].read_counts(places[owner == number] - begins[number])
-        found: list[Counts] = list(self._answers.collect(futures))
-        lengths = np.concatenate([np.diff(counts.starts) for counts in found])
-        words = np.concatenate([counts.words for counts in found])
-        together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
+        parts: list[Counts] = list(self._answers.collect(futures))
+        lengths = np.concatenate([np.diff(counts.starts) for counts in parts])
+        words = np.concatenate([counts.words for counts in parts])
+        joined = Counts.of(lengths, words, np.concatenate([counts.values for counts in parts]))
         order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
-        ordered = take_documents(together, order, np.zeros(len(order), np.int32)).cells
+        ordered = take_documents(joined, order, np.zeros(len(order), np.int32)).cells
         return ordered.batch(numbers, self.corpus.labels[numbers])
 
     def _send_visits(self, state: Any, batch: Batch) -> list[Any]:
-        """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
-        n, most = len(batch.documents), len(self._holders)
-        cut = cut_pieces(n) if self.kernel.real else cut_evenly(n, min(n, most))
-        docs = [slice_documents(batch, piece.start, piece.stop) for piece in cut]
-        turns = cut_evenly(len(docs), min(most, len(docs)))
-        return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
+        """Send the pieces of a mini-batch to the workers to sweep; return the futures."""
+        n_documents, n_workers = len(batch.documents), len(self._holders)
+        pieces = cut_pieces(n_documents) if self.kernel.real else cut_evenly(n_documents, min(n_documents, n_workers))
+        docs = [slice_documents(batch, piece.start, piece.stop) for piece in pieces]
+        shares = cut_evenly(len(docs), min(n_workers, len(docs)))
+        return [
+            holder.visit(state, docs[share], share.start) for holder, share in zip(self._holders, shares, strict=False)
+        ]
 
     def _stream_rows(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
-        """Yield the rows of a local variable in the order of documents; the next run comes while one is written."""
+        """Yield the rows of a local variable in the order of documents, requesting each block while one is written."""
         size = max(1, RUN_BYTES // max(1, blank.itemsize * int(np.prod(blank.shape[1:]))))
-        turns = [
+        blocks = [
             (worker, begin, min(begin + size, n))
             for worker, n in enumerate(n_rows)
             for begin in range(0, n, size)
         ]  # fmt: skip
 
-        def request_rows(turn: tuple[int, int, int]) -> tuple[Any, int]:
-            worker, begin, end = turn
+        def request_rows(block: tuple[int, int, int]) -> tuple[Any, int]:
+            worker, begin, end = block
             return self._holders[worker].read_rows(field, begin, end), worker
 
-        waiting = request_rows(turns[0]) if turns else None
-        for after in [*turns[1:], None]:
-            if waiting is None:
+        current = request_rows(blocks[0]) if blocks else None
+        for next_block in [*blocks[1:], None]:
+            if current is None:
                 return
-            following = request_rows(after) if after is not None else None
-            yield self._answers.wait_for(*waiting)
-            waiting = following
+            upcoming = request_rows(next_block) if next_block is not None else None
+            yield self._answers.wait_for(*current)
+            current = upcoming
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
         return [getattr(holder, method)(*arguments) for holder in self._holders]
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every worker at once; their answers in the order of the documents."""
+        """Call a method of every worker at once; return their answers in the order of the documents."""
         return list(self._answers.collect(self._call(method, *arguments)))
 
 
 def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
-    """Return the documents of every worker, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
+    """Return the pieces of documents of every worker; ``tokens`` (documents + 1,) are running sums.
 
-    Whole numbers add up the same in one piece a worker; real sums in the pieces of a run on one machine.
+    One piece a worker suffices for whole numbers; real sums need the pieces of a run on one machine to be equal.
     """
-    n = len(tokens) - 1
+    n_documents = len(tokens) - 1
     if real:
-        cut = cut_pieces(n)
-        turns = cut_evenly(len(cut), min(n_workers, len(cut)))
-        return [cut[turn] for turn in turns]
-    workers = min(n_workers, max(n, 1))
+        pieces = cut_pieces(n_documents)
+        shares = cut_evenly(len(pieces), min(n_workers, len(pieces)))
+        return [pieces[share] for share in shares]
+    workers = min(n_workers, max(n_documents, 1))
     ends = np.searchsorted(tokens, np.linspace(0, tokens[-1], workers + 1)[1:-1])
-    edges = [0, *np.maximum.accumulate(ends).tolist(), n]
+    edges = [0, *np.maximum.accumulate(ends).tolist(), n_documents]
     return [[slice(begin, end)] for begin, end in itertools.pairwise(edges)]
 
 
 def cut_evenly(n: int, parts: int) -> list[slice]:
-    """Cut ``n`` things into so many runs of neighbours, of nearly the same length."""
+    """Return slices that cut ``n`` items into parts of nearly the same length."""
     edges = np.linspace(0, n, parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
 
 
 class RunCluster:
-    """A connection to the workers of a place for one run.
+    """The connection of a run to the workers of its place.
 
     Attributes
     ----------
     description : str
-        How many workers there are and where Dask shows them, in a sentence.
+        Sentence with the number of workers and the address of Dask's dashboard.
 
     Raises
     ------
     PlaceError
-        When nobody answers there.
+        When no worker answers.
     """
 
     def __init__(self, on: str, claim: "Claim") -> None:
@@ -321,24 +327,24 @@ class RunCluster:
         return self._spread
 
     def report(self) -> None:
-        """Ask the workers for reports, unless the last ones are newer than two seconds; the next beat writes them."""
+        """Ask the workers for reports if the last ones are two seconds old; the next beat writes them."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
-        known = self._list_known()
-        fresh = [
-            workers.WorkerFacts.of(at, report, known.get(at, {}))
-            for at, report in self._spread.collect_reports().items()
+        facts = self._list_known()
+        reports = [
+            workers.WorkerFacts.of(address, report, facts.get(address, {}))
+            for address, report in self._spread.collect_reports().items()
         ]
-        self._store_facts(self._facts.add_report(self._client.dashboard_link, fresh))
+        self._store_facts(self._facts.add_report(self._client.dashboard_link, reports))
         self._reported = time.monotonic()
 
     def record_loss(self, lost: WorkerLostError) -> None:
-        """Record which workers are gone, with their last reports."""
+        """Record which workers are gone, keeping their last reports."""
         self._store_facts(self._facts.mark_lost(self._list_known(), str(lost), time.time()))
         self._claim.beat()
 
     def _list_known(self) -> dict[str, Any]:
-        """Return the facts of the scheduler about its workers, by address; none where it does not answer."""
+        """Return the scheduler's facts about its workers, by address; empty if it does not answer."""
         try:
             return place.list_workers(self._client)
         except OSError:
@@ -349,5 +355,5 @@ class RunCluster:
         self._claim.process = self._claim.row.process | facts.to_json()
 
     def close(self) -> None:
-        """Leave the workers; those of this machine end."""
+        """Disconnect from the workers; local ones end."""
         place.close_client(self._client)

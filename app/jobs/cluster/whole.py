@@ -1,7 +1,7 @@
-"""Runs that are ordered together on a place: each is trained whole, by one of its processes.
+"""Runs of a group that share a place: each is trained whole by one process of it.
 
-With ``local:N`` these are the usual workers, N at a time, which :mod:`app.jobs.launcher` starts.  On a cluster each run
-is a task that Dask gives to a worker; this module only sends it there.  The worker reads and writes the store.
+With ``local:N`` the processes are the usual workers, N at a time, which :mod:`app.jobs.launcher` starts.  On a cluster
+each run is a task that Dask gives to a worker; this module sends it there.  The worker reads and writes the store.
 """
 
 import hashlib
@@ -16,17 +16,17 @@ from store.database import Database, open_database
 from store.errors import StoreError
 from store.run_rows import RunRow
 
-AGAIN_SECONDS = 120.0  # after which a run that still waits is sent again, in case the scheduler has forgotten it
-RETRY_SECONDS = 30.0  # after which an address is tried again where nobody answered
-SCHEDULER_PATIENCE = 10  # seconds that a scheduler has to answer
+AGAIN_SECONDS = 120.0  # after which a waiting run is sent again, in case the scheduler has forgotten it
+RETRY_SECONDS = 30.0  # after which an address that did not answer is tried again
+SCHEDULER_PATIENCE = 10  # seconds to wait for an answer of a scheduler
 
 log = logging.getLogger("topiary.cluster")
-_sent: dict[str, float] = {}  # when this process sent a task, by its name
-_failed: dict[str, float] = {}  # when an address did not answer
+_sent: dict[str, float] = {}  # time at which this process sent a task, by the name of the task
+_failed: dict[str, float] = {}  # time at which an address last did not answer
 
 
 def find_place(row: RunRow) -> place.WorkPlace | None:
-    """Return the place whose processes train a run whole; None of all other runs."""
+    """Return the place of a run that is trained whole; None for all other runs."""
     if not row.options.get("whole"):
         return None
     try:
@@ -37,41 +37,42 @@ def find_place(row: RunRow) -> place.WorkPlace | None:
 
 def is_on_cluster(row: RunRow) -> bool:
     """Return whether a worker of a Dask cluster trains a run whole, so that no process is started for it here."""
-    found = find_place(row)
-    return found is not None and bool(found.address)
+    target = find_place(row)
+    return target is not None and bool(target.address)
 
 
 def submit_runs(db: Database, rows: Iterable[RunRow]) -> list[int]:
-    """Send queued runs to the schedulers that they were ordered on; return the numbers of those that are there.
+    """Send queued runs to their schedulers; return the numbers of the runs that have been sent.
 
-    A run that was sent before is not trained twice: Dask knows the task by its name, and a task leaves a run alone that
-    another process has taken up since.  Where no scheduler answers the runs go on waiting, and *What happened* says so.
+    A run is not trained twice if it is sent twice: Dask knows the task by its name, and a task skips a run that another
+    process has claimed since.  If no scheduler answers, the runs keep waiting, and their list of events says so.
     """
     waiting = [row for row in rows if row.state == "queued" and is_on_cluster(row)]
-    there = []
+    sent = []
     for address in dict.fromkeys(str(row.options["on"]) for row in waiting):
-        there += _send_runs(db, address, [row for row in waiting if row.options["on"] == address])
-    return there
+        sent += _send_runs(db, address, [row for row in waiting if row.options["on"] == address])
+    return sent
 
 
 def train_submitted(url: str, run: int, attempt: int) -> None:
-    """Train a run, in the worker of a cluster, unless another process has taken it up since it was sent.
+    """Train a run in a worker of a cluster, unless another process has claimed it since it was sent.
 
-    Dask gives a task to another worker when the first has died.  The run is then silent, and goes on from its
-    checkpoint when it is resumed, as after any other death of its process.
+    If the worker dies, Dask gives the task to another one, which skips it.  The run is then silent and goes on from its
+    checkpoint when a user resumes it, as after any other death of its process.
     """
     db = open_database(url)
     try:
         row = runs.get_run(db, run)
         if (row.state, row.attempt) == ("queued", attempt):
             train_run(db, run)
-    except StoreError as error:  # deleted, or another process was faster
+    except StoreError as error:  # the run was deleted, or another process was faster
         log.warning("run %d: %s", run, error)
     finally:
         db.close()
 
 
 def _send_runs(db: Database, address: str, rows: Sequence[RunRow]) -> list[int]:
+    """Send runs to one scheduler if it is time to; return the numbers of those that it has."""
     now = time.monotonic()
     due = [row for row in rows if now - _sent.get(_name_task(db, row), -AGAIN_SECONDS) >= AGAIN_SECONDS]
     if not due:
@@ -90,6 +91,7 @@ def _send_runs(db: Database, address: str, rows: Sequence[RunRow]) -> list[int]:
 
 
 def _submit_tasks(db: Database, address: str, rows: Sequence[RunRow]) -> None:
+    """Submit a task for each run to a scheduler, without waiting for results."""
     client = place.connect_client(address, patience=SCHEDULER_PATIENCE)
     try:
         from distributed import fire_and_forget
@@ -104,5 +106,5 @@ def _submit_tasks(db: Database, address: str, rows: Sequence[RunRow]) -> None:
 
 
 def _name_task(db: Database, row: RunRow) -> str:
-    """Return the name of the task that makes an attempt at a run; another store has other names."""
+    """Return the name of the task for an attempt at a run; names differ between stores."""
     return f"topiary-run-{row.number}-{row.attempt}-{hashlib.sha256(db.url.encode()).hexdigest()[:8]}"

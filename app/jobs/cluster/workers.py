@@ -1,4 +1,4 @@
-"""The last reports of the workers of a cluster, kept with the process of the run that they work for."""
+"""The last reports of the workers of a cluster, stored in the ``process`` of the run that they work for."""
 
 import signal
 import time
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WorkerLostError(RuntimeError):
-    """A worker went, and with it the local variables of its documents; the last checkpoint has them."""
+    """A worker was lost, with the local variables of its documents; those of the last checkpoint remain."""
 
 
 class WorkerReport(NamedTuple):
@@ -20,13 +20,13 @@ class WorkerReport(NamedTuple):
     Attributes
     ----------
     documents : int
-        Documents that it holds.
+        Number of documents that it holds.
     tokens : int
         Tokens swept since its last report.
     seconds : float
         Duration of these sweeps.
     memory : int
-        Bytes of its process.
+        Memory of its process in bytes.
     """
 
     documents: int
@@ -36,7 +36,7 @@ class WorkerReport(NamedTuple):
 
 
 class SweepPace:
-    """Tokens swept, and the seconds they took, since the last call."""
+    """The tokens swept since the last report, and the seconds they took."""
 
     def __init__(self) -> None:
         self._tokens = 0
@@ -44,38 +44,38 @@ class SweepPace:
 
     @contextmanager
     def sweep(self, docs: Iterable["Batch"]) -> Iterator[None]:
-        """Count what is done inside as one sweep of these documents."""
+        """Time the body of the ``with`` statement as one sweep of these documents."""
         began = time.perf_counter()
         yield
         self._seconds += time.perf_counter() - began
         self._tokens += sum(int(each.counts.sum()) for each in docs)
 
     def make_report(self, documents: int, memory: int) -> WorkerReport:
-        """Return the report of a worker with this many documents and bytes; counting begins again."""
-        found = WorkerReport(documents, self._tokens, self._seconds, memory)
+        """Return a report with a number of documents and bytes of memory, and reset the counts."""
+        report = WorkerReport(documents, self._tokens, self._seconds, memory)
         self._tokens, self._seconds = 0, 0.0
-        return found
+        return report
 
 
 KEY = "cluster"  # key in the JSON of the process of a run
-MOST_LOST = 20  # of the workers that are gone, the latest
+MOST_LOST = 20  # lost workers that are remembered, the latest ones
 
 
 class WorkerFacts(NamedTuple):
-    """One worker, as it was when it last answered.
+    """A worker at the time of its last answer.
 
     Attributes
     ----------
     address, name : str
-        As the scheduler knows it.
+        Address and name in the scheduler.
     documents : int
-        That live with it.
+        Number of documents that it holds.
     tokens_per_second : float or None
-        While it swept, since the report before; None where it swept nothing.
+        Speed of its sweeps since the previous report; None if there were none.
     memory, limit : int
-        Bytes of its process, and the most it may take; 0 where there is no limit.
+        Memory of its process in bytes, and its limit; 0 if there is no limit.
     lost : float or None
-        When it was found to be gone, in seconds since 1970.
+        Time at which it was found to be lost, in seconds since 1970; None while it lives.
     """
 
     address: str
@@ -95,14 +95,14 @@ class WorkerFacts(NamedTuple):
 
 
 class ClusterFacts(NamedTuple):
-    """The address of the page about a cluster, and its workers.
+    """Facts about a cluster: its dashboard and its workers.
 
     Attributes
     ----------
     dashboard : str
-        Address of the page that Dask makes; "" where it is not known.
+        Address of Dask's dashboard; "" if unknown.
     workers : tuple of WorkerFacts
-        Those that live, then those that are lost.
+        Living workers, then lost ones.
     """
 
     dashboard: str = ""
@@ -110,23 +110,23 @@ class ClusterFacts(NamedTuple):
 
     @property
     def lost(self) -> tuple[WorkerFacts, ...]:
-        """Those that are gone."""
+        """The lost workers."""
         return tuple(each for each in self.workers if each.lost is not None)
 
     def add_report(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
-        """Return the facts after a report of the workers that live."""
+        """Return the facts updated by a report of the living workers."""
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
     def mark_lost(self, present: Container[str], sentence: str, now: float) -> Self:
-        """Return the facts after a loss: gone are the workers that the scheduler lacks or an error names."""
+        """Return the facts with workers marked as lost if they are not ``present`` or the ``sentence`` names them."""
 
-        def mark(each: WorkerFacts) -> WorkerFacts:
-            here = each.address in present and f"{each.address} " not in f"{sentence} "
-            return each if each.lost is not None or here else each._replace(lost=now)
+        def mark(worker: WorkerFacts) -> WorkerFacts:
+            present_still = worker.address in present and f"{worker.address} " not in f"{sentence} "
+            return worker if worker.lost is not None or present_still else worker._replace(lost=now)
 
-        found = [mark(each) for each in self.workers]
-        gone = sorted((each for each in found if each.lost is not None), key=lambda each: each.lost or 0.0)
-        return self._replace(workers=(*(each for each in found if each.lost is None), *gone[-MOST_LOST:]))
+        marked = [mark(worker) for worker in self.workers]
+        gone = sorted((worker for worker in marked if worker.lost is not None), key=lambda worker: worker.lost or 0.0)
+        return self._replace(workers=(*(worker for worker in marked if worker.lost is None), *gone[-MOST_LOST:]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON, written next to the identity of the process."""
@@ -134,20 +134,22 @@ class ClusterFacts(NamedTuple):
 
 
 def read_cluster(process: Mapping[str, Any]) -> ClusterFacts:
-    """Return the facts about the workers of a run from the ``process`` of its row; empty for a run without any."""
-    found = process.get(KEY) or {}
-    return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _list_workers(found)))
+    """Return the facts about the workers of a run from the ``process`` of its row; empty if it has none."""
+    facts = process.get(KEY) or {}
+    return ClusterFacts(facts.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _list_workers(facts)))
 
 
 def keep_lost(process: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the next attempt at a run takes over of the facts: the workers that were lost."""
+    """Return the JSON that the next attempt at a run takes over: the facts about lost workers."""
     lost = read_cluster(process).lost
     return ClusterFacts("", lost).to_json() if lost else {}
 
 
-def _list_workers(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the facts about workers without fields that a later version may have added."""
-    return [{name: each[name] for name in WorkerFacts._fields if name in each} for each in found.get("workers", ())]
+def _list_workers(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the JSON of the workers, without fields that a later version may have added."""
+    return [
+        {name: worker[name] for name in WorkerFacts._fields if name in worker} for worker in facts.get("workers", ())
+    ]
 
 
 def dask_setup(worker: object) -> None:  # noqa: ARG001 - as Dask calls it

@@ -1,4 +1,4 @@
-"""The confusion matrix as a heat map and the reliability curve, each with its numbers."""
+"""The confusion matrix as a heat map, and the reliability curve with a table of its numbers."""
 
 from collections.abc import Sequence
 
@@ -6,46 +6,46 @@ from app.views.text import SnapshotSource, describe_origin, escape, format_perce
 from engine.hierarchy.class_scores import Reliability
 
 ColourChannels = tuple[int, int, int]
-# From nothing of a row to all of it: larger parts differ more from the background in either theme.
+# Colours of the shares 0 and 1 of a row: larger shares differ more from the background in both themes.
 _LIGHT: tuple[ColourChannels, ColourChannels] = (238, 241, 234), (0, 32, 76)
 _DARK: tuple[ColourChannels, ColourChannels] = (29, 39, 34), (255, 233, 69)
 
 
 def blend_colour(part: float, *, dark: bool = False) -> str:
-    """Return the colour of a part, 0 to 1: darker for more on a light page, brighter for more on a dark one."""
+    """Return the colour of a share from 0 to 1: darker for more on a light page, brighter for more on a dark one."""
     return "#" + "".join(f"{channel:02x}" for channel in _blend_channels(part, dark=dark))
 
 
 def choose_ink(part: float, *, dark: bool = False) -> str:
-    """Return black or white, whichever is easier to read on that colour."""
+    """Return black or white, whichever is easier to read on the colour of a share."""
     light = _measure_luminance(_blend_channels(part, dark=dark)) + 0.05
     return "#000000" if light / 0.05 >= 1.05 / light else "#ffffff"
 
 
 def _blend_channels(part: float, *, dark: bool) -> ColourChannels:
     low, high = _DARK if dark else _LIGHT
-    place = min(1.0, max(0.0, part))
-    red, green, blue = (round(one + place * (other - one)) for one, other in zip(low, high, strict=True))
+    fraction = min(1.0, max(0.0, part))
+    red, green, blue = (round(start + fraction * (end - start)) for start, end in zip(low, high, strict=True))
     return red, green, blue
 
 
 def _measure_luminance(colour: ColourChannels) -> float:
-    """Return the relative luminance of a colour, as defined by the web's guidelines for contrast."""
+    """Return the relative luminance (0 to 1) of a colour, as defined in the Web Content Accessibility Guidelines."""
     shares = (channel / 255 for channel in colour)
     linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def draw_heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: SnapshotSource) -> str:
-    """Return a square table of counts as HTML, each cell coloured by its part of the row.
+    """Return a square table of counts as HTML, with each cell coloured by its share of the row.
 
     Parameters
     ----------
     names : sequence of str
-        The names of the rows and, as numbers, of the columns.
+        The names of the rows; columns have their numbers instead.
     counts : sequence of sequence of int
     corner : str
-        The meaning of rows and columns.
+        The text of the corner cell, which says what rows and columns are.
     source : SnapshotSource
         The snapshot that the counts come from.
     """
@@ -76,13 +76,13 @@ def _draw_heat_cell(count: int, part: float, words: str, source: SnapshotSource)
     tip = describe_origin(
         f"{words}: {count:,} test document{'' if count == 1 else 's'} ({format_percent(part, 1)} of the row)", source
     )
-    ground = f"light-dark({blend_colour(part)},{blend_colour(part, dark=True)})"
-    letters = f"light-dark({choose_ink(part)},{choose_ink(part, dark=True)})"
-    return f'<td style="background:{ground};color:{letters}" title="{escape(tip)}">{count:,}</td>'
+    background = f"light-dark({blend_colour(part)},{blend_colour(part, dark=True)})"
+    ink = f"light-dark({choose_ink(part)},{choose_ink(part, dark=True)})"
+    return f'<td style="background:{background};color:{ink}" title="{escape(tip)}">{count:,}</td>'
 
 
-_SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0
-_COLUMNS = (
+_SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0  # pixels: side of the square, space for labels at its left and below it
+_COLUMNS = (  # explanations of the columns of the table
     "Probability of the predicted class: those of these predictions lie between the two",
     "Test documents whose prediction is as sure as that",
     "Their mean probability of the predicted class, in percent",
@@ -91,38 +91,43 @@ _COLUMNS = (
 
 
 def draw_reliability(curve: Reliability) -> str:
-    """Draw accuracy over confidence; a perfect prediction lies on the diagonal, a dot is as large as its bin."""
-    filled = [(float(s), float(r), int(n)) for n, s, r in zip(*curve, strict=True) if n > 0]
-    most = max((count for *_, count in filled), default=1)
-    line = " ".join(f"{_place_x(sure):.1f},{_place_y(right):.1f}" for sure, right, _ in filled)
+    """Draw accuracy over confidence as SVG; perfect calibration lies on the diagonal, dots grow with their bins."""
+    filled = [
+        (float(confidence), float(accuracy), int(bin_count))
+        for bin_count, confidence, accuracy in zip(*curve, strict=True)
+        if bin_count > 0
+    ]
+    largest = max((count for *_, count in filled), default=1)
+    line = " ".join(f"{_place_x(x):.1f},{_place_y(y):.1f}" for x, y, _ in filled)
     dots = "".join(
-        f'<circle cx="{_place_x(sure):.1f}" cy="{_place_y(right):.1f}" r="{3 + 7 * (count / most) ** 0.5:.1f}">'
-        f"<title>{count:,} documents, {escape(format_percent(sure))} sure, {escape(format_percent(right))} right"
+        f'<circle cx="{_place_x(x):.1f}" cy="{_place_y(y):.1f}" r="{3 + 7 * (count / largest) ** 0.5:.1f}">'
+        f"<title>{count:,} documents, {escape(format_percent(x))} sure, {escape(format_percent(y))} right"
         "</title></circle>"
-        for sure, right, count in filled
+        for x, y, count in filled
     )
     marks = "".join(_draw_grid_line(part / 5) for part in range(6))
     width, height = _LEFT + _SIZE + 12, _SIZE + _BELOW + 12
-    middle, across = _LEFT + _SIZE / 2, f"translate(11 {12 + _SIZE / 2:.0f}) rotate(-90)"
+    middle, y_label_place = _LEFT + _SIZE / 2, f"translate(11 {12 + _SIZE / 2:.0f}) rotate(-90)"
     return (
         f'<svg class="cl-curve" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="Reliability curve; the table beneath has its numbers">{marks}'
         f'<path class="cl-ideal" d="M{_place_x(0):.1f} {_place_y(0):.1f}L{_place_x(1):.1f} {_place_y(1):.1f}"/>'
         f'<polyline class="cl-line" points="{line}"/><g class="cl-dots">{dots}</g>'
         f'<text x="{middle:.0f}" y="{height - 4:.0f}" text-anchor="middle">probability of the predicted class</text>'
-        f'<text transform="{across}" text-anchor="middle">predicted rightly</text>'
+        f'<text transform="{y_label_place}" text-anchor="middle">predicted rightly</text>'
         "</svg>"
     )
 
 
 def list_reliability(curve: Reliability, source: SnapshotSource) -> str:
-    """Return the bins as a table; ``source`` is the snapshot of the predictions."""
-    between, many, mean, correct = (write_title(what, source) for what in _COLUMNS)
+    """Return the bins of a reliability curve as an HTML table; ``source`` is the snapshot of the predictions."""
+    range_hint, count_hint, confidence_hint, accuracy_hint = (write_title(hint, source) for hint in _COLUMNS)
     bins = len(curve.counts)
     rows = "".join(
-        f"<tr><td{between}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{many}>{count:,}</td>"
-        f"<td{mean}>{escape(format_percent(sure, 1))}</td><td{correct}>{escape(format_percent(right, 1))}</td></tr>"
-        for place, (count, sure, right) in enumerate(zip(*curve, strict=True))
+        f"<tr><td{range_hint}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{count_hint}>{count:,}</td>"
+        f"<td{confidence_hint}>{escape(format_percent(confidence, 1))}</td>"
+        f"<td{accuracy_hint}>{escape(format_percent(accuracy, 1))}</td></tr>"
+        for place, (count, confidence, accuracy) in enumerate(zip(*curve, strict=True))
         if count > 0
     )
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("probability", "documents", "mean", "right"))

@@ -1,4 +1,4 @@
-"""The classes page: the quality of predictions for each class, and what misled them."""
+"""The HTML of the page Classes: the quality of predictions, and the paths of topics that misled them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -21,14 +21,14 @@ from engine.hierarchy.tree import Node
 
 
 def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Return the page that is shown while predictions are computed.
+    """Return the HTML of the page while predictions are computed.
 
     Parameters
     ----------
     doing : Doing or None
-        The prediction that is being computed now.
+        Progress of the prediction that is being computed, if any.
     mine : bool
-        Whether it is the one that this page waits for.
+        Whether this page waits for that prediction.
     """
     return (
         f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status" aria-busy="true">'
@@ -38,7 +38,7 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
 
 
 def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Return a sentence without numbers, so that a screen reader reads it once."""
+    """Return a sentence without numbers, so that a screen reader does not repeat it at every step."""
     if doing is None:
         return "Getting the predictions of this snapshot …"
     if not mine:
@@ -59,38 +59,44 @@ def _draw_progress(doing: Doing) -> str:
     )
 
 
-MOST_CELLS = 24  # more classes do not fit into a heat map
-_FEW = 8  # for so many classes the heat map fits next to the calibration
-_CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
-_TRAIN, _TEST = "Labelled documents of the class for training", "Labelled documents of the class for the test"
-_PRECISION = "Of the test documents predicted as this class, the part that are of it, 0 to 1"
-_RECALL = "Of the test documents of this class, the part predicted as it, 0 to 1"
-_F1 = "Harmonic mean of precision and recall, 0 to 1"
-_CURVE = "Across: probability of the predicted class; upwards: part of those predictions that are right; both 0 to 1"
-_MISTAKES = "Test documents of the first class that were predicted as the second"
-_CARRIES = (
+MOST_CELLS = 24  # classes; with more, a heat map would be too large
+_FEW = 8  # classes; up to this number, the heat map fits next to the calibration
+_CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8  # mistakes and paths listed; misled documents shown of each path
+_TRAIN_HINT, _TEST_HINT = "Labelled documents of the class for training", "Labelled documents of the class for the test"
+_PRECISION_HINT = "Of the test documents predicted as this class, the part that are of it, 0 to 1"
+_RECALL_HINT = "Of the test documents of this class, the part predicted as it, 0 to 1"
+_F1_HINT = "Harmonic mean of precision and recall, 0 to 1"
+_CURVE_HINT = (
+    "Across: probability of the predicted class; upwards: part of those predictions that are right; both 0 to 1"
+)
+_MISTAKES_HINT = "Test documents of the first class that were predicted as the second"
+_LAYER_SHARE_HINT = (
     "Of all that topics lean to the predicted class rather than to the second, the part of this layer, in percent"
 )
-_SPEAKS = "Sum of the weights that the topics of the path have for the class; above 0 it speaks for it; it has no unit"
-_SURE = "Probability of the predicted class, then the part of the document that comes along this path, both in percent"
+_PATH_HINT = (
+    "Sum of the weights that the topics of the path have for the class; above 0 it speaks for it; it has no unit"
+)
+_MISLED_HINT = (
+    "Probability of the predicted class, then the part of the document that comes along this path, both in percent"
+)
 
 
 class ClassReport(NamedTuple):
-    """The contents of the page.
+    """The data that the page shows.
 
     Attributes
     ----------
     result : Classified
     hierarchy : Hierarchy
-        Of the same snapshot.
+        The hierarchy of the same snapshot.
     titles : mapping of document to str
-        The titles of misled documents.
+        Titles of the misled documents by number.
     label : int
-        The chosen class, from 1; 0 = all.
+        Number of the chosen class, from 1; 0 = all.
     threshold : float
-        The threshold of edges in paths that speak for the class.
+        The threshold of edges for paths that speak for a class.
     newest : int
-        Mini-batch of the newest snapshot, or 0 if this is the newest.
+        Mini-batch of the newest snapshot; 0 if the report is about the newest.
     """
 
     result: Classified
@@ -102,7 +108,7 @@ class ClassReport(NamedTuple):
 
 
 def draw_class_report(report: ClassReport) -> str:
-    """Return the page as HTML."""
+    """Return the HTML of the page."""
     result = report.result
     body = _arrange_few(report) if len(result.names) <= _FEW else _arrange_many(report)
     pieces = (_draw_head(report), _draw_numbers(result), *body, _list_misled(report))
@@ -110,14 +116,14 @@ def draw_class_report(report: ClassReport) -> str:
 
 
 def _arrange_few(report: ClassReport) -> list[str]:
-    """Return wide cards in one column and the calibration next to them."""
+    """Return the cards for few classes: one wide column, with the calibration next to it."""
     result = report.result
     left = f"{_list_classes(report)}{_draw_confusion(result)}{_draw_layer_shares(result)}{_list_telling_paths(report)}"
     return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(result)}</div></div>']
 
 
 def _arrange_many(report: ClassReport) -> list[str]:
-    """Return the table of all pairs across the page, or the most frequent mistakes if it would be too large."""
+    """Return the cards for many classes: a wide confusion matrix, or the most frequent mistakes if it is too large."""
     result = report.result
     return [
         f'<div class="cl-two">{_list_classes(report)}{_draw_calibration(result)}</div>',
@@ -127,7 +133,7 @@ def _arrange_many(report: ClassReport) -> list[str]:
 
 
 def draw_waiting(sentence: str, *, over: bool = False) -> str:
-    """Return the page with a sentence why there is nothing to show, yet or at all."""
+    """Return the page with a sentence that says why there is nothing to show yet, or (if ``over``) at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
 
@@ -148,8 +154,8 @@ _HELP: Mapping[Lack, str] = {
 
 
 def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
-    """Return why a run has no classes and what to do about it; ``bare``: the run has no topics yet."""
-    go_on = write_element(
+    """Return the page of a run without classes, which says what to do; ``bare`` means that it has no topics yet."""
+    button = write_element(
         "button",
         "Continue with labels",
         class_="tp-button tp-strong",
@@ -160,7 +166,7 @@ def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
     pieces = (
         f'<h1>Classes</h1><p role="status">{escape(sentence)}</p>',
         f'<p class="tp-dim">{_HELP[lack]}</p>' if _HELP[lack] else "",
-        go_on if lack == "model" else "",
+        button if lack == "model" else "",
     )
     return f'<div class="tp-page-in cl-none-yet">{"".join(pieces)}</div>'
 
@@ -187,9 +193,10 @@ def _draw_head(report: ClassReport) -> str:
 
 
 def _draw_numbers(result: Classified) -> str:
+    """Return tiles with the overall scores of the predictions."""
     scores = result.scores
     counts = [int(count) for count in result.train_counts if count]
-    rare = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
+    imbalance = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
     cells = (
         (
             "Error",
@@ -210,17 +217,23 @@ def _draw_numbers(result: Classified) -> str:
             "sure against right",
             "Mean distance, in percentage points, of how sure predictions are and how often they are right",
         ),
-        ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class"),
+        (
+            "Imbalance",
+            imbalance,
+            "commonest to rarest, training",
+            "Training documents of the largest and smallest class",
+        ),
     )
-    inside = "".join(
+    cards = "".join(
         f'<div class="tp-kpi"{write_title(hint, result)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{note}</span></div>'
         for name, value, note, hint in cells
     )
-    return f'<div class="tp-kpis">{inside}</div>'
+    return f'<div class="tp-kpis">{cards}</div>'
 
 
 def _list_classes(report: ClassReport) -> str:
+    """Return the table of classes with their sizes and scores."""
     result = report.result
     most = max(1, *(int(count) for count in result.train_counts))
     rows = []
@@ -230,8 +243,8 @@ def _list_classes(report: ClassReport) -> str:
         rows.append(
             f'<tr{current}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td{write_title(_TRAIN)}>{bar}{int(result.train_counts[place]):,}</td>"
-            f"<td{write_title(_TEST)}>{int(result.test_counts[place]):,}</td>"
+            f"<td{write_title(_TRAIN_HINT)}>{bar}{int(result.train_counts[place]):,}</td>"
+            f"<td{write_title(_TEST_HINT)}>{int(result.test_counts[place]):,}</td>"
             f"{_format_rates(result, place)}</tr>"
         )
     heads = "".join(
@@ -244,7 +257,7 @@ def _list_classes(report: ClassReport) -> str:
 
 
 def _measure_naive_error(result: Classified) -> str:
-    """Return the error of always predicting the most common class of the training documents."""
+    """Return a note with the error of always predicting the most common class of the training documents."""
     if result.commonest is None or result.majority_error is None:
         return "no training document has a label"
     name = escape(shorten(result.names[result.commonest], 30))
@@ -259,13 +272,17 @@ def _describe_coverage(result: Classified) -> str:
 
 
 def _format_rates(result: Classified, place: int) -> str:
-    """Return precision, recall and F1 of a class; dashes for what is undefined without test documents of it."""
+    """Return cells with precision, recall and F1 of a class, or dashes where it lacks test documents."""
     scores = result.scores
     if not scores.judged[place]:
         return '<td class="tp-dim" colspan="3">– no test documents</td>'
     recall = f"{scores.recall[place]:.3f}" if result.test_counts[place] else "–"
-    cells = ((_PRECISION, f"{scores.precision[place]:.3f}"), (_RECALL, recall), (_F1, f"{scores.f1[place]:.3f}"))
-    return "".join(f"<td{write_title(what, result)}>{value}</td>" for what, value in cells)
+    cells = (
+        (_PRECISION_HINT, f"{scores.precision[place]:.3f}"),
+        (_RECALL_HINT, recall),
+        (_F1_HINT, f"{scores.f1[place]:.3f}"),
+    )
+    return "".join(f"<td{write_title(hint, result)}>{value}</td>" for hint, value in cells)
 
 
 def _draw_calibration(result: Classified) -> str:
@@ -274,7 +291,7 @@ def _draw_calibration(result: Classified) -> str:
         '<p class="tp-dim">On the dashed line, confidence equals accuracy; below it, predictions are too confident.</p>'
     )
     table = f"<details><summary>The numbers</summary>{list_reliability(curve, result)}</details>"
-    chart = f"<div{write_title(_CURVE, result)}>{draw_reliability(curve)}</div>"
+    chart = f"<div{write_title(_CURVE_HINT, result)}>{draw_reliability(curve)}</div>"
     return _draw_card("Calibration", f"{note}{chart}{table}")
 
 
@@ -286,27 +303,30 @@ def _draw_confusion(result: Classified) -> str:
 
 
 def _list_confused(result: Classified) -> str:
-    """Return the most frequent mistakes, where a table of all pairs would be too large to read."""
-    table = result.scores.confusion.copy()
-    np.fill_diagonal(table, 0)
-    order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
+    """Return the card with the most frequent mistakes, for too many classes to show a confusion matrix."""
+    mistakes = result.scores.confusion.copy()
+    np.fill_diagonal(mistakes, 0)
+    order = np.argsort(-mistakes, axis=None, kind="stable")[:_CONFUSED]
     pairs = [divmod(int(cell), len(result.names)) for cell in order]
-    about = write_title(_MISTAKES, result)
+    hint = write_title(_MISTAKES_HINT, result)
     rows = "".join(
-        f"<li><b{about}>{int(table[one, other]):,}</b> {escape(result.names[one])} "
-        f"taken for {escape(result.names[other])}</li>"
-        for one, other in pairs
-        if table[one, other]
+        f"<li><b{hint}>{int(mistakes[true_class, predicted]):,}</b> {escape(result.names[true_class])} "
+        f"taken for {escape(result.names[predicted])}</li>"
+        for true_class, predicted in pairs
+        if mistakes[true_class, predicted]
     )
     return _draw_card("Confusion", f'<p class="tp-dim">The most frequent mistakes.</p><ol class="cl-pairs">{rows}</ol>')
 
 
 def _draw_layer_shares(result: Classified) -> str:
+    """Return the card with each layer's share in the predictions."""
     if not sum(result.carried):
-        why = "The topics lean to no class yet." if result.carried else "This model gives no topic a weight of its own."
-        return _draw_card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
+        reason = (
+            "The topics lean to no class yet." if result.carried else "This model gives no topic a weight of its own."
+        )
+        return _draw_card("Which layer carries the prediction", f'<p class="tp-dim">{reason}</p>')
     rows = "".join(
-        f'<li style="{declare_hue(layer)}"{write_title(_CARRIES, result)}><span>layer {layer}</span>'
+        f'<li style="{declare_hue(layer)}"{write_title(_LAYER_SHARE_HINT, result)}><span>layer {layer}</span>'
         f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(format_percent(part))}</b></li>'
         for layer, part in reversed(list(enumerate(result.carried, start=1)))
     )
@@ -317,6 +337,7 @@ def _draw_layer_shares(result: Classified) -> str:
 
 
 def _list_telling_paths(report: ClassReport) -> str:
+    """Return the card with the paths whose topics speak most for the chosen class."""
     title = "Paths that speak for a class"
     hierarchy, commonest = report.hierarchy, report.result.commonest
     label = report.label or (0 if commonest is None else commonest + 1)
@@ -324,74 +345,78 @@ def _list_telling_paths(report: ClassReport) -> str:
         return ""
     paths = find_telling_paths(hierarchy.edges(report.threshold), _gather_weights(hierarchy, label - 1), _TELLING)
     rows = "".join(
-        f"<li>{_draw_path(hierarchy, nodes)}<b{write_title(_SPEAKS, hierarchy)}>{format_signed(value)}</b></li>"
+        f"<li>{_draw_path(hierarchy, nodes)}<b{write_title(_PATH_HINT, hierarchy)}>{format_signed(value)}</b></li>"
         for nodes, value in paths
         if value > 0
     )
     name = escape(hierarchy.classes[label - 1])
-    which = name if report.label else f"{name}, the commonest in training (choose another above)"
-    note = f"For {which}: sums of the weights of their topics, over edges above τ = {report.threshold:g}."
-    show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
+    class_name = name if report.label else f"{name}, the commonest in training (choose another above)"
+    note = f"For {class_name}: sums of the weights of their topics, over edges above τ = {report.threshold:g}."
+    button = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
     if rows:
-        return _draw_card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
+        return _draw_card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{button}')
     if paths:
-        none = (
-            f"No path over edges above τ = {report.threshold:g} speaks for {which}: none has weights above 0 together."
+        sentence = (
+            f"No path over edges above τ = {report.threshold:g} speaks for {class_name}: "
+            "none has weights above 0 together."
         )
-        return _draw_card(title, f'<p class="tp-dim">{none}</p>{show}')
-    none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {report.threshold:g}.</p>'
+        return _draw_card(title, f'<p class="tp-dim">{sentence}</p>{button}')
+    sentence = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {report.threshold:g}.</p>'
     opening = find_opening_threshold(hierarchy)
-    return _draw_card(title, f"{none}{draw_more_offer(opening if opening < report.threshold else None)}")
+    return _draw_card(title, f"{sentence}{draw_more_offer(opening if opening < report.threshold else None)}")
 
 
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
-    """Return the weights of a class in every layer, by topic number."""
+    """Return the weights of a class for each layer, as an array indexed by topic number."""
     rows = []
     for layer, weights in enumerate(hierarchy.class_weights):
-        names = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])
-        row = np.zeros(int(names.max()) + 1)
-        row[names] = weights[label]
+        topic_numbers = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])
+        row = np.zeros(int(topic_numbers.max()) + 1)
+        row[topic_numbers] = weights[label]
         rows.append(row)
     return rows
 
 
 def _list_misled(report: ClassReport) -> str:
+    """Return the card with wrong predictions, grouped by the path that misled them."""
     result, label = report.result, report.label
-    documents = [each for each in result.misled if not label or label - 1 in (each.label, each.predicted)]
+    documents = [misled for misled in result.misled if not label or label - 1 in (misled.label, misled.predicted)]
     wrong = round(result.scores.error * result.scores.documents)
     note = f"{wrong:,} documents were predicted wrongly; the surest {len(result.misled):,} of them are explained."
     if not documents:
         return _draw_card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
-    documents.sort(key=lambda each: each.path)
-    groups = [(path, list(group)) for path, group in groupby(documents, key=lambda each: each.path)]
+    documents.sort(key=lambda misled: misled.path)
+    groups = [(path, list(group)) for path, group in groupby(documents, key=lambda misled: misled.path)]
     groups.sort(key=lambda pair: -len(pair[1]))
-    inside = "".join(_draw_misled_path(report, path, group) for path, group in groups)
-    return _draw_card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
+    sections = "".join(_draw_misled_path(report, path, group) for path, group in groups)
+    return _draw_card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{sections}')
 
 
 def _draw_misled_path(report: ClassReport, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
-    ranked = sorted(group, key=lambda each: -each.probability)
-    rows = [_draw_misled_document(report, each) for each in ranked]
+    ranked = sorted(group, key=lambda misled: -misled.probability)
+    rows = [_draw_misled_document(report, misled) for misled in ranked]
     more = ""
     if len(rows) > _DOCUMENTS:
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
     count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
-    about = write_title("Documents explained here that this path misled", report.result)
-    head = f'<h3>{_draw_path(report.hierarchy, path)}<small class="tp-dim"{about}>{count}</small></h3>'
+    hint = write_title("Documents explained here that this path misled", report.result)
+    head = f'<h3>{_draw_path(report.hierarchy, path)}<small class="tp-dim"{hint}>{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
 
 
-def _draw_misled_document(report: ClassReport, each: Misled) -> str:
+def _draw_misled_document(report: ClassReport, misled: Misled) -> str:
     names = report.result.names
-    title = escape(shorten(report.titles.get(each.document, ""), 90) or f"document {each.document}")
-    path = ",".join(identity(node) for node in each.path)
+    title = escape(shorten(report.titles.get(misled.document, ""), 90) or f"document {misled.document}")
+    path = ",".join(identity(node) for node in misled.path)
     hint = "Read it, the words of this path marked"
-    read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
+    button = (
+        f'<button data-do="document" data-number="{misled.document}" data-ids="{path}" title="{hint}">{title}</button>'
+    )
     return (
-        f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
-        f"<small{write_title(_SURE, report.result)}>"
-        f"{escape(format_percent(each.probability))} sure · {escape(format_percent(each.share))} of it</small></li>"
+        f"<li><span>{button}</span><em>{escape(names[misled.label])} → {escape(names[misled.predicted])}</em>"
+        f"<small{write_title(_MISLED_HINT, report.result)}>"
+        f"{escape(format_percent(misled.probability))} sure · {escape(format_percent(misled.share))} of it</small></li>"
     )
 
 
@@ -405,8 +430,8 @@ def _draw_path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
 def _draw_path_topic(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
     hint = describe_origin(f"{title}: topic {identity(node)}; the number is its rank in its layer by share", hierarchy)
-    about = f'data-id="{identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
-    return f'<button data-do="topic" {about}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
+    attributes = f'data-id="{identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
+    return f'<button data-do="topic" {attributes}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
 
 
 def _draw_card(title: str, inside: str) -> str:

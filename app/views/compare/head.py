@@ -27,7 +27,10 @@ SAVES = (
 
 
 class ComparedRun(NamedTuple):
-    """One side of a comparison: its run (or None), its snapshots, oldest first, and the chosen one (0 = live)."""
+    """One side of a comparison: its run (or None), its snapshots, oldest first, and the chosen one (0 = live).
+
+    ``live`` is the mini-batch of the newest topics, None if it is not known.
+    """
 
     run: RunFacts | None
     moments: Sequence[SnapshotOption]
@@ -36,7 +39,7 @@ class ComparedRun(NamedTuple):
 
 
 def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
-    """Return the row of choices; ``ready`` says whether there is something to save."""
+    """Return the row of choices; it offers files to save if ``ready``, that is, if there is a comparison."""
     swap = write_element(
         "button",
         draw_icon("swap"),
@@ -64,25 +67,28 @@ def draw_status(sentence: str, *, busy: bool) -> str:
     return f'<div role="status"><p{kind}>{escape(sentence)}</p></div>'
 
 
-def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts]) -> str:
+def _draw_run_choice(side: Side, compared: ComparedRun, runs: Sequence[RunFacts]) -> str:
     upper = side.upper()
     hint = "what it is compared with" if side == "a" else "what is looked at"
-    entries: list[tuple[object, str]] = [*list_run_entries(everyone)]
-    chosen = next((row.number for row in everyone if end.run is not None and row.number == end.run.number), "")
+    entries: list[tuple[object, str]] = [*list_run_entries(runs)]
+    chosen = next((row.number for row in runs if compared.run is not None and row.number == compared.run.number), "")
     if not chosen:
         entries.insert(0, ("", "Choose a run"))
     run = draw_select(f"run-{side}", entries, chosen, f"Run {upper}", f"{upper}: {hint}")
     return (
         f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">'
-        f"{upper}</b>{run}{_draw_snapshot_choice(side, end)}</div>"
+        f"{upper}</b>{run}{_draw_snapshot_choice(side, compared)}</div>"
     )
 
 
-def _draw_snapshot_choice(side: Side, end: ComparedRun) -> str:
-    newest = "Live" if end.live is None else f"Live · {end.live:,}"
-    entries = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
+def _draw_snapshot_choice(side: Side, compared: ComparedRun) -> str:
+    newest = "Live" if compared.live is None else f"Live · {compared.live:,}"
+    entries = [
+        (0, newest),
+        *((snapshot.number, f"Mini-batch {snapshot.minibatch:,}") for snapshot in reversed(compared.moments)),
+    ]
     label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Live follows the training"
-    return draw_select(f"snapshot-{side}", entries, end.pinned, label, hint)
+    return draw_select(f"snapshot-{side}", entries, compared.pinned, label, hint)
 
 
 def _draw_saving() -> str:
@@ -90,9 +96,9 @@ def _draw_saving() -> str:
     return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
 
 
-_LONGEST = 14  # letters of a word that fit into the column
+_LONGEST_WORD = 14  # letters of the longest word that fits into the column
 Latest = Mapping[str, float | None]
-_NONE: tuple[Latest, Latest] = ({}, {})
+_NO_VALUES: tuple[Latest, Latest] = ({}, {})
 
 
 class SettingPair(NamedTuple):
@@ -109,33 +115,33 @@ class SettingPair(NamedTuple):
         return self.a == self.b
 
 
-def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[SettingPair]:
+def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_VALUES) -> list[SettingPair]:
     """Return every setting of either run, model and inference first.
 
-    ``latest`` are the newest values of the curves of both that `app.jobs.estimates` reads.
+    ``latest`` holds the newest curve values of each run, as `app.jobs.estimates` reads them.
     """
-    one, two = _list_facts(a, latest[0]), _list_facts(b, latest[1])
+    facts_a, facts_b = _list_facts(a, latest[0]), _list_facts(b, latest[1])
     return [
-        SettingPair(name, one.get(name, "–"), two.get(name, "–"), _describe_setting(a, b, name))
-        for name in dict.fromkeys((*one, *two))
+        SettingPair(name, facts_a.get(name, "–"), facts_b.get(name, "–"), _describe_setting(a, b, name))
+        for name in dict.fromkeys((*facts_a, *facts_b))
     ]
 
 
-def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
-    """Return the table and the switch that shows the settings that do not differ.
+def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_VALUES, *, identical: bool) -> str:
+    """Return the table of settings, and a button that shows or hides those that do not differ.
 
     Parameters
     ----------
     a, b : RunFacts
     latest : pair of mappings
-        As of `pair_settings`.
+        As in `pair_settings`.
     identical : bool
         Whether settings that do not differ are shown.
     """
-    every = pair_settings(a, b, latest)
-    visible = [each for each in every if identical or not each.same]
-    rows = "".join(_draw_setting(each) for each in visible)
-    hidden = sum(each.same for each in every)
+    pairs = pair_settings(a, b, latest)
+    visible = [pair for pair in pairs if identical or not pair.same]
+    rows = "".join(_draw_setting(pair) for pair in visible)
+    hidden = sum(pair.same for pair in pairs)
     switch = write_element(
         "button",
         f"Hide {hidden} identical" if identical else f"Show {hidden} identical",
@@ -144,27 +150,27 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
         aria_pressed=str(identical).lower(),
         title="Settings that are the same in both runs",
     )
-    none = "" if visible else '<p class="tp-dim">Nothing differs.</p>'
-    names = "".join(
+    empty_note = "" if visible else '<p class="tp-dim">Nothing differs.</p>'
+    headings = "".join(
         f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
     )
-    head = f"<tr>{names}</tr>"
+    head = f"<tr>{headings}</tr>"
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">Settings</h2>{switch}</div>'
         f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
-        f"{none}</div>"
+        f"{empty_note}</div>"
     )
 
 
-def _draw_setting(each: SettingPair) -> str:
-    kind = "" if each.same else " class=cm-differs"
-    name = write_element("th", escape(each.report.label), scope="row", title=each.report.tip or None)
-    return f"<tr{kind}>{name}{_draw_value(each.a)}{_draw_value(each.b)}</tr>"
+def _draw_setting(pair: SettingPair) -> str:
+    kind = "" if pair.same else " class=cm-differs"
+    name = write_element("th", escape(pair.report.label), scope="row", title=pair.report.tip or None)
+    return f"<tr{kind}>{name}{_draw_value(pair.a)}{_draw_value(pair.b)}</tr>"
 
 
 def _draw_value(text: str) -> str:
     """Return a value as HTML; it is broken within a word only if a word is too long for the column."""
-    long = any(len(part) > _LONGEST for part in re.split(r"[\s-]+", text))
+    long = any(len(part) > _LONGEST_WORD for part in re.split(r"[\s-]+", text))
     return write_element("td", escape(text), class_="cm-long" if long else None)
 
 
@@ -173,8 +179,10 @@ def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
         return describe_setting((a if name in a.settings else b).model, name)
     if name not in KINDS:
         return SettingText(name.capitalize(), "")
-    one, two = describe_estimate(a, KINDS[name]), describe_estimate(b, KINDS[name])
-    return SettingText(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
+    meaning_a, meaning_b = describe_estimate(a, KINDS[name]), describe_estimate(b, KINDS[name])
+    return SettingText(
+        name.capitalize(), f"{meaning_a}." if meaning_a == meaning_b else f"A: {meaning_a}. B: {meaning_b}."
+    )
 
 
 def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
@@ -192,7 +200,7 @@ def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
     return facts | values
 
 
-_Side = Coherence | None
+_OptionalCoherence = Coherence | None
 _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
     (
         "NPMI",
@@ -210,10 +218,10 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
 
 
 def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> str:
-    """Return the figures of both runs, the top layer first; empty if neither snapshot has any.
+    """Return the coherence of both runs as a table, the top layer first; empty if neither snapshot has any.
 
-    The better figure is bold where the two differ by more than two seeds of one model (``spread``); without a second
-    seed, none is bold.
+    The better figure is bold if the two differ by more than two seeds of one model do (``spread``); without a second
+    seed, no figure is bold.
     """
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     depth = max(len(a), len(b))
@@ -241,20 +249,22 @@ _BOLD = "Bold: better by more than two seeds of one model differ."
 
 
 def _find_seed_gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
-    """Return the largest differences between two seeds; infinite if they are not known."""
+    """Return the largest difference between two seeds for each column; infinite if it is not known."""
     if spread is None or layer > len(spread.gaps):
         return (math.inf,) * len(_COLUMNS)
     return tuple(gap if math.isfinite(gap) else math.inf for gap in spread.gaps[layer - 1])
 
 
-def _draw_coherence_row(layer: int, a: _Side, b: _Side, gaps: tuple[float, ...]) -> str:
+def _draw_coherence_row(layer: int, a: _OptionalCoherence, b: _OptionalCoherence, gaps: tuple[float, ...]) -> str:
     cells = "".join(
         _draw_coherence_cells(figure, a, b, gap) for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True)
     )
     return f'<tr><th scope="row"><i class="cm-dot" style="{declare_hue(layer)}"></i>Layer {layer}</th>{cells}</tr>'
 
 
-def _draw_coherence_cells(figure: Callable[[Coherence], float], a: _Side, b: _Side, gap: float) -> str:
+def _draw_coherence_cells(
+    figure: Callable[[Coherence], float], a: _OptionalCoherence, b: _OptionalCoherence, gap: float
+) -> str:
     values = [math.nan if each is None else figure(each) for each in (a, b)]
     best = max((value for value in values if math.isfinite(value)), default=math.nan)
     tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap

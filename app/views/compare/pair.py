@@ -9,14 +9,14 @@ from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
-_OVER = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
-_SHARE = "Share of the layer's tokens, in percent"
-_FACTS = {
+_HEAD_TIP = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
+_SHARE_TIP = "Share of the layer's tokens, in percent"
+_FACT_TIPS = {
     "Rank": "Rank in the layer by share, in A and in B",
     "Share of the layer": "Share in B minus share in A, in percent points",
     "Heaviest parent": "The topic of the layer above in which it weighs most, in A and in B",
 }
-_OFFERED = 12  # possible partners that are listed, the best ones
+_MOST_PARTNERS = 12  # candidates listed as partners, the best first
 
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
 
@@ -55,20 +55,20 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
 
 
 def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
-    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.find_absence(pair)]
+    note = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.find_absence(pair)]
     if pair.paired:
-        doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
-        hand = " · matched by hand" if pair.fixed else ""
-        sentence = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
+        doubt_note = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
+        hand_note = " · matched by hand" if pair.fixed else ""
+        sentence = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand_note}{doubt_note}"
     else:
         sentence = (
-            f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
+            f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not note else ''}{note}"
         )
-    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {sentence}</p>'
+    return f'<p class="ex-over" title="{_HEAD_TIP}">Layer {pair.layer} · {sentence}</p>'
 
 
 def _offer_pair(pair: Pair) -> str:
-    """Return the button that draws a pair that the trees do not show."""
+    """Return a button that adds the pair to the trees, which do not show it yet."""
     side: Side = "b" if pair.b is not None else "a"
     key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
     button = write_element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
@@ -84,7 +84,7 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
         )
     head = (
         f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
-        f"<small{write_title(_SHARE, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
+        f"<small{write_title(_SHARE_TIP, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(shorten_title(hierarchy, node))}</strong></p>" if named else ""
@@ -95,10 +95,10 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
 
 
 def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
-    there = comparison.a if hierarchy is comparison.b else comparison.b
+    other = comparison.a if hierarchy is comparison.b else comparison.b
     return {
         "": f"No topic of run {hierarchy.run} is the same.",
-        "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {hierarchy.minibatch:,}. "
+        "pruned": f"Pruned after mini-batch {other.minibatch:,}, before or at {hierarchy.minibatch:,}. "
         "Next to it are its last known words.",
         "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
     }[comparison.find_absence(pair)]
@@ -107,7 +107,7 @@ def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -
 def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
     node = pair.on(side)
     words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
-    most = max((word.weight for word in words), default=0.0) or 1.0
+    heaviest = max((word.weight for word in words), default=0.0) or 1.0
     change = comparison.words(pair)
     changed_words, mark, word = (
         (change.left, "−", "left: not among the heaviest of B")
@@ -121,7 +121,7 @@ def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
         kind = f' class="cm-{"out" if side == "a" else "in"}"' if new else ""
         rows.append(
             f"<li{kind}><span>{sign}{escape(shorten(each.text, 24))}</span>"
-            f'<i style="--part:{100 * each.weight / most:.0f}%"></i></li>'
+            f'<i style="--part:{100 * each.weight / heaviest:.0f}%"></i></li>'
         )
     return f'<ol class="cm-words">{"".join(rows)}</ol>'
 
@@ -134,7 +134,7 @@ def _list_facts(comparison: Comparison, pair: Pair) -> str:
         rows.insert(0, ("Rank", f"{ranks[0]} → {ranks[1]}" if ranks[0] != ranks[1] else f"{ranks[0]} in both"))
         rows.append(("Heaviest parent", _list_parents(comparison, pair.a, pair.b)))
     cells = "".join(
-        f"<div{write_title(_FACTS[name])}><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value
+        f"<div{write_title(_FACT_TIPS[name])}><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value
     )
     return f'<dl class="cm-facts">{cells}</dl>'
 
@@ -144,11 +144,11 @@ def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
     for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
         top = hierarchy.parents(node, 1)
         parents.append((top[0].node if top else None, _name_topic(hierarchy, top[0].node) if top else ""))
-    (before, one), (now, two) = parents
-    if before is None and now is None:
+    (parent_a, name_a), (parent_b, name_b) = parents
+    if parent_a is None and parent_b is None:
         return ""
-    same = before is not None and comparison.partner("a", before) == now
-    return f"{two} (the same)" if same else f"{one or 'none'} → {two or 'none'}"
+    same = parent_a is not None and comparison.partner("a", parent_a) == parent_b
+    return f"{name_b} (the same)" if same else f"{name_a or 'none'} → {name_b or 'none'}"
 
 
 def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
@@ -156,19 +156,19 @@ def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
-    """Return the manual override: another partner for the topic of B (of A, if there is none in B)."""
+    """Return the choice of another partner for the topic of B (of A, if there is none in B)."""
     side: Side = "b" if pair.b is not None else "a"
     node = pair.on(side)
     if node is None:
         return ""
-    there = comparison.hierarchy(get_other_side(side))
-    offered = comparison.list_candidates(side, node)
+    other = comparison.hierarchy(get_other_side(side))
+    candidates = comparison.list_candidates(side, node)
     partner = pair.on(get_other_side(side))
     entries = [("none", "No partner")]
-    for place, found in enumerate(offered):
-        if place < _OFFERED or found.node == partner:
-            title = f"{there.rank(found.node)} · {shorten(shorten_title(there, found.node), 40)} · {found.score:.2f}"
-            entries.append((identity(found.node), title))
+    for rank, topic in enumerate(candidates):
+        if rank < _MOST_PARTNERS or topic.node == partner:
+            title = f"{other.rank(topic.node)} · {shorten(shorten_title(other, topic.node), 40)} · {topic.score:.2f}"
+            entries.append((identity(topic.node), title))
     label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
     chooser = write_element(

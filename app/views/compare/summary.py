@@ -1,4 +1,4 @@
-"""The summary of a comparison: the differences, those that another seed would make, and the numbers."""
+"""The summary of a comparison: what differs, whether another seed would differ as much, and the figures."""
 
 import math
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
 from app.views.text import escape, format_percent, shorten, write_title
 
-_COUNTED = (
+_COUNTS_TIP = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at mini-batch "
     "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
 )
 _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
-_WORDS = 8  # words listed of those that entered or left
+_MOST_WORDS = 8  # words listed at most, of those that entered and of those that left
 
 
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
-    """Return how many topics and edges of A are found again in B, and the words that came and went.
+    """Return as HTML how many topics and edges of A are found again in B, and which words entered or left.
 
     If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
     place of the words.
@@ -27,8 +27,8 @@ def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, 
     sentences = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
         sentences.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
-    about = write_title(_COUNTED.format(a=comparison.a, b=comparison.b))
-    return f'<p class="cm-short"{about}>{" ".join(each for each in sentences if each)}</p>'
+    tip = write_title(_COUNTS_TIP.format(a=comparison.a, b=comparison.b))
+    return f'<p class="cm-short"{tip}>{" ".join(sentence for sentence in sentences if sentence)}</p>'
 
 
 def _summarise_topics(comparison: Comparison) -> str:
@@ -48,7 +48,7 @@ def _summarise_topics(comparison: Comparison) -> str:
 
 
 def _measure_paired_share(comparison: Comparison) -> float:
-    """Return the share of the popularity in pairs, the mean over the layers of both."""
+    """Return the share of the popularity that lies in pairs, averaged over the layers of both runs."""
     layers = max(comparison.a.n_layers, comparison.b.n_layers)
     shares = (
         comparison.a.share(pair.a) + comparison.b.share(pair.b)
@@ -72,14 +72,14 @@ def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
     return f"<b>{n_kept:,} of {before:,} {edges} of A {stay}</b>{note}; {' '.join(new)}."
 
 
-def _choose_word(count: int, one: str, many: str) -> str:
+def _choose_word(count: int, singular: str, plural: str) -> str:
     """Return the singular or the plural that goes with a count."""
-    return one if count == 1 else many
+    return singular if count == 1 else plural
 
 
 def _summarise_words(comparison: Comparison) -> str:
     """Return the words that entered the heaviest topics of layer 1, and those that left such topics."""
-    changes: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
+    changes: dict[str, float] = {}  # by word: share of the topics it entered, less that of the topics it left
     for pair in comparison.pairs:
         if pair.layer == 1 and pair.a is not None and pair.b is not None:
             change = comparison.words(pair)
@@ -89,8 +89,8 @@ def _summarise_words(comparison: Comparison) -> str:
             ):
                 changes |= {word: changes.get(word, 0.0) + share for word in words}
     order = sorted(changes, key=changes.__getitem__)
-    entered = [word for word in order[: -_WORDS - 1 : -1] if changes[word] > 0]
-    left = [word for word in order[:_WORDS] if changes[word] < 0]
+    entered = [word for word in order[: -_MOST_WORDS - 1 : -1] if changes[word] > 0]
+    left = [word for word in order[:_MOST_WORDS] if changes[word] < 0]
     parts = [
         f"{name}: <{tag}>{' '.join(escape(shorten(word, 18)) for word in words)}</{tag}>"
         for name, tag, words in (("entered", "ins", entered), ("left", "del", left))
@@ -100,8 +100,8 @@ def _summarise_words(comparison: Comparison) -> str:
 
 
 _CHANCE = "These two runs differ only in their seed, so every difference here is chance."
-_RANGES = "Each figure with the lowest and the highest of the pairs of seeds; the figures are explained below"
-_LOOKING = "Looking for runs with other seeds, to tell differences from chance …"
+_RANGES_TIP = "Each figure with the lowest and the highest of the pairs of seeds; the figures are explained below"
+_SEARCHING = "Looking for runs with other seeds, to tell differences from chance …"
 _NONE = (
     "There is no second seed of either run, so no difference below can be told from chance: train run {} once more "
     "with another seed (the same settings, corpus and number of mini-batches)."
@@ -109,41 +109,43 @@ _NONE = (
 
 
 def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
-    """Return a sentence about the pairs of seeds of the baseline, or how to get one.
+    """Return a sentence about the pairs of seeds that serve as baseline, or about how to get one.
 
     Parameters
     ----------
     pairs : sequence of str
-        Such as "3 and 4".
+        The numbers of the runs of each pair, such as "3 and 4".
     run : int
         The run to train with another seed, if there is none yet.
     alone : bool
         Whether the two runs on screen differ only in their seed.
     """
     if alone:
-        more = f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
-        return f"{_CHANCE}{more}"
+        other_pairs = (
+            f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
+        )
+        return f"{_CHANCE}{other_pairs}"
     if not pairs:
         return _NONE.format(run)
-    word = "runs that differ" if len(pairs) == 1 else f"{len(pairs)} pairs of runs that differ"
-    return f"Two seeds of one model: {word} in nothing but the seed, {'; '.join(pairs)}."
+    subject = "runs that differ" if len(pairs) == 1 else f"{len(pairs)} pairs of runs that differ"
+    return f"Two seeds of one model: {subject} in nothing but the seed, {'; '.join(pairs)}."
 
 
 def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
-    """Return as HTML whether the runs differ by more than another seed changes, and in which figures.
+    """Return as HTML whether the runs differ by more than two seeds of one model do, and in which figures.
 
     Parameters
     ----------
     now : Agreement
-        Of the two runs on screen.
+        The agreement of the two runs on screen.
     spread : SeedSpread or None
-        The agreement that two seeds of one model reach, if there are any.
+        The agreement of two seeds of one model, if there are any.
     sentence : str
-        The sentence about these seeds, or why there are none; empty while they are searched.
+        A sentence from `describe_seeds`; empty while runs with other seeds are searched for.
     judged : JudgedPair or None
-        The estimates of both runs for held-out words.
+        Estimates of how well each run predicts held-out words.
     """
-    first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES)
+    first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES_TIP)
     if judged is None:
         return first
     return first + write_element(
@@ -159,8 +161,8 @@ def compare_perplexities(judged: JudgedPair) -> str:
         return f"{sentence}; no second seed tells whether that is more than chance."
     gap = format_estimate(judged.a._replace(value=judged.gap))
     apart = format_estimate(judged.a._replace(value=judged.difference))
-    more = "more than" if judged.beyond else "no more than"
-    return f"{sentence}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
+    comparison = "more than" if judged.beyond else "no more than"
+    return f"{sentence}: {apart} apart, {comparison} two seeds of one model, which differ by up to {gap}."
 
 
 def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
@@ -174,18 +176,18 @@ def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> s
 
 
 def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
-    """Return the figures that are below those of two seeds, each with the range of seeds."""
-    named = [
+    """Return the figures that are lower than between two seeds of one model, each with the range between seeds."""
+    figures = [
         *(
-            (f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
-            for place, score in enumerate(now.scores)
+            (f"likeness of layer {index + 1}", score, pick_layer(spread.scores, index))
+            for index, score in enumerate(now.scores)
         ),
         ("edges kept", now.edges, spread.edges),
         ("edge weights", now.correlation, spread.correlation),
     ]
     return [
         f"{name} {value:.2f}, two seeds {format_range(usual)}"
-        for name, value, usual in named
+        for name, value, usual in figures
         if usual is not None and is_below(value, usual)
     ]
 
@@ -200,7 +202,7 @@ def format_range(usual: Range | None) -> str:
 
 def _describe_exceeded(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
     if not sentence:
-        return _LOOKING
+        return _SEARCHING
     if spread is None or sentence.startswith(_CHANCE):
         return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
     exceeded = find_exceeded(now, spread)
@@ -225,16 +227,16 @@ _TIPS = {
 
 
 def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
-    """Return the strip of numbers.
+    """Return the row of figures as HTML.
 
     Parameters
     ----------
     now : Agreement
-        Of the two runs on screen.
+        The agreement of the two runs on screen.
     spread : SeedSpread or None
-        The agreement that two seeds of one model reach, where only chance differs.
+        The agreement of two seeds of one model, which differ by chance only; None if there are none.
     """
-    cells = [_draw_layer_agreement(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
+    cells = [_draw_layer_agreement(now, spread, index) for index in range(len(now.scores) - 1, -1, -1)]
     usual = spread or UNKNOWN
     cells.append(
         _draw_agreement_cell(
@@ -246,21 +248,21 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
     return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 
-def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int) -> str:
+def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, index: int) -> str:
     usual = spread or UNKNOWN
-    score = _compare_with_seeds(now.scores[place], pick_layer(usual.scores, place))
-    matched = pick_layer(usual.matched, place)
-    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[place])} '
+    score = _compare_with_seeds(now.scores[index], pick_layer(usual.scores, index))
+    matched = pick_layer(usual.matched, index)
+    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[index])} '
     note += "of the weight matched</span>"
     if matched is not None:
         ends = dict.fromkeys((format_percent(matched.low), format_percent(matched.high)))
         note += f" (two seeds {' to '.join(ends)})"
-    name = f'<i class="cm-dot" style="{declare_hue(place + 1)}"></i>Likeness, layer {place + 1}'
-    return _draw_agreement_cell(name, _draw_ratio(now.scores[place]), note, _TIPS["score"])
+    name = f'<i class="cm-dot" style="{declare_hue(index + 1)}"></i>Likeness, layer {index + 1}'
+    return _draw_agreement_cell(name, _draw_ratio(now.scores[index]), note, _TIPS["score"])
 
 
 def _compare_with_seeds(value: float, usual: Range | None) -> str:
-    """Return the range of two seeds, and whether the figure is below it."""
+    """Return the range between two seeds, and whether a value is below, in, or above it."""
     if usual is None:
         return ""
     if not math.isfinite(value):

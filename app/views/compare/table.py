@@ -10,7 +10,7 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from app.views.markup import draw_select, write_element
-from app.views.palette import LIVE, LOWERED, declare_hue
+from app.views.palette import LIVE, RARER_DASHES, declare_hue
 from app.views.runs.kpis import draw_choices
 from app.views.text import escape, format_weight, shorten
 from engine.hierarchy.tree import Edge, Node
@@ -22,17 +22,17 @@ SORT_WORDS: Mapping[str, str] = {
     "popularity": "Most popular first",
     "margin": "Least certain first",
 }
-STEP = 40  # rows shown at first, and added by each click on "more"
-_COUNTS = "Topics with a partner, and without one, of the layers listed"
-_LEAST_MARGIN = 0.02
-_FURTHER = 2  # heaviest words after a title
-_PAIRS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
+ROWS_STEP = 40  # rows shown at first, and added by each click on "more"
+_COUNTS_TIP = "Topics with a partner, and without one, of the layers listed"
+_LEAST_MARGIN = 0.02  # matches with a smaller margin are marked as uncertain
+_FURTHER_WORDS = 2  # heavy words listed after a title
+_WORDS_LISTED = 4  # of the words that entered or left; "+3" stands for three more
 
 
 class PairListing(NamedTuple):
     """The choices of the table: order, layer (0 = all), the chosen pair, and the number of rows.
 
-    ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
+    ``floors`` has a score for each layer: 95 % of the pairs of two seeds of one model reach it, 5 % stay below.
     """
 
     sort: str
@@ -41,7 +41,7 @@ class PairListing(NamedTuple):
     most: int
     floors: tuple[float, ...] = ()
 
-    def beyond(self, pair: Pair) -> bool:
+    def is_beyond_chance(self, pair: Pair) -> bool:
         """Return True if a pair is less alike than nearly all pairs of two seeds."""
         return pair.paired and pair.layer <= len(self.floors) and pair.score < self.floors[pair.layer - 1]
 
@@ -53,25 +53,25 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     completely, and a popular topic that changed a little comes before a rare one that changed much.
     """
 
-    def popular(pair: Pair) -> float:
+    def find_popularity(pair: Pair) -> float:
         return max(comparison.hierarchy(side).share(node) for side in SIDES if (node := pair.on(side)) is not None)
 
-    def key(pair: Pair) -> tuple[float, float]:
+    def compute_key(pair: Pair) -> tuple[float, float]:
         if sort == "share":
-            return -abs(comparison.compute_share_change(pair)), -popular(pair)
+            return -abs(comparison.compute_share_change(pair)), -find_popularity(pair)
         if sort == "popularity":
-            return -popular(pair), pair.score
+            return -find_popularity(pair), pair.score
         if sort == "margin":
-            return (pair.margin if pair.paired else math.inf), -popular(pair)
+            return (pair.margin if pair.paired else math.inf), -find_popularity(pair)
         if sort == "score":
-            return pair.score, -popular(pair)
-        return -(1 - pair.score) * popular(pair), pair.score
+            return pair.score, -find_popularity(pair)
+        return -(1 - pair.score) * find_popularity(pair), pair.score
 
-    return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=key)
+    return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=compute_key)
 
 
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
-    """Return the table with its choices."""
+    """Return the table as HTML, with the controls of its order and layer above it."""
     pairs = sort_pairs(comparison, listing.sort, listing.layer)
     visible = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in visible and listing.chosen is not None:
@@ -80,7 +80,9 @@ def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(visible)
-    more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
+    more = (
+        f'<button class="ex-soft" data-do="more-pairs">{min(left, ROWS_STEP)} more of {left}</button>' if left else ""
+    )
     body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
         f"{_draw_choices(comparison, listing, pairs)}"
@@ -106,19 +108,20 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
     layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
     order = draw_select("sort", SORT_WORDS.items(), listing.sort, "Order of the topics")
     paired = sum(pair.paired for pair in pairs)
-    counts = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
-    singles = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
-    far = sum(listing.beyond(pair) for pair in pairs)
-    chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
+    counts = Counter(_describe_unmatched(comparison, pair) for pair in pairs if not pair.paired)
+    unmatched = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
+    n_beyond = sum(listing.is_beyond_chance(pair) for pair in pairs)
+    chance = f"; {n_beyond:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
-        f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
-        f"{singles}{chance}</span>"
+        f'<span class="tp-dim" title="{_COUNTS_TIP}">{paired:,} matched, '
+        f"{unmatched}{chance}</span>"
         f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
 
-def _explain_single(comparison: Comparison, pair: Pair) -> str:
+def _describe_unmatched(comparison: Comparison, pair: Pair) -> str:
+    """Return why a topic has no partner, in a word or two."""
     only = f"only in {'A' if pair.b is None else 'B'}"
     return {"": only, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
 
@@ -137,8 +140,8 @@ def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> 
     ]
     if not has_pictures(comparison.b):
         cells += [
-            f'<td class="cm-in">{_select_pairs(words.entered)}</td>',
-            f'<td class="cm-out">{_select_pairs(words.left)}</td>',
+            f'<td class="cm-in">{_draw_words(words.entered)}</td>',
+            f'<td class="cm-out">{_draw_words(words.left)}</td>',
         ]
     state = ' aria-selected="true" class="cm-chosen"' if pair == listing.chosen else ""
     return f'<tr data-key="{key}" style="{declare_hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
@@ -167,7 +170,7 @@ def _list_further_words(hierarchy: Hierarchy, node: Node) -> str:
     """Return the heaviest words that are not in the title."""
     if hierarchy.image_shape is not None or hierarchy.name(node):
         return ""
-    return f" <small>{escape(_shorten_words(hierarchy.other_words(node, _FURTHER)))}</small>"
+    return f" <small>{escape(_shorten_words(hierarchy.other_words(node, _FURTHER_WORDS)))}</small>"
 
 
 def _shorten_words(words: Sequence[str]) -> str:
@@ -181,8 +184,8 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
     tip, kind = _TIPS["Score"], "cm-score"
     if pair.layer <= len(listing.floors) and math.isfinite(floor := listing.floors[pair.layer - 1]):
         usual = f"of the pairs of two seeds of one model, 95 % have {floor:.2f} or more"
-        tip = f"{'More than chance: ' if listing.beyond(pair) else 'No more than chance: '}{usual}"
-        kind += " cm-beyond" if listing.beyond(pair) else ""
+        tip = f"{'More than chance: ' if listing.is_beyond_chance(pair) else 'No more than chance: '}{usual}"
+        kind += " cm-beyond" if listing.is_beyond_chance(pair) else ""
     bar = write_element(
         "span", f"<i></i>{pair.score:.2f}", class_=kind, style=f"--part:{100 * pair.score:.0f}%", title=tip
     )
@@ -190,7 +193,7 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 
 
 def format_margin(pair: Pair) -> str:
-    """Return the margin of a pair with its sign; none for one that rounds to zero."""
+    """Return the margin of a pair with its sign; without a sign if it rounds to zero."""
     return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
 
 
@@ -209,28 +212,29 @@ def format_share_change(share: float) -> str:
     return f"{points:+.1f}" if abs(points) >= 0.1 else f"{points:+.2f}"
 
 
-def _select_pairs(words: tuple[str, ...]) -> str:
-    first = escape(_shorten_words(words[:_PAIRS_LISTED]))
+def _draw_words(words: tuple[str, ...]) -> str:
+    """Return the first words of a list, and a count of the others with all words as its tooltip."""
+    first = escape(_shorten_words(words[:_WORDS_LISTED]))
     return (
-        f'{first} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
-        if words[_PAIRS_LISTED:]
+        f'{first} <span title="{escape(" ".join(words))}">+{len(words) - _WORDS_LISTED}</span>'
+        if words[_WORDS_LISTED:]
         else first
     )
 
 
 _CHANGES_LISTED = 25
-_MARKED = (
+_WORDS_LEGEND = (
     '<span title="Among the 12 heaviest words in B and not among the 24 heaviest in A"><ins class="cm-in">word</ins> '
     'entered</span><span title="Among the 12 heaviest words in A and not among the 24 heaviest in B">'
     '<del class="cm-out">word</del> left</span>'
 )
-_LOWERS = (
+_RARER_LEGEND = (
     '<span title="The parent makes the child rarer: the weight of the line is negative">'
     '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true">'
     '<line x1="2" y1="4" x2="38" y2="4" stroke="var(--tp-lowers)" '
-    f'stroke-width="7" stroke-opacity=".6" stroke-dasharray="{LOWERED}"/></svg>Makes rarer</span>'
+    f'stroke-width="7" stroke-opacity=".6" stroke-dasharray="{RARER_DASHES}"/></svg>Makes rarer</span>'
 )
-_BACK = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
+_RESET_BUTTON = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
 TITLES: dict[Kind, tuple[str, str]] = {
     "gained": ("Gained", "Above the threshold in B and not in A"),
     "lost": ("Lost", "Above the threshold in A and not in B"),
@@ -248,12 +252,12 @@ def draw_edge_legend(
     words: bool = True,
     chosen: bool = False,
 ) -> str:
-    """Return colour, line style and number of every kind of edge: how many are drawn, how many there are.
+    """Return the legend of the trees: for each kind of edge its line, how many are drawn and how many there are.
 
-    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
+    ``chooser`` is the HTML of the choice of a class, empty if no topic has class weights; ``words`` says whether
     words are marked in the trees, ``chosen`` whether the roots were chosen by hand and can be reset.
     """
-    back = _BACK if chosen else ""
+    back = _RESET_BUTTON if chosen else ""
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
     here, all_of = count_kinds(drawn), count_kinds(every)
     entries = "".join(
@@ -261,7 +265,7 @@ def draw_edge_legend(
         f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"
         for kind in KINDS
     )
-    more = f"{_LOWERS if signed else ''}{_MARKED if words else ''}"
+    more = f"{_RARER_LEGEND if signed else ''}{_WORDS_LEGEND if words else ''}"
     return (
         f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
         f'aria-label="Edges by what became of them">{entries}{more}</div>{chooser}{back}'
@@ -277,8 +281,8 @@ def list_edge_changes(comparison: Comparison, every: Sequence[EdgeChange]) -> st
     return f'<details class="ex-fold cm-edges"><summary>The edges as text</summary><div>{lists}</div></details>'
 
 
-def edge_change_key(change: EdgeChange) -> float:
-    """Return the sort key of an edge: how much it changed, the most first."""
+def compute_edge_change_key(change: EdgeChange) -> float:
+    """Return the sort key of an edge change: lower for a larger change."""
     if change.kind in ("stronger", "weaker"):
         return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
     edge = change.b if change.kind == "gained" else change.a
@@ -287,7 +291,7 @@ def edge_change_key(change: EdgeChange) -> float:
 
 def _draw_change_list(comparison: Comparison, kind: Kind, changes: list[EdgeChange]) -> str:
     rows = "".join(
-        _draw_change(comparison, change) for change in sorted(changes, key=edge_change_key)[:_CHANGES_LISTED]
+        _draw_change(comparison, change) for change in sorted(changes, key=compute_edge_change_key)[:_CHANGES_LISTED]
     )
     rest = len(changes) - _CHANGES_LISTED
     more = f'<li class="tp-dim">and {rest:,} more</li>' if rest > 0 else ""

@@ -48,9 +48,10 @@ WORDS: Mapping[Kind, str] = {
 
 
 class CompareCut(NamedTuple):
-    """The shown part of both hierarchies: roots of each side, threshold, topics per layer and side at most.
+    """The part of both hierarchies to show: the roots of each side, the threshold, and a cap on topics.
 
-    ``label`` is the class, from 1 in `list_shared_classes`, whose weights are shown; 0 is none.
+    ``cap`` is the most topics per layer and side.  ``label`` is the number, from 1, of the class in
+    `list_shared_classes` whose weights are shown; 0 for none.
     """
 
     roots_a: tuple[Node, ...]
@@ -61,18 +62,18 @@ class CompareCut(NamedTuple):
 
 
 class TwoTrees(NamedTuple):
-    """Both pictures.
+    """The pictures of both trees.
 
     Attributes
     ----------
     a, b : str
-        SVG of either side, of the same size.
+        SVG of each side; both have the same size.
     changes : list of EdgeChange
         The edges that are drawn.
     pairs : frozenset of Pair
         The pairs that are drawn.
     order : mapping of layer to nodes
-        The order of nodes, for the next picture, so that nothing jumps.
+        The order of nodes, to be passed to the next drawing so that topics keep their places.
     size : (width, height)
         The size of either picture on the page.
     """
@@ -86,7 +87,7 @@ class TwoTrees(NamedTuple):
 
 
 class _Seats(NamedTuple):
-    """The places of the shown pairs in the joint picture, each a ``Node(layer, place among all pairs)``."""
+    """The seats (places in the joint picture) of the shown pairs, each a ``Node(layer, place among all pairs)``."""
 
     pairs: dict[Node, Pair]
     of: dict[Side, dict[Node, Node]]
@@ -102,7 +103,7 @@ def draw_trees(
     selected: Pair | None = None,
     theme: PictureTheme = LIVE,
 ) -> TwoTrees:
-    """Draw both trees.
+    """Draw both trees, with the topics of a pair at the same place in each.
 
     Parameters
     ----------
@@ -113,12 +114,12 @@ def draw_trees(
     aspect : float
         Width / height of the window of one tree.
     previous : mapping, optional
-        ``order`` of the picture before.
+        ``order`` of the previous picture.
     selected : Pair, optional
     theme : PictureTheme
         `LIVE` for the page, `LIGHT` for a file.
     """
-    seats, more = _seat_pairs(comparison, request)
+    seats, left_out = _seat_pairs(comparison, request)
     edges = [change for change in changes if _find_ends(seats, change) is not None]
     contents: dict[Side, dict[Node, TopicBox]] = {
         "a": make_boxes(comparison.a, seats.of["a"]),
@@ -127,7 +128,7 @@ def draw_trees(
     joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
     part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in edges), {})
-    layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=more)
+    layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=left_out)
     halves = []
     for side in SIDES:
         look = TreeLook(
@@ -143,12 +144,12 @@ def draw_trees(
 
 
 def list_shared_classes(comparison: Comparison) -> tuple[str, ...]:
-    """Return the names of the classes that can be laid over both trees: those of B, or else of A."""
+    """Return the names of the classes that can be laid over both trees: those of B, or of A if B has none."""
     return comparison.b.classes or comparison.a.classes
 
 
 def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
-    """Return the overlay of class ``label`` of `list_shared_classes` for one side; None where it has no such class."""
+    """Return the overlay of class ``label`` of `list_shared_classes` for a side; None if it has no such class."""
     names, hierarchy = list_shared_classes(comparison), comparison.hierarchy(side)
     name = names[label - 1] if 1 <= label <= len(names) else None
     return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
@@ -163,18 +164,21 @@ _REASONS: Mapping[Absence, str] = {
 
 
 def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
-    """Return the pairs with a topic that is reached from the roots, and how many topics of each layer are left out."""
+    """Return the seats of the pairs reached from the roots, and how many topics of each layer are left out."""
     roots = pair_roots(comparison, request)
     pairs: set[Pair] = set()
-    more: dict[int, int] = {}
+    left_out: dict[int, int] = {}
     for side in SIDES:
-        part, left = cut_tree(
+        part, n_left_out = cut_tree(
             comparison.hierarchy(side), TreeChoice(roots[side], request.threshold, cap=request.cap, light=True)
         )
         pairs |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
-        more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
+        left_out = {
+            layer: max(left_out.get(layer, 0), n_left_out.get(layer, 0))
+            for layer in left_out.keys() | n_left_out.keys()
+        }
     seats: dict[Node, Pair] = {}
-    of: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
+    by_side: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
     for place, pair in enumerate(comparison.pairs):
         if pair in pairs:
             seat = Node(pair.layer, place)
@@ -182,35 +186,36 @@ def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, di
             for side in SIDES:
                 node = pair.on(side)
                 if node is not None:
-                    of[side][node] = seat
-    return _Seats(seats, of), more
+                    by_side[side][node] = seat
+    return _Seats(seats, by_side), left_out
 
 
 def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
-    """Return the roots of each side: its own and the partners of the other side's."""
+    """Return the roots of each side: its own, and the partners of the roots of the other side."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     roots: dict[Side, tuple[Node, ...]] = {}
     for side in SIDES:
         partners = (comparison.partner(get_other_side(side), node) for node in own[get_other_side(side)])
-        every = (*own[side], *(node for node in partners if node is not None))
-        roots[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
+        candidates = (*own[side], *(node for node in partners if node is not None))
+        roots[side] = tuple(dict.fromkeys(node for node in candidates if comparison.hierarchy(side).has(node)))
     return roots
 
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
+    """Return a box at the seat of a pair that is large enough for the boxes of both sides."""
     boxes = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
     largest = max(boxes, key=lambda box: box.width)  # its picture fills the place if topics are pictures
     return largest._replace(node=seat, height=max(box.height for box in boxes))
 
 
 def _fit_box(own: TopicBox, place: TopicBox) -> TopicBox:
-    """Return the box of a topic in the size of its place, its picture too."""
+    """Return the box and picture of a topic, resized to its place in the joint picture."""
     picture = own.picture and place.picture and place.picture._replace(uri=own.picture.uri)
     return own._replace(width=place.width, height=place.height, picture=picture)
 
 
 def _find_ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
-    """Return the seats of parent and child of an edge; None if one of them is not shown."""
+    """Return the seats of the parent and the child of an edge; None if either is not shown."""
     side: Side = "b" if change.b is not None and change.kind != "lost" else "a"
     edge = change.b if side == "b" else change.a
     if edge is None:
@@ -230,15 +235,16 @@ def _draw_half(
     side: Side,
     seats: _Seats,
     picture: tuple[Mapping[Node, TopicBox], Mapping[Node, TopicBox], TreeLayout],
-    drawn: Sequence[EdgeChange],
+    changes: Sequence[EdgeChange],
     look: TreeLook,
 ) -> str:
-    own, joint, layout = picture
+    """Draw the tree of one side, with its topics and edges at their places in the joint picture."""
+    own_boxes, joint_boxes, layout = picture
     hierarchy, own_seats = comparison.hierarchy(side), seats.of[side]
-    sized = {node: _fit_box(own[node], joint[seat]) for node, seat in own_seats.items()}
+    sized = {node: _fit_box(own_boxes[node], joint_boxes[seat]) for node, seat in own_seats.items()}
     paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
     curves, strokes = [], {}
-    for change in drawn:
+    for change in changes:
         edge, ends = (change.a if side == "a" else change.b), _find_ends(seats, change)
         if edge is None or ends is None or change.kind == ("gained" if side == "a" else "lost"):
             continue
@@ -260,12 +266,12 @@ def _draw_half(
 
 
 def choose_edge_colour(theme: PictureTheme, kind: Kind) -> str:
-    """Return the colour of an edge of that kind."""
+    """Return the colour of a kind of edge."""
     return theme.changes[KINDS.index(kind)]
 
 
 def choose_dashes(kind: Kind, width: float) -> str:
-    """Return the dashes of an edge of that kind; gaps grow with the width, whose round ends would close them."""
+    """Return the dash pattern of a kind of edge; gaps grow with the width, as round line ends would close them."""
     gap = 4 + 1.25 * width
     patterns: dict[Kind, str] = {
         "gained": f"{8 + 1.5 * width:.1f} {gap:.1f}",
@@ -276,15 +282,15 @@ def choose_dashes(kind: Kind, width: float) -> str:
 
 
 def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: PictureTheme) -> dict[Node, WordMarking]:
-    """Return the words to mark: those that left in A, those that entered in B."""
+    """Return the words to mark in each topic: those that left for A, those that entered for B."""
     kind: Kind = "lost" if side == "a" else "gained"
     markings = {}
     for pair in seats.pairs.values():
         node, change = pair.on(side), comparison.words(pair)
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
-            cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
-            markings[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
+            shortened = {shorten(word, length) for word in words for length in (LONGEST, GIST)}
+            markings[node] = WordMarking(frozenset(shortened.union(words)), choose_edge_colour(theme, kind), line)
     return markings
 
 
@@ -296,27 +302,27 @@ def _draw_absent(
     theme: PictureTheme,
 ) -> str:
     """Draw dashed empty boxes for topics that only the other side has, with the reason."""
-    joint, layout = places
+    joint_boxes, layout = places
     pieces, other = [], get_other_side(side)
     for seat, pair in seats.pairs.items():
-        there = pair.on(other)
-        if pair.on(side) is None and there is not None:
-            place, box = layout.places[seat], joint[seat]
-            hierarchy, why = comparison.hierarchy(other), comparison.find_absence(pair)
-            topic = f"topic {hierarchy.rank(there)} of layer {there.layer} of {other.upper()}"
-            title = escape(f"{topic} {_REASONS[why]}")
+        counterpart = pair.on(other)
+        if pair.on(side) is None and counterpart is not None:
+            place, box = layout.places[seat], joint_boxes[seat]
+            hierarchy, absence = comparison.hierarchy(other), comparison.find_absence(pair)
+            topic = f"topic {hierarchy.rank(counterpart)} of layer {counterpart.layer} of {other.upper()}"
+            title = escape(f"{topic} {_REASONS[absence]}")
             middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
                 f'<g class="cm-pruned-line" fill="none"><title>{title}</title>'
                 f'<rect x="{place.x:.1f}" y="{place.y:.1f}" '
                 f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
                 f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
-                f'fill="{theme.muted}">{ABSENT[why].format(side=side.upper())}</text></g>'
+                f'fill="{theme.muted}">{ABSENT[absence].format(side=side.upper())}</text></g>'
             )
     return "".join(pieces)
 
 
-_TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # sizes of letters
+_TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # font sizes
 _HEAD, _FOOT = 40.0, 58.0  # heights above and below the trees
 _SAMPLE, _SWATCH = 40.0, 24.0  # lengths of a line and of a tint in the legend
 _MARKED: tuple[tuple[Kind, str, str], ...] = (("lost", "line-through", "left"), ("gained", "underline", "entered"))
@@ -331,7 +337,7 @@ class ComparePicture(NamedTuple):
 
 
 def choose_first_cut(comparison: Comparison, threshold: float, cap: int) -> CompareCut:
-    """Return the cut before a choice is made: the most popular topics of each side and their partners."""
+    """Return the cut to show before the user chooses one: the most popular topics of each side and their partners."""
     return CompareCut(
         choose_first_roots(comparison.a, threshold), choose_first_roots(comparison.b, threshold), threshold, cap
     )
@@ -356,15 +362,15 @@ def draw_compare_picture(
     aspect : float
         Width / height of one tree.
     previous : mapping, optional
-        ``order`` of the picture on the page, which this one keeps.
+        ``order`` of the picture on the page, which this picture keeps.
     """
     trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=LIGHT)
     captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in SIDES}
     half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
     legend, right = _draw_legend(trees.changes, bottom + 32, words=not has_pictures(comparison.b))
-    tints, far = _draw_tint_legend(comparison, request, (right, bottom + 32))
-    right = max(right, far)
+    tints, tints_right = _draw_tint_legend(comparison, request, (right, bottom + 32))
+    right = max(right, tints_right)
     width, height = max(2 * half, right), bottom + _FOOT
     pieces = [_draw_picture_head(comparison, width, height)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
@@ -395,9 +401,9 @@ def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> s
     )
 
 
-def _draw_legend(drawn: Sequence[EdgeChange], y: float, *, words: bool) -> tuple[str, float]:
-    """Return colour, dashes and number of every kind of edge and how words are marked, and where that ends."""
-    counts = count_kinds(drawn)
+def _draw_legend(changes: Sequence[EdgeChange], y: float, *, words: bool) -> tuple[str, float]:
+    """Return the legend of the edges and the marked words, and the x coordinate of its right end."""
+    counts = count_kinds(changes)
     x, pieces = MARGIN, []
     for kind in KINDS:
         text = f"{WORDS[kind]} ({counts[kind]})"
@@ -412,7 +418,7 @@ def _draw_legend(drawn: Sequence[EdgeChange], y: float, *, words: bool) -> tuple
 
 
 def _draw_tint_legend(comparison: Comparison, request: CompareCut, at: tuple[float, float]) -> tuple[str, float]:
-    """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
+    """Return the legend of the box tints, drawn at ``at``, and the x of its right end; empty without a class."""
     overlays = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
     if not overlays:
         return "", at[0]

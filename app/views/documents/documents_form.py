@@ -12,7 +12,7 @@ from app.views.markup import draw_icon, draw_select, write_element
 from app.views.runs.kpis import draw_choices
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
-_DISTANCE = (
+_DISTANCE_TIP = (
     "Hellinger distance of the shares of the topics of layer 1: 0 is the same mixture, 1 nothing in common; "
     "it has no unit"
 )
@@ -50,7 +50,7 @@ class DocumentAction(NamedTuple):
 def list_documents(
     documents: Sequence[ListedDocument], acts: Sequence[DocumentAction], source: SnapshotSource | None = None
 ) -> str:
-    """Return documents with their buttons; ``source`` is the snapshot that distances are measured in."""
+    """Return a list of documents with their buttons; ``source`` is the snapshot in which distances were measured."""
     return f'<ul class="dc-list">{"".join(_draw_document_row(document, acts, source) for document in documents)}</ul>'
 
 
@@ -61,39 +61,40 @@ def draw_neighbours(
     acts: Sequence[DocumentAction],
     source: SnapshotSource,
 ) -> str:
-    """Return the card of the nearest documents; None while they are not known.
+    """Return the card of the nearest documents, or of the progress of placing them.
 
     Parameters
     ----------
-    documents : sequence of ListedDocument, or None
+    documents : sequence of ListedDocument or None
+        None until they are known.
     done, total : int
-        Numbers of documents of the corpus placed so far, and to be placed.
+        How many documents of the corpus have been placed so far, and how many will be.
     acts : sequence of DocumentAction
     source : SnapshotSource
         The snapshot in which they were placed.
     """
-    head = f'<h3 title="{escape(describe_origin(_DISTANCE, source))}">Nearest documents'
+    head = f'<h3 title="{escape(describe_origin(_DISTANCE_TIP, source))}">Nearest documents'
     if documents is None:
         wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
     hint = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
-    among = f" <small{write_title(hint, source)}>among {total:,} of the corpus</small></h3>"
-    return f'<section class="dc-card">{head}{among}{list_documents(documents, acts, source)}</section>'
+    total_note = f" <small{write_title(hint, source)}>among {total:,} of the corpus</small></h3>"
+    return f'<section class="dc-card">{head}{total_note}{list_documents(documents, acts, source)}</section>'
 
 
 def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction], source: SnapshotSource | None) -> str:
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     distance = ""
     if document.distance is not None:
-        distance = f"<small{write_title(_DISTANCE, source)}>{document.distance:.2f}</small>"
+        distance = f"<small{write_title(_DISTANCE_TIP, source)}>{document.distance:.2f}</small>"
     picture = f'<img src="{document.picture}" alt="document {document.number}">' if document.picture else ""
     excerpt = f"<p>{escape(document.excerpt)}</p>" if document.excerpt else ""
     title = escape(shorten(document.title, 100) or "untitled")
     buttons = "".join(
-        f'<button class="ex-soft" data-do="{act.do}" data-number="{document.number}" data-side="{act.value}" '
-        f'aria-label="{act.word}: {title}">{act.word}</button>'
-        for act in acts
+        f'<button class="ex-soft" data-do="{action.do}" data-number="{document.number}" data-side="{action.value}" '
+        f'aria-label="{action.word}: {title}">{action.word}</button>'
+        for action in acts
     )
     return (
         f'<li data-key="d{document.number}">{picture}<div><strong>{title}</strong>{label}{distance}{excerpt}</div>'
@@ -106,7 +107,7 @@ STEPS = (5, 7, 9, 11, 15, 21)
 
 
 class SearchState(NamedTuple):
-    """The text searched for and what was found; ``total`` is None while the search goes on."""
+    """The text searched for and the documents found; ``total`` is None while the search is running."""
 
     text: str = ""
     total: int | None = None
@@ -114,7 +115,7 @@ class SearchState(NamedTuple):
 
 
 class MixingChoice(NamedTuple):
-    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that distinguishes the ends."""
+    """The number of layers, the layer to mix (0 = not chosen), and the highest layer that tells the ends apart."""
 
     layers: int
     chosen: int
@@ -132,7 +133,7 @@ class LineEnd(NamedTuple):
 
 
 def draw_head(tab: str, note: str, *, newer: str = "") -> str:
-    """Return the title, the two ways to use the page, and the run whose topics documents are placed in.
+    """Return the top of the page: the title, a note about the topics in use, and the choice of what to do.
 
     Parameters
     ----------
@@ -140,14 +141,14 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
     note : str
         A sentence about the topics that are used.
     newer : str
-        A sentence when the run has newer topics than those shown, else empty.
+        A sentence if the run has newer topics than those shown, else "".
     """
-    again = write_element(
+    update_button = write_element(
         "button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics"
     )
     return (
         '<div class="tp-card-head"><h1>Documents</h1>'
-        f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
+        f'<span class="tp-dim">{escape(note)}</span>{update_button if newer else ""}'
         f"{draw_choices('tab', TABS, tab, 'What to do')}</div>"
     )
 
@@ -163,16 +164,16 @@ def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Seq
 
 
 def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
-    """Return the two ends of a line, how it is cut, and the search for other ends.
+    """Return the two ends of a line, its number of steps, and the search for other ends.
 
     Parameters
     ----------
     chosen : sequence of LineEnd
-        None, one or two.
+        No, one or two ends.
     search : SearchState
     steps : int
     mixed : MixingChoice or None
-        None while there is no line.
+        None as long as there is no line.
     """
     cards = "".join(_draw_line_end(place, chosen[place] if place < len(chosen) else None) for place in (0, 1))
     acts = (
@@ -203,35 +204,39 @@ _PLACE = (DocumentAction("document", "Place"),)
 
 
 def _draw_corpus_search(
-    search: SearchState, acts: Sequence[DocumentAction], chance: str, word: str, some: Sequence[ListedDocument] = ()
+    search: SearchState,
+    acts: Sequence[DocumentAction],
+    action: str,
+    label: str,
+    examples: Sequence[ListedDocument] = (),
 ) -> str:
     box = (
         '<div class="ex-find"><input type="search" data-input="find" data-hold '
         f'value="{escape(search.text)}" placeholder="Words of a document" '
         'aria-label="Search documents of the corpus"></div>'
     )
-    any_one = write_element("button", word, class_="ex-soft", data_do=chance, title="Chosen by chance")
+    random_button = write_element("button", label, class_="ex-soft", data_do=action, title="Chosen by chance")
     return (
-        f'<section class="dc-card"><h3>A document of the corpus</h3><div class="dc-row">{box}{any_one}</div>'
-        f"{_draw_hits(search, acts, some)}</section>"
+        f'<section class="dc-card"><h3>A document of the corpus</h3><div class="dc-row">{box}{random_button}</div>'
+        f"{_draw_hits(search, acts, examples)}</section>"
     )
 
 
-def _draw_hits(search: SearchState, acts: Sequence[DocumentAction], some: Sequence[ListedDocument]) -> str:
+def _draw_hits(search: SearchState, acts: Sequence[DocumentAction], examples: Sequence[ListedDocument]) -> str:
     if not search.text.strip() and search.total is None:
-        return f'<p class="dc-read">Some of them:</p>{list_documents(some, acts)}' if some else ""
+        return f'<p class="dc-read">Some of them:</p>{list_documents(examples, acts)}' if examples else ""
     if search.total is None:
         return '<p class="dc-read" role="status">Searching …</p>'
     if not search.total:
         return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
-    first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
-    about = write_title("Documents of the corpus with all these words in them, counted in the whole corpus")
-    status = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
+    limit_note = f", the first {len(search.found)}" if search.total > len(search.found) else ""
+    tip = write_title("Documents of the corpus with all these words in them, counted in the whole corpus")
+    status = f'<p class="dc-read" role="status"{tip}>{search.total:,} found{limit_note}:</p>'
     return f"{status}{list_documents(search.found, acts)}"
 
 
-def _draw_line_end(place: int, end: LineEnd | None) -> str:
-    word = ("From", "To")[place]
+def _draw_line_end(index: int, end: LineEnd | None) -> str:
+    word = ("From", "To")[index]
     if end is None:
         return f'<div class="dc-end"><b>{word}</b><span class="tp-dim">Choose a document of the corpus.</span></div>'
     picture = f'<img src="{end.picture}" alt="document {end.number}">' if end.picture else ""
@@ -245,44 +250,46 @@ def _draw_line_end(place: int, end: LineEnd | None) -> str:
 
 
 def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
-    numbers = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
-    turn = write_element("button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places")
+    steps_choice = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
+    swap_button = write_element(
+        "button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places"
+    )
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
-        f"{numbers}</label>{_draw_layer_choice(mixed) if mixed else ''}"
-        f"{turn}</div>"
+        f"{steps_choice}</label>{_draw_layer_choice(mixed) if mixed else ''}"
+        f"{swap_button}</div>"
     )
 
 
 def _draw_layer_choice(mixed: MixingChoice) -> str:
-    names = [(0, f"as usual: layer {mixed.telling}")] + [
+    entries = [(0, f"as usual: layer {mixed.telling}")] + [
         (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
     ]
     return (
         '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
         "DATM's figure mixes the top layer\">Mixed at "
-        f"{draw_select('mixed', names, mixed.chosen)}</label>"
+        f"{draw_select('mixed', entries, mixed.chosen)}</label>"
     )
 
 
-_LEGEND = (
+_WORD_LEGEND = (
     '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
 )
-_WAY = "How far this step is from the first document to the second, in percent of the way"
+_POSITION_TIP = "How far this step is from the first document to the second, in percent of the way"
 
 
 def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
-    """Return all steps from one document to the other."""
-    everywhere = set.intersection(*(set(step.words) for step in steps))
-    cards = "".join(_draw_line_step(hierarchy, step, everywhere) for step in steps)
+    """Return the steps from one document to the other as a list."""
+    common_words = set.intersection(*(set(step.words) for step in steps))
+    cards = "".join(_draw_line_step(hierarchy, step, common_words) for step in steps)
     pictures = " dc-line-pictures" if has_pictures(hierarchy) else ""
-    hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
+    hint = "" if pictures else f'<p class="dc-legend">{_WORD_LEGEND}</p>'
     body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_describe_alike(steps)}{hint}'
     return f'<section class="dc-card">{body}</section>'
 
 
 def _describe_alike(steps: Sequence[Step]) -> str:
-    """Return a note if the mixed layer does not distinguish the documents: both ends are decoded to nearly the same."""
+    """Return a note if the mixed layer hardly tells the documents apart, so that both ends look alike."""
     distance = measure_distance(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
         return ""
@@ -293,14 +300,14 @@ def _describe_alike(steps: Sequence[Step]) -> str:
     )
 
 
-def _draw_line_step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
+def _draw_line_step(hierarchy: Hierarchy, step: Step, common_words: Set[int]) -> str:
     name = f"{round_percent(step.weight)}%"
-    small = f"<small{write_title(_WAY, hierarchy)}>{name}</small>"
+    small = f"<small{write_title(_POSITION_TIP, hierarchy)}>{name}</small>"
     if has_pictures(hierarchy):
         image = draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
     words = "".join(
-        _draw_word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        _draw_word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in common_words else "")
         for word, share, new in zip(step.words, step.shares, step.new, strict=True)
     )
     return f'<li>{small}<ol aria-label="Words {name} of the way">{words}</ol></li>'
@@ -308,5 +315,5 @@ def _draw_line_step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> s
 
 def _draw_word(hierarchy: Hierarchy, word: int, share: float, kind: str) -> str:
     plus = "+ " if kind == "dc-new" else ""
-    about = write_title(f"{format_percent(share)} of the words expected at this step", hierarchy)
-    return f'<li class="{kind}"{about}>{plus}{escape(shorten(hierarchy.vocabulary[word], 22))}</li>'
+    tip = write_title(f"{format_percent(share)} of the words expected at this step", hierarchy)
+    return f'<li class="{kind}"{tip}>{plus}{escape(shorten(hierarchy.vocabulary[word], 22))}</li>'

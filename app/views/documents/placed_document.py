@@ -14,21 +14,21 @@ from app.views.text import break_lines, describe_origin, escape, format_percent,
 from engine.hierarchy.paths import Path, normalise_shares
 from engine.hierarchy.tree import Node
 
-TOPICS = 6  # of a layer
-_UNKNOWN = 8
-_FAINT = 0.04  # words of which less comes from the topic are not marked
-_RANK = "the number is its rank in its layer by share in the run, 1 the most popular"
-_KNOWN = (
+TOPICS = 6  # listed per layer
+_MOST_UNKNOWN = 8  # unknown words listed at most
+_LEAST_PART = 0.04  # a word is marked only if at least this part of it comes from the topic
+_RANK_NOTE = "the number is its rank in its layer by share in the run, 1 the most popular"
+_KNOWN_TIP = (
     "Words of your text that the vocabulary of the corpus has, of all that count; topics are inferred from these alone"
 )
-_TIMES = "How often the word is in the document"
-_CHANCE = (
+_COUNT_TIP = "How often the word is in the document"
+_PROBABILITY_TIP = (
     "Probability of the label, in percent: the mean over samples of the document's topics; all labels sum to 100 %"
 )
-_SHARE = "Part of the document's activations (theta) in this layer that the topic has, in percent"
-_ALONG = "Part of the document that comes along this path, in percent; all paths together are 100 %"
-_FLAT = "Part of the document's activations (theta) in layer 1 that the topic has, in percent"
-_SHOWN = "How many are listed, and the part of the document that they have together, in percent"
+_SHARE_TIP = "Part of the document's activations (theta) in this layer that the topic has, in percent"
+_PATH_TIP = "Part of the document that comes along this path, in percent; all paths together are 100 %"
+_TOPIC_TIP = "Part of the document's activations (theta) in layer 1 that the topic has, in percent"
+_TOTAL_TIP = "How many are listed, and the part of the document that they have together, in percent"
 
 
 class WordSpan(NamedTuple):
@@ -40,9 +40,9 @@ class WordSpan(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """The numbers of words of a text that count, known and stop words, and its unknown words.
+    """How a text was read: the numbers of its tokens, known words and stop words, and its unknown words.
 
-    ``own`` says whether they were found by the corpus's own rules.
+    ``own`` says whether words were found by the corpus's own rules (otherwise by the usual ones).
     """
 
     tokens: int
@@ -59,22 +59,24 @@ class PlacedDocument(NamedTuple):
     ----------
     title, text : str
     document : int
-        Its number in the corpus, -1 for a text of the visitor.
+        Its number in the corpus; -1 for a text entered by the user.
     label : str
         Its label in the corpus, or "".
     reading : TextReading or None
         None for a document of the corpus.
     words, counts : (n,) arrays
+        Word ids, and how often each word occurs.
     spots : sequence of WordSpan
-        Known words in the text.
+        The places of known words in the text.
     theta : tuple of (K_l,) arrays
+        Activations of the topics of each layer.
     rates : (V,) array or None
-        Its reconstruction from the topics, for images.
+        The reconstruction from the topics, for images.
     paths : sequence of Path
-    classes : sequence of (name, probability), or None where the model predicts none
+    classes : sequence of (name, probability), or None if the model does not predict labels
         Most probable first.
     above : sequence of float
-        For every layer below the top, the part of the shape of its posterior that comes from the layer above;
+        For each layer below the top, the share of the posterior's shape that comes from the layer above;
         empty without an encoder.
     """
 
@@ -101,7 +103,7 @@ class PlacedDocument(NamedTuple):
 def draw_placed_document(
     hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
 ) -> str:
-    """Return the placed document as HTML, or why it could not be placed.
+    """Return the placed document as HTML, or the reason why it could not be placed.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def draw_placed_document(
     trail : sequence of Node
         The topic or path whose words are marked.
     parts : mapping of int to float
-        The part of each word of the document that the trail explains, 0 to 1.
+        The part of each word, by its id, that the trail explains, 0 to 1.
     beneath : str
         HTML to show below the document.
     """
@@ -121,13 +123,13 @@ def draw_placed_document(
         f"{_draw_layers(hierarchy, placed, trail)}"
     )
     main = f"{_draw_document(hierarchy, placed, trail, parts)}{beneath}"
-    key = f"{placed.document}-{len(placed.text)}"  # the browser scrolls to another document
+    key = f"{placed.document}-{len(placed.text)}"  # the browser scrolls to the document when the key changes
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
     return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
 
 def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float]) -> str:
-    """Return a text with its words marked, more strongly the more of a word the trail explains."""
+    """Return a text as HTML with its words marked, the more strongly the more of a word the trail explains."""
     pieces: list[str] = []
     last = 0
     for spot in spots:
@@ -138,15 +140,15 @@ def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float])
         pieces.append(_mark_word(word, parts.get(spot.word, 0.0)))
         last = spot.end
     rest = escape(break_lines(text[last:MARKED]))
-    more = f'<span class="tp-dim"> … {len(text) - MARKED:,} more characters</span>' if len(text) > MARKED else ""
-    return f"{''.join(pieces)}{rest}{more}"
+    rest_note = f'<span class="tp-dim"> … {len(text) - MARKED:,} more characters</span>' if len(text) > MARKED else ""
+    return f"{''.join(pieces)}{rest}{rest_note}"
 
 
-def _mark_word(word: str, part: float, more: str = "") -> str:
-    if part < _FAINT:
-        return f'<span class="dc-known">{escape(word)}{more}</span>'
+def _mark_word(word: str, part: float, suffix: str = "") -> str:
+    if part < _LEAST_PART:
+        return f'<span class="dc-known">{escape(word)}{suffix}</span>'
     hint = f"{format_percent(part)} of this word comes from here"
-    return f'<mark style="--part:{part:.2f}" title="{hint}">{escape(word)}{more}</mark>'
+    return f'<mark style="--part:{part:.2f}" title="{hint}">{escape(word)}{suffix}</mark>'
 
 
 def _draw_blank(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
@@ -188,26 +190,24 @@ def _describe_reading(placed: PlacedDocument) -> str:
         return ""
     numbers = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
-    words = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
-    more = " …" if len(reading.unknown) > _UNKNOWN else ""
-    unknown = f"; not known: <i>{words}{more}</i>" if words else ""
-    return f'<p class="dc-read"{write_title(_KNOWN)}>{numbers}{rules}{unknown}.</p>'
+    words = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_MOST_UNKNOWN])
+    ellipsis = " …" if len(reading.unknown) > _MOST_UNKNOWN else ""
+    unknown = f"; not known: <i>{words}{ellipsis}</i>" if words else ""
+    return f'<p class="dc-read"{write_title(_KNOWN_TIP)}>{numbers}{rules}{unknown}.</p>'
 
 
 def _draw_bag(hierarchy: Hierarchy, placed: PlacedDocument, parts: Mapping[int, float]) -> str:
     order = np.argsort(-placed.counts, kind="stable")[:400].tolist()
     words = placed.words[order].tolist()
     pairs = zip(words, placed.counts[order].tolist(), strict=True)
-    often = write_title(_TIMES)
-    times = (
+    tip = write_title(_COUNT_TIP)
+    marked_words = (
         _mark_word(
-            hierarchy.vocabulary[word],
-            parts.get(word, 0.0),
-            f"<small{often}> × {count:g}</small>" if count != 1 else "",
+            hierarchy.vocabulary[word], parts.get(word, 0.0), f"<small{tip}> × {count:g}</small>" if count != 1 else ""
         )
         for word, count in pairs
     )
-    return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
+    return " ".join(marked_words) or '<span class="tp-dim">This document has no words.</span>'
 
 
 def _draw_pictures(
@@ -216,7 +216,7 @@ def _draw_pictures(
     pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[placed.words] = placed.counts
     explained = np.zeros_like(pixels)
-    explained[placed.words] = placed.counts * [parts.get(word, 0.0) for word in placed.words.tolist()]
+    explained[placed.words] = placed.counts * [parts.get(caption, 0.0) for caption in placed.words.tolist()]
     pictures = [("the document", pixels, 0.0)]
     if placed.rates is not None and not placed.blank:
         pictures.append(("as its topics reconstruct it", placed.rates, 0.0))
@@ -224,9 +224,9 @@ def _draw_pictures(
         pictures.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
     figures = (
-        f'<figure><img src="{draw_picture_uri(shape, values, most)}" alt="{word}">'
-        f"<figcaption>{word}</figcaption></figure>"
-        for word, values, most in pictures
+        f'<figure><img src="{draw_picture_uri(shape, values, maximum)}" alt="{caption}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+        for caption, values, maximum in pictures
     )
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
 
@@ -243,7 +243,7 @@ def _draw_predictions(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
         return ""
     rows = "".join(
         f"<li><span>{escape(shorten(name, 60))}</span>"
-        f"{_draw_bar(probability, 1.0, write_title(_CHANCE, hierarchy))}</li>"
+        f"{_draw_bar(probability, 1.0, write_title(_PROBABILITY_TIP, hierarchy))}</li>"
         for name, probability in placed.classes[:5]
     )
     hint = "Probability that the model gives each label, averaged over its samples"
@@ -251,8 +251,8 @@ def _draw_predictions(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
 
 
 def _draw_paths(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
-    most = placed.paths[0].share if placed.paths else 1.0
-    rows = "".join(_draw_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in placed.paths)
+    largest = placed.paths[0].share if placed.paths else 1.0
+    rows = "".join(_draw_path(hierarchy, path, largest, chosen=tuple(trail) == path.nodes) for path in placed.paths)
     total = format_percent(sum(path.share for path in placed.paths))
     hint = "Paths from the top layer down to layer 1; all paths of the document together are 100 %"
     if not hierarchy.linear:
@@ -262,14 +262,14 @@ def _draw_paths(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[No
         )
     return (
         f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
-        f"<small{write_title(_SHOWN, hierarchy)}>{len(placed.paths)} with {total} of it</small></h3>"
+        f"<small{write_title(_TOTAL_TIP, hierarchy)}>{len(placed.paths)} with {total} of it</small></h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 
 
-def _draw_path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -> str:
+def _draw_path(hierarchy: Hierarchy, path: Path, largest: float, *, chosen: bool) -> str:
     names = "<i>›</i>".join(_draw_chip(hierarchy, node) for node in path.nodes)
-    bar = _draw_bar(path.share, most, write_title(_ALONG if hierarchy.linear else _FLAT, hierarchy))
+    bar = _draw_bar(path.share, largest, write_title(_PATH_TIP if hierarchy.linear else _TOPIC_TIP, hierarchy))
     return (
         f'<li>{_open_choice(path.nodes, chosen=chosen)}<span class="dc-line">{bar}</span>'
         f'<span class="dc-chips">{names}</span></button></li>'
@@ -283,26 +283,24 @@ def _draw_layers(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[N
 
 
 def _draw_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument, trail: Sequence[Node]) -> str:
-    part = normalise_shares(placed.theta[layer - 1])
-    heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
-    most = float(part[heavy[0]])
+    shares = normalise_shares(placed.theta[layer - 1])
+    heaviest = np.argsort(-shares, kind="stable")[:TOPICS].tolist()
+    largest = float(shares[heaviest[0]])
     rows = "".join(
-        _draw_topic(hierarchy, node, float(part[column]), most, chosen=tuple(trail) == (node,))
-        for column in heavy
-        if part[column] > 0 and (node := hierarchy.node(layer, column))
+        _draw_topic(hierarchy, node, float(shares[column]), largest, chosen=tuple(trail) == (node,))
+        for column in heaviest
+        if shares[column] > 0 and (node := hierarchy.node(layer, column))
     )
-    place = "next to the words" if layer == 1 else "the most general" if layer == len(placed.theta) else "in between"
-    about = write_title(
-        f"Layer {layer} of {len(placed.theta)}, {place}; the {TOPICS} heaviest topics of the document", hierarchy
+    position = "next to the words" if layer == 1 else "the most general" if layer == len(placed.theta) else "in between"
+    tip = write_title(
+        f"Layer {layer} of {len(placed.theta)}, {position}; the {TOPICS} heaviest topics of the document", hierarchy
     )
-    head = (
-        f'<h4 style="{declare_hue(layer)}"{about}>Layer {layer}{_draw_share_from_above(hierarchy, placed, layer)}</h4>'
-    )
+    head = f'<h4 style="{declare_hue(layer)}"{tip}>Layer {layer}{_draw_share_from_above(hierarchy, placed, layer)}</h4>'
     return f'{head}<ol class="dc-topics">{rows}</ol>'
 
 
 def _draw_share_from_above(hierarchy: Hierarchy, placed: PlacedDocument, layer: int) -> str:
-    """Return how much of the posterior of a layer comes from the layer above, if there is an encoder."""
+    """Return how much of a layer's posterior comes from the layer above; empty without an encoder."""
     if layer > len(placed.above):
         return ""
     hint = (
@@ -315,37 +313,39 @@ def _draw_share_from_above(hierarchy: Hierarchy, placed: PlacedDocument, layer: 
     )
 
 
-def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
+def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, largest: float, *, chosen: bool) -> str:
     key = identity(node)
     return (
         f'<li style="{declare_hue(node.layer)}">{_open_choice((node,), chosen=chosen)}'
-        f"<b{write_title(f'Topic {key}; {_RANK}', hierarchy)}>{hierarchy.rank(node)}</b>"
-        f"{_draw_face(hierarchy, node)}{_draw_bar(share, most, write_title(_SHARE, hierarchy))}</button>"
+        f"<b{write_title(f'Topic {key}; {_RANK_NOTE}', hierarchy)}>{hierarchy.rank(node)}</b>"
+        f"{_draw_face(hierarchy, node)}{_draw_bar(share, largest, write_title(_SHARE_TIP, hierarchy))}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
     )
 
 
 def _open_choice(nodes: Sequence[Node], *, chosen: bool) -> str:
+    """Return the opening tag of a button that marks the words of a topic or path; the chosen one unmarks them."""
     ids = "" if chosen else ",".join(identity(node) for node in nodes)
     state = f'aria-pressed="{"true" if chosen else "false"}"'
     return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
 
 
 def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
-    about = describe_origin(f"Topic {identity(node)}, layer {node.layer}; {_RANK}", hierarchy)
+    tip = describe_origin(f"Topic {identity(node)}, layer {node.layer}; {_RANK_NOTE}", hierarchy)
     return (
-        f'<span class="dc-chip" style="{declare_hue(node.layer)}" title="{escape(about)}">'
+        f'<span class="dc-chip" style="{declare_hue(node.layer)}" title="{escape(tip)}">'
         f"<b>{hierarchy.rank(node)}</b>{_draw_face(hierarchy, node)}</span>"
     )
 
 
 def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the picture of a topic, or its title if topics are words."""
     if has_pictures(hierarchy):
         return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
     return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 
-def _draw_bar(share: float, most: float, hint: str) -> str:
-    part = 100 * share / most if most > 0 else 0.0
+def _draw_bar(share: float, largest: float, hint: str) -> str:
+    part = 100 * share / largest if largest > 0 else 0.0
     return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small{hint}>{format_percent(share)}</small>'

@@ -18,7 +18,7 @@ from engine.hierarchy.tree import Node
 
 
 class TopicMatch(NamedTuple):
-    """A topic that a search found, the matching word (or its name), and the weight of the word in it."""
+    """A topic found by a search, the word (or name) that matched, and the weight of that word in the topic."""
 
     node: Node
     word: str
@@ -26,10 +26,10 @@ class TopicMatch(NamedTuple):
 
 
 def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMatch]:
-    """Return the topics whose name, title or one of whose first 30 words contains ``text``.
+    """Return the topics that have ``text`` in their name, their title, or one of their first 30 words.
 
-    Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
-    matching word; a topic is listed once, with its heaviest match.
+    Case is ignored.  Matches of names and titles come first, then those of words by decreasing weight; a topic is
+    listed once, with its heaviest match.
     """
     query = text.casefold().strip()
     if not query:
@@ -53,16 +53,16 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMa
 
 
 def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the title of a topic without a name, so that a copied title is found; empty for images."""
+    """Return the title of a topic without a name, so that a pasted title finds it; empty for images."""
     return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
 
 
 RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
-_OF_TOPICS = "Topics with these words among their first 30, or in their name"
-_OF_DOCUMENTS = "Documents of the corpus with all of these words"
-_OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
-_MOSAIC = 8  # topics in a row of the mosaic
-_WORDS = 10  # shown on a card
+_TOPICS_TIP = "Topics with these words among their first 30, or in their name"
+_DOCUMENTS_TIP = "Documents of the corpus with all of these words"
+_WORD_TIP = "Share of the word in the topic, in percent of the topic's weight"
+_MOSAIC_COLUMNS = 8  # pictures in a row of the mosaic
+_CARD_WORDS = 10  # words on a card
 
 
 class FoundDocument(NamedTuple):
@@ -74,7 +74,7 @@ class FoundDocument(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The text searched for and what was found; ``total`` is None while documents are still searched."""
+    """The text searched for, and the topics and documents found; ``total`` is None while documents are searched."""
 
     text: str
     topics: Sequence[TopicMatch] = ()
@@ -96,17 +96,17 @@ class TopicMarks(NamedTuple):
 def draw_topic_list(
     hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding: SearchResult, *, focus: bool = False
 ) -> str:
-    """Return search box, layer chooser and cards.
+    """Return the search box, the tabs of the layers, and the cards.
 
     Parameters
     ----------
     hierarchy : Hierarchy
     layer : int
-        The layer whose topics are listed while nothing is searched.
+        The layer whose topics are listed when the search is empty.
     marks : TopicMarks
     finding : SearchResult
     focus : bool
-        Put the cursor into the search box.
+        Whether the cursor starts in the search box.
     """
     auto = " data-autofocus" if focus else ""
     box = (
@@ -114,16 +114,20 @@ def draw_topic_list(
         ' placeholder="Search" aria-label="Search words, topic names and documents">'
         "<kbd>/</kbd></div>"
     )
-    body = _draw_found(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
-    words = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
-    begin = escape(f"{layer} {finding.text.strip()}")  # another layer or search is shown from its first topic
+    body = (
+        _draw_search_result(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
+    )
+    word_controls = (
+        "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
+    )
+    view_key = escape(f"{layer} {finding.text.strip()}")  # when this changes, the list scrolls back to its top
     return (
-        f'<div class="ex-head">{box}{_UNROLL}{_draw_tabs(hierarchy, layer)}{words}</div>'
-        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
+        f'<div class="ex-head">{box}{_UNROLL_BUTTON}{_draw_tabs(hierarchy, layer)}{word_controls}</div>'
+        f'<div data-from-top="{view_key}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
     )
 
 
-_UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
+_UNROLL_BUTTON = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
 
 
 def _draw_tabs(hierarchy: Hierarchy, layer: int) -> str:
@@ -169,7 +173,7 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
-    """Return one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
+    """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words."""
     key = identity(node)
     lead, rest = _split_words(hierarchy, node)
     current = ' aria-current="true"' if node == marks.selected else ""
@@ -191,18 +195,18 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
 def _split_words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
     """Return the name of a topic and its first words; without a name, its title and the first words not in it."""
     if hierarchy.name(node):
-        return hierarchy.name(node), _join_short(word.text for word in hierarchy.top_words(node, _WORDS))
+        return hierarchy.name(node), _join_shortened(word.text for word in hierarchy.top_words(node, _CARD_WORDS))
     title = hierarchy.title_words(node)
-    return _join_short(title), _join_short(hierarchy.other_words(node, _WORDS - len(title)))
+    return _join_shortened(title), _join_shortened(hierarchy.other_words(node, _CARD_WORDS - len(title)))
 
 
-def _join_short(words: Iterable[str]) -> str:
+def _join_shortened(words: Iterable[str]) -> str:
     return " ".join(shorten(word, 26) for word in words)
 
 
 def _measure_bar(hierarchy: Hierarchy, node: Node) -> float:
-    most = float(hierarchy.shares[node.layer - 1].max())
-    return 100 * hierarchy.share(node) / most if most > 0 else 0.0
+    largest = float(hierarchy.shares[node.layer - 1].max())
+    return 100 * hierarchy.share(node) / largest if largest > 0 else 0.0
 
 
 def _draw_pin(key: str, *, chosen: bool) -> str:
@@ -214,20 +218,20 @@ def _draw_pin(key: str, *, chosen: bool) -> str:
 
 def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
     nodes, visible = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
-    rows = -(-len(nodes) // _MOSAIC)
+    rows = -(-len(nodes) // _MOSAIC_COLUMNS)
     tiles = "".join(
-        _draw_tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
+        _draw_tile(hierarchy, node, divmod(place, _MOSAIC_COLUMNS), rows, marks)
         for place, node in enumerate(nodes)
         if node in visible
     )
     shape = hierarchy.image_shape or (1, 1)
-    size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
-    look = f'style="--sheet:url({draw_mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
+    size = f"--size:{100 * _MOSAIC_COLUMNS}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
+    look = f'style="--sheet:url({draw_mosaic_uri(hierarchy, layer, _MOSAIC_COLUMNS)});{size}"'
     return f'<div class="ex-atoms" data-rove role="group" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
-def _draw_tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: TopicMarks) -> str:
-    x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
+def _draw_tile(hierarchy: Hierarchy, node: Node, cell: tuple[int, int], rows: int, marks: TopicMarks) -> str:
+    x, y = 100 * cell[1] / (_MOSAIC_COLUMNS - 1), 100 * cell[0] / max(rows - 1, 1)
     key, current = identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
     label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
@@ -238,20 +242,20 @@ def _draw_tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: in
     )
 
 
-def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) -> str:
+def _draw_search_result(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) -> str:
     cards = "".join(
         draw_card(hierarchy, match.node, marks, _explain_match(hierarchy, match)) for match in finding.topics
     )
-    none = f"No topic has “{escape(finding.text)}” among its first 30 words."
-    topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
+    empty_note = f"No topic has “{escape(finding.text)}” among its first 30 words."
+    topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{empty_note}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
     rows = "".join(_draw_found_document(document) for document in finding.documents)
     return (
-        f'<h3 class="ex-group">Topics <small{write_title(_OF_TOPICS, hierarchy)}>'
+        f'<h3 class="ex-group">Topics <small{write_title(_TOPICS_TIP, hierarchy)}>'
         f"{len(finding.topics)}</small></h3>{topics}"
-        f'<h3 class="ex-group">Documents <small{write_title(_OF_DOCUMENTS)}>{total}</small></h3>'
+        f'<h3 class="ex-group">Documents <small{write_title(_DOCUMENTS_TIP)}>{total}</small></h3>'
         f'<ul class="ex-docs" data-rove>{rows}</ul>'
     )
 
@@ -262,7 +266,7 @@ def _draw_found_document(document: FoundDocument) -> str:
 
 
 def _explain_match(hierarchy: Hierarchy, match: TopicMatch) -> str:
-    why = f"“{escape(shorten(match.word, 26))}” has {format_percent(match.weight)}"
+    reason = f"“{escape(shorten(match.word, 26))}” has {format_percent(match.weight)}"
     if match.word == hierarchy.title(match.node):
-        why = "by its name" if hierarchy.name(match.node) else "by its title"
-    return f'<small class="ex-note"{write_title(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'
+        reason = "by its name" if hierarchy.name(match.node) else "by its title"
+    return f'<small class="ex-note"{write_title(_WORD_TIP, hierarchy)}>Layer {match.node.layer} · {reason}</small>'

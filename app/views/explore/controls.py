@@ -13,7 +13,7 @@ from app.views.tree.opening import STEP
 from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
-SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest one, and the step
+SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
 
 
 class SnapshotOption(NamedTuple):
@@ -24,12 +24,12 @@ class SnapshotOption(NamedTuple):
 
 
 class ControlState(NamedTuple):
-    """The state of the controls besides the choice.
+    """The state of the controls that is not part of the `TreeChoice`.
 
     Attributes
     ----------
     chosen : bool
-        False while the roots are the most popular topics and not chosen by hand.
+        Whether the roots were chosen by hand; otherwise they are the most popular topics.
     hidden : int
         The number of topics that the visitor has hidden.
     moments : sequence of SnapshotOption
@@ -43,7 +43,7 @@ class ControlState(NamedTuple):
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
-        The least correlation that joins two topics on it.
+        The least correlation at which two topics are joined on the map.
     """
 
     chosen: bool
@@ -59,16 +59,16 @@ class ControlState(NamedTuple):
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the controls above the tree."""
     pictures = draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
-    of_tree = [
+    tree_tools = [
         draw_segments("direction", choice.direction, _DIRECTIONS),
         draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         draw_threshold_slider(choice.threshold),
         _draw_sure_switch(sure=choice.sure) if hierarchy.edge_variances else "",
     ]
-    of_map = [draw_relation_slider(state.relation)] if hierarchy.relations else []
+    map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
         pictures,
-        *(of_map if state.map else of_tree),
+        *(map_tools if state.map else tree_tools),
         draw_class_choice(hierarchy.classes, choice.label) if hierarchy.classes else "",
         _draw_button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
@@ -97,8 +97,8 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
     chips = "".join(_draw_root(hierarchy, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
     back = _draw_button("popular", "Reset", "Back to the most popular topics") if chosen else ""
-    room = f'style="--chips:{len(choice.roots)}"'  # by which the style sheet sizes the row
-    label = f'role="group" aria-label="Roots of the tree" {room}'
+    style = f'style="--chips:{len(choice.roots)}"'  # the style sheet sizes the row by this number
+    label = f'role="group" aria-label="Roots of the tree" {style}'
     return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
 
@@ -120,7 +120,10 @@ def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
 
 
 def draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]], label: str = "") -> str:
-    """Return buttons of which one is pressed: value, word and hint of each; they send ``name``, their usual label."""
+    """Return a group of buttons, one for each (value, word, hint); the button with the value ``now`` is pressed.
+
+    The buttons send the message ``name``, which is also the label of the group unless one is given.
+    """
     buttons = "".join(
         f'<button data-do="{name}" data-value="{value}" title="{hint}"'
         f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
@@ -153,7 +156,7 @@ def _draw_sure_switch(*, sure: bool) -> str:
 
 
 def draw_relation_slider(least: float) -> str:
-    """Return the slider of the least correlation that joins two topics on the map."""
+    """Return the slider of the least correlation at which two topics are joined on the map."""
     hint = "Two topics are joined when documents use them together: when their correlation is at least this"
     scale = f'min="{LEAST_RELATION:g}" max="1" step="0.01" value="{least:g}"'
     return (
@@ -228,32 +231,32 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
-    about = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
+    caption = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
     outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
-        f'<p class="ex-caption">{about}{news}</p>{lines}'
+        f'<p class="ex-caption">{caption}{news}</p>{lines}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )
 
 
 def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
-    """Return the topics of the picture as nested lists, heaviest edges first.
+    """Return the topics of a tree as nested lists, heaviest edges first.
 
-    A topic with several parents is listed in full under the first; elsewhere only its name is given.
+    A topic with several parents is listed in full under the first, and by its name only under the others.
     """
-    onward: dict[Node, list[tuple[Node, Edge]]] = {}
+    links: dict[Node, list[tuple[Node, Edge]]] = {}
     for edge in part.edges:
-        near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
-        onward.setdefault(near, []).append((far, edge))
+        source, target = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
+        links.setdefault(source, []).append((target, edge))
     written: set[Node] = set()
     items = "".join(
-        _draw_outline_item(hierarchy, root, None, onward, part.hidden, written)
+        _draw_outline_item(hierarchy, root, None, links, part.hidden, written)
         for root in part.roots
         if root not in written
     )
     rest = [node for node in part.nodes if node not in written]
     items += "".join(
-        _draw_outline_item(hierarchy, node, None, onward, part.hidden, written) for node in rest if node not in written
+        _draw_outline_item(hierarchy, node, None, links, part.hidden, written) for node in rest if node not in written
     )
     return f'<ul class="ex-outline">{items}</ul>'
 
@@ -262,23 +265,25 @@ def _draw_outline_item(
     hierarchy: Hierarchy,
     node: Node,
     edge: Edge | None,
-    onward: Mapping[Node, list[tuple[Node, Edge]]],
+    links: Mapping[Node, list[tuple[Node, Edge]]],
     hidden: Mapping[Node, int],
     written: set[Node],
 ) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
     name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
-    via = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
-    via += " (rarer)" if edge and edge.weight < 0 else ""
+    edge_note = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
+    edge_note += " (rarer)" if edge and edge.weight < 0 else ""
     head = (
         f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, '
         f"topic {hierarchy.rank(node)}</button> "
-        f"<small>{format_percent(hierarchy.share(node))}{via}</small> {name}"
+        f"<small>{format_percent(hierarchy.share(node))}{edge_note}</small> {name}"
     )
     if node in written:
         return f"<li>{head}<em>(above)</em></li>"
     written.add(node)
     folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
-    further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
-    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, written) for child, link in further)
+    child_links = sorted(links.get(node, ()), key=lambda pair: -pair[1].size)
+    children = "".join(
+        _draw_outline_item(hierarchy, child, link, links, hidden, written) for child, link in child_links
+    )
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

@@ -17,7 +17,7 @@ from engine.hierarchy.tree import Node
 
 
 def draw_bar(weight: float, most: float, hint: str) -> str:
-    """Return a weight as a part of the largest and as a number that ``hint``, a `title` attribute, explains."""
+    """Return a weight as a bar, as a share of ``most``, and as a number with the `title` attribute ``hint``."""
     return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{format_weight(weight)}</small>'
 
 
@@ -26,34 +26,34 @@ def draw_heading(word: str, note: str, hint: str) -> str:
     return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
-_MOST = 4  # column topics listed for a topic
+_MOST_COLUMN_TOPICS = 4  # column topics listed for a topic
 _HINT = "Groups of columns in which this topic weighs most: its share of all that the group changes"
-_ABOUT = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
+_COLUMNS_NOTE = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
 
 
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
-    topics = find_topics_above(hierarchy, node, _MOST)
+    topics = find_topics_above(hierarchy, node, _MOST_COLUMN_TOPICS)
     if not topics:
         return ""
     rows = "".join(_draw_column_above(each, topics[0].weight) for each in topics)
     return f'<section>{draw_heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
-def _draw_column_above(above: Above, most: float) -> str:
+def _draw_column_above(above: Above, largest: float) -> str:
     topic = above.topic
     title = escape(shorten(topic.title, 44))
     name = f'<span title="{_list_items(topic)}"><b>{topic.rank}</b> {title}</span>'
-    return f"<li>{name}{draw_bar(above.weight, most, write_title(_HINT))}</li>"
+    return f"<li>{name}{draw_bar(above.weight, largest, write_title(_HINT))}</li>"
 
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
     """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
-    every = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(list_column_layers(hierarchy)))
-    if not every:
+    layers = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(list_column_layers(hierarchy)))
+    if not layers:
         return ""
-    about = f'<p class="ex-hint">{_ABOUT}</p>'
-    return f'<details class="ex-fold ex-columns"><summary>Column topics</summary>{about}{every}</details>'
+    note = f'<p class="ex-hint">{_COLUMNS_NOTE}</p>'
+    return f'<details class="ex-fold ex-columns"><summary>Column topics</summary>{note}{layers}</details>'
 
 
 def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
@@ -69,27 +69,33 @@ def _list_items(topic: ColumnTopic) -> str:
     return " · ".join(escape(item.text) for item in topic.items)
 
 
-_FIRST = f"ten first words at λ = {TRADE:g}"  # the snapshot has the NPMI of these words only
+_FIRST_WORDS = f"ten first words at λ = {TRADE:g}"  # the snapshot has the NPMI of these words only
 NPMI = (
-    f"Document NPMI of its {_FIRST} over the training documents, -1 to 1: how much more often they meet in one "
+    f"Document NPMI of its {_FIRST_WORDS} over the training documents, -1 to 1: how much more often they meet in one "
     "document than by chance (0)"
 )
-_MEAN = f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST} meet than by chance"
-_DIVERSITY = "Different words among the first ten of the topics that are not light: 1 when no two share one"
-_RELEVANCE = "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
-_WANDERS = "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
+_MEAN_NPMI_TIP = (
+    f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST_WORDS} meet than by chance"
+)
+_DIVERSITY_TIP = "Different words among the first ten of the topics that are not light: 1 when no two share one"
+_RELEVANCE_TIP = (
+    "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
+)
+_WANDERS_TIP = (
+    "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
+)
 _SHARE_STEP = 0.05
 
 
 def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
-    """Return a word for why a topic is weak, with the reason on hover; empty for a live topic."""
+    """Return a tag that says why a topic is weak, with an explanation on hover; empty for a live topic."""
     role = hierarchy.role(node)
     return "" if role == LIVE else f'<small class="ex-role ex-{role}" title="{REASONS[role]}">{role}</small>'
 
 
 def draw_wander_tag(hierarchy: Hierarchy, node: Node) -> str:
-    """Return a word for a topic that is not one topic, with the reason on hover; empty for others."""
-    return f'<small class="ex-role" title="{_WANDERS}">wanders</small>' if hierarchy.wanders(node) else ""
+    """Return a tag for a topic whose draws disagree, with an explanation on hover; empty for other topics."""
+    return f'<small class="ex-role" title="{_WANDERS_TIP}">wanders</small>' if hierarchy.wanders(node) else ""
 
 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
@@ -99,25 +105,29 @@ def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
-    """Return the figures of a layer, for the head of its list."""
+    """Return the NPMI and the diversity of a layer, for the head of its list."""
     quality = hierarchy.quality(layer)
-    npmi = "" if quality.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(quality.npmi)}</span> · '
-    diversity = f'<span title="{_DIVERSITY}">diversity {quality.diversity:.2f}</span>' if quality.topics else ""
+    npmi = (
+        ""
+        if quality.npmi is None
+        else f'<span title="{_MEAN_NPMI_TIP}">NPMI {format_coherence(quality.npmi)}</span> · '
+    )
+    diversity = f'<span title="{_DIVERSITY_TIP}">diversity {quality.diversity:.2f}</span>' if quality.topics else ""
     return f'<p class="ex-quality">{npmi}{diversity}</p>'
 
 
 def draw_word_choice(trade: float) -> str:
     """Return the switch between relevant and probable words, and the slider between them."""
     relevant = f"{TRADE:g}"
-    ways = (
+    options = (
         (relevant, "Relevant", "First the words that tell a topic from its neighbours"),
         ("1", "Probable", "First the most probable words, as in the papers"),
     )
-    buttons = draw_segments("relevance", relevant if trade < 1.0 else "1", ways, "Words")
+    buttons = draw_segments("relevance", relevant if trade < 1.0 else "1", options, "Words")
     scale = f'min="0" max="1" step="{_SHARE_STEP:g}" value="{trade:g}"'
     return (
         f'<div class="ex-choice">{buttons}'
-        f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale}'
+        f'<label class="ex-lambda" title="{_RELEVANCE_TIP}"><span>λ</span><input type="range" {scale}'
         f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
     )
 
@@ -140,16 +150,16 @@ def format_coherence(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-_EXCERPT, _LONGEST = 220, 6000
-_CLASSES = 8  # shown of a topic
+_EXCERPT, _LONGEST_TEXT = 220, 6000  # characters of an excerpt, and of a text that is unfolded
+_MOST_CLASSES = 8  # classes listed for a topic
 CLOSE = '<button class="ex-close" data-do="select" data-id="" aria-label="Close the details" title="Close">×</button>'
 ONLY_ROOT = "The tree has no other root: make another topic a root first"
-_SHARE = "Layer, rank by share, and share of the layer's tokens in percent"
-_STEP = "Size of the topic's last step in training: each topic has its own"
-_WORD = "Weight of the word in the topic's distribution over the vocabulary, 0 to 1"
-_RARER = "By how much the expected number of the word falls when this topic is on"
-_CLASS = "Weight of the topic for the class, less the mean over all classes"
-_EDGES = "Weight of the edge; paler ones are not above the threshold"
+_SHARE_TIP = "Layer, rank by share, and share of the layer's tokens in percent"
+_STEP_TIP = "Size of the topic's last step in training: each topic has its own"
+_WORD_TIP = "Weight of the word in the topic's distribution over the vocabulary, 0 to 1"
+_RARER_TIP = "By how much the expected number of the word falls when this topic is on"
+_CLASS_TIP = "Weight of the topic for the class, less the mean over all classes"
+_EDGES_TIP = "Weight of the edge; paler ones are not above the threshold"
 
 
 class TopicDocument(NamedTuple):
@@ -168,7 +178,7 @@ def cut_excerpt(text: str, most: int = _EXCERPT) -> str:
 
 
 def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the panel about a topic that the snapshot on screen lacks."""
+    """Return the panel about a topic that is not in the snapshot on screen."""
     key = identity(node)
     return (
         f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{declare_hue(node.layer)}">'
@@ -199,12 +209,12 @@ def draw_topic(
     documents : sequence of TopicDocument, or None
         None while they are being read.
     root, alone : bool
-        Whether the topic is one of the tree's roots, and whether the only one.
+        Whether the topic is a root of the tree, and whether it is the only root.
     drawn : bool
         Whether the tree shows it.
     """
-    acts = _draw_actions(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
-    parts = [CLOSE, _draw_head(hierarchy, node, acts)]
+    actions = _draw_actions(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    parts = [CLOSE, _draw_head(hierarchy, node, actions)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
@@ -218,59 +228,59 @@ def draw_topic(
 
 def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
     """Return the buttons for a topic in the tree."""
-    acts = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
+    actions = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
     if drawn:
-        acts.append(("hide", "Hide", ONLY_ROOT if alone else ""))
+        actions.append(("hide", "Hide", ONLY_ROOT if alone else ""))
     else:
-        acts.insert(0, ("show", "Show in the tree", ""))
+        actions.insert(0, ("show", "Show in the tree", ""))
     return "".join(
-        write_element("button", word, data_do=do, data_id=key, disabled=bool(why), title=why or None)
-        for do, word, why in acts
+        write_element("button", word, data_do=do, data_id=key, disabled=bool(reason), title=reason or None)
+        for do, word, reason in actions
     )
 
 
 def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = identity(node), hierarchy.widths[node.layer - 1]
-    of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
+    place = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
     step = (
-        f" · <span{write_title(_STEP, hierarchy)}>step size "
+        f" · <span{write_title(_STEP_TIP, hierarchy)}>step size "
         f"{format_weight(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
         if hierarchy.step_sizes
         else ""
     )
     alive = bool(hierarchy.alive[node.layer - 1][hierarchy.place(node)])
-    dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
+    unused_note = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
     return (
-        f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE, hierarchy)}>{of}</p>'
+        f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE_TIP, hierarchy)}>{place}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
         f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}</p>"
-        f'{dead}<div class="ex-acts">{buttons}</div></header>'
+        f'{unused_note}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
 def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
-    most = max((word.weight for word in words), default=0.0) or 1.0
-    rows = [_draw_word(hierarchy, word, most) for word in words]
+    largest = max((word.weight for word in words), default=0.0) or 1.0
+    rows = [_draw_word(hierarchy, word, largest) for word in words]
     mass = format_percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
     title = draw_heading("Words", f"{mass} in {len(rows)}", hint)
-    more = ""
+    more_words = ""
     if len(rows) > 12:
         rest = "".join(rows[12:])
-        more = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
-    return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
+        more_words = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
+    return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more_words}</section>'
 
 
-def _draw_word(hierarchy: Hierarchy, word: TopicWord, most: float) -> str:
-    """Return a word with its weight; the 90 % interval of that, where it is known, on hover."""
-    about = _WORD
+def _draw_word(hierarchy: Hierarchy, word: TopicWord, largest: float) -> str:
+    """Return a word with its weight, and on hover the 90 % interval of the weight if it is known."""
+    tip = _WORD_TIP
     if word.low is not None and word.high is not None:
-        about += f"; between {format_weight(word.low)} and {format_weight(word.high)} with 90 %"
-    return f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, write_title(about, hierarchy))}</li>"
+        tip += f"; between {format_weight(word.low)} and {format_weight(word.high)} with 90 %"
+    return f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, largest, write_title(tip, hierarchy))}</li>"
 
 
 def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
@@ -278,8 +288,8 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
-    hint, most = write_title(_RARER, hierarchy), words[0].weight
-    rows = "".join(f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, hint)}</li>" for word in words)
+    hint, largest = write_title(_RARER_TIP, hierarchy), words[0].weight
+    rows = "".join(f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, largest, hint)}</li>" for word in words)
     title = draw_heading(
         "Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on"
     )
@@ -287,30 +297,30 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above: bool) -> str:
-    """Return the parents or the children of a topic with their weights; empty without any.
+    """Return the parents or the children of a topic with the weights of the edges; empty if there are none.
 
-    Those not above ``threshold / K`` are paler, with K topics in the lower layer; on hover, how sure an edge is.
+    Edges not above ``threshold / K`` are paler, with K topics in the lower layer; the tip says how certain an edge is.
     """
-    others = hierarchy.parents(node, 8) if above else hierarchy.children(node, 12)
-    if not others:
+    relatives = hierarchy.parents(node, 8) if above else hierarchy.children(node, 12)
+    if not relatives:
         return ""
-    most, least = abs(others[0].weight), threshold / hierarchy.widths[node.layer - 1 - (not above)]
+    largest, limit = abs(relatives[0].weight), threshold / hierarchy.widths[node.layer - 1 - (not above)]
     rows = ""
-    for relative in others:
+    for relative in relatives:
         ends = (relative.node, node) if above else (node, relative.node)
         certainty = hierarchy.find_certainty(*ends, threshold)
-        about = _EDGES if certainty is None else f"{_EDGES}; {describe_certainty(certainty)}"
-        weight = draw_bar(relative.weight, most, write_title(about, hierarchy))
-        rows += _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= least)
-    title = draw_heading("Parents" if above else "Children", f"layer {others[0].node.layer}", _EDGES)
+        tip = _EDGES_TIP if certainty is None else f"{_EDGES_TIP}; {describe_certainty(certainty)}"
+        weight = draw_bar(relative.weight, largest, write_title(tip, hierarchy))
+        rows += _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
+    title = draw_heading("Parents" if above else "Children", f"layer {relatives[0].node.layer}", _EDGES_TIP)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
 def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, weak: bool) -> str:
     node = relative.node
-    names = ["ex-weak"] if weak else []
-    names += ["ex-rarer"] if relative.weight < 0 else []
-    kind = f' class="{" ".join(names)}"' if names else ""
+    css_classes = ["ex-weak"] if weak else []
+    css_classes += ["ex-rarer"] if relative.weight < 0 else []
+    kind = f' class="{" ".join(css_classes)}"' if css_classes else ""
     title = escape(shorten(hierarchy.title(node), 44))
     if has_pictures(hierarchy):
         title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
@@ -321,15 +331,15 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, wea
 
 
 def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the largest weights of a topic for classes."""
+    """Return the classes for which a topic has the largest weights; empty if there are no classes."""
     if not hierarchy.classes:
         return ""
     weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]
-    most = max(float(abs(weights).max()), 1e-12)
-    order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
-    places = sorted(order, key=lambda place: -weights[place])
+    largest = max(float(abs(weights).max()), 1e-12)
+    order = abs(weights).argsort(kind="stable")[::-1][:_MOST_CLASSES].tolist()
+    indices = sorted(order, key=lambda index: -weights[index])
     rows = "".join(
-        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in places
+        _draw_class_weight(hierarchy.classes[index], index + 1, float(weights[index]), largest) for index in indices
     )
     title = draw_heading(
         "Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it"
@@ -337,13 +347,13 @@ def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
-def _draw_class_weight(name: str, label: int, weight: float, most: float) -> str:
+def _draw_class_weight(name: str, label: int, weight: float, largest: float) -> str:
     return (
         f'<li class="{"ex-for" if weight >= 0 else "ex-against"}">'
         f'<button data-do="label" data-value="{label}" title="Show this class on the tree">'
         f"<span>{escape(shorten(name, 40))}</span></button>"
-        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i>'
-        f"<small{write_title(_CLASS)}>{format_signed(weight)}</small></li>"
+        f'<i style="--part:{100 * abs(weight) / largest:.1f}%"></i>'
+        f"<small{write_title(_CLASS_TIP)}>{format_signed(weight)}</small></li>"
     )
 
 
@@ -366,12 +376,12 @@ def _draw_document(document: TopicDocument) -> str:
         return f"<li><div>{head}{place}</div></li>"
     return (
         f"<li><details><summary><div>{head}</div><span>{escape(cut_excerpt(document.text))}</span></summary>"
-        f"<pre>{escape(shorten(break_lines(document.text), _LONGEST))}</pre></details>{place}</li>"
+        f"<pre>{escape(shorten(break_lines(document.text), _LONGEST_TEXT))}</pre></details>{place}</li>"
     )
 
 
 def draw_place_button(document: int) -> str:
-    """Return the button that shows where document ``number`` is placed; empty for a negative number."""
+    """Return the button that shows where a document lies among the topics; empty for a negative number."""
     if document < 0:
         return ""
     hint = "Where this document lies among the topics: its paths, and the words behind them"

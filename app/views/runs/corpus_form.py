@@ -1,4 +1,4 @@
-"""Corpora: the form that imports one, the import report, imports on their way, and the list."""
+"""The views of corpora: the import form, the import report, imports in progress, and the list of corpora."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from app.views.runs.new_run_form import (
 )
 from app.views.text import end_sentence, escape
 
-_OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
+_NEW_CORPUS_LINES = ("parts", "kept", "chosen")  # lines of a report that only concern a new corpus
 
 
 def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
@@ -28,12 +28,12 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
     labels : dict of str, optional
         The labels of options in the form; without them options are named as on the command line.
     vocabulary : bool
-        Whether a new vocabulary is made; documents that are appended are counted with the existing one.
+        Whether a new vocabulary is made; appended documents are counted with the existing one.
     """
     facts = "".join(
         f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.text, labels or {}))}</dd></div>"
         for line in list_lines(report)
-        if vocabulary or line.name not in _OF_NEW
+        if vocabulary or line.name not in _NEW_CORPUS_LINES
     )
     columns = _draw_table("Columns", ("column", "role", "values"), list_columns(report))
     rows = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
@@ -42,39 +42,39 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
 
 
 def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
-    """Return the warnings as a list, or nothing; options are named as in ``labels``, if there are some."""
-    named = [name_fields(warning, labels or {}) for warning in report.warnings]
-    items = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
+    """Return the warnings as a list, or an empty text; ``labels`` are the labels of options in the form, if any."""
+    sentences = [name_fields(warning, labels or {}) for warning in report.warnings]
+    items = "".join(f"<li>{escape(end_sentence(sentence[:1].upper() + sentence[1:]))}</li>" for sentence in sentences)
     return f'<ul class="tp-warnings" aria-label="Warnings">{items}</ul>' if items else ""
 
 
 def summarise_report(report: Report) -> str:
-    """Return the report in five lines, the warnings first."""
+    """Return a summary of the report, with the warnings first."""
     items = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
     return f'{list_warnings(report)}<ul class="tp-notes">{items}</ul>'
 
 
 def fold_report(report: Report, number: int, added: Sequence[str] = ()) -> str:
     """Return the folded record of corpus ``number``; ``added`` lists what was appended since."""
-    more = "".join(f"<li>{escape(line)}</li>" for line in added)
-    appended = f'<ul class="tp-notes" aria-label="Appended">{more}</ul>' if more else ""
-    about = write_attributes(data_key=f"record{number}")
-    return f"<details{about}><summary>How it was read</summary>{draw_report(report)}{appended}</details>"
+    items = "".join(f"<li>{escape(line)}</li>" for line in added)
+    appended = f'<ul class="tp-notes" aria-label="Appended">{items}</ul>' if items else ""
+    attributes = write_attributes(data_key=f"record{number}")
+    return f"<details{attributes}><summary>How it was read</summary>{draw_report(report)}{appended}</details>"
 
 
 def _shorten_name(row: tuple[str, str, str, str], labels: dict[str, str] | None) -> str:
     what, option, _, _ = row
     setting = option.partition(" ")
-    named = name_fields(setting[0], labels) if labels else setting[0]
-    return f"{what} ({named.strip('“”')} {setting[2]})"
+    label = name_fields(setting[0], labels) if labels else setting[0]
+    return f"{what} ({label.strip('“”')} {setting[2]})"
 
 
-def _draw_table(name: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def _draw_table(name: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     if not rows:
         return ""
-    top = "".join(write_element("th", escape(head), scope="col") for head in heads)
+    header = "".join(write_element("th", escape(heading), scope="col") for heading in headings)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    table = f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
+    table = f"<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
     about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label=name)
     return f"<h4>{escape(name)}</h4><div{about}>{table}</div>"
 
@@ -97,7 +97,7 @@ FORMATS = (
 
 
 class UploadState(NamedTuple):
-    """The progress of an upload: ``sent`` files have arrived, ``of`` are being sent; an error."""
+    """The progress of an upload: the files received so far, the files being sent (0 = none), and an error."""
 
     sent: int = 0
     of: int = 0
@@ -110,7 +110,7 @@ class UploadState(NamedTuple):
 
 
 class InspectionState(NamedTuple):
-    """The inspection of the files: its words and share, the report once it is there, or why they cannot be read."""
+    """The inspection of uploaded files: its progress in words and as a share, then the report or an error."""
 
     words: str = ""
     share: float | None = None
@@ -119,9 +119,10 @@ class InspectionState(NamedTuple):
 
 
 class ImportState(NamedTuple):
-    """The latest state of an import: words, share and notes, its error, and the corpus, empty until it is made.
+    """The latest state of an import: its progress in words and as a share, its notes, its error, and its corpus.
 
-    Then ``report`` is the record that the corpus keeps, or ``appended`` says what was appended to it.
+    ``corpus`` is empty until the import has succeeded.  Then ``report`` is the record stored with a new corpus, or
+    ``appended`` says what was appended to an existing one.
     """
 
     words: str
@@ -145,39 +146,39 @@ def draw_corpus_form(
     labels: dict[str, str],
     into: str = "",
 ) -> str:
-    """Return the form before the import.
+    """Return the form in which files are uploaded and an import is set up.
 
     Parameters
     ----------
     address : str
-        Where the browser puts the files.
+        The address to which the browser uploads the files.
     sending : UploadState
     inspection : InspectionState
-        The result of inspecting the files; nothing is shown before files have arrived.
+        The inspection of the files; it is not shown before files have arrived.
     first, more : sequences of FormField
-        The options of reading; those of ``more`` are folded.
+        The options for reading files; those in ``more`` are folded.
     error : str
         A sentence, or empty.
     ready : bool
-        Whether it may be sent.
+        Whether the form may be sent.
     labels : dict of str
         The labels of the fields, by option.
     into : str
-        Name of the corpus that the documents are appended to, or empty.
+        The name of the corpus to which the documents are appended, or empty.
     """
-    read = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
-    parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", read)]
+    options = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
+    parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", options)]
     if sending.sent and not sending.busy:
         parts.insert(1, ("What came in", _draw_inspection(inspection, labels, vocabulary=not into)))
-    word = f"Append to {escape(into)}" if into else "Make a corpus"
-    return draw_form("make", parts, error, word, ready=ready)
+    button_text = f"Append to {escape(into)}" if into else "Make a corpus"
+    return draw_form("make", parts, error, button_text, ready=ready)
 
 
 def draw_import(state: ImportState) -> str:
-    """Return the running import, or its result."""
+    """Return the progress of an import, or its result."""
     notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in state.notes)
     note_list = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
-    again = '<button class="tp-button" data-do="again">Add other documents</button>'
+    again_button = '<button class="tp-button" data-do="again">Add other documents</button>'
     if state.error:
         inside = f"<h3>Nothing was stored</h3>{draw_error(state.error)}{note_list}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
@@ -186,7 +187,9 @@ def draw_import(state: ImportState) -> str:
         if state.appended:
             record = f"<p>{escape(end_sentence(state.appended[:1].upper() + state.appended[1:]))}</p>"
         inside = f"<h3>{escape(state.corpus)}</h3>{record}{note_list or '<p>Ready to be read by a model.</p>'}"
-        acts = f'{again}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
+        acts = (
+            f'{again_button}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
+        )
     else:
         inside = f'<p class="tp-lead" role="status">{escape(state.words)} …</p>{draw_meter(state.share)}{note_list}'
         inside += '<p class="tp-dim">It continues when this page is closed; the Runs page shows the progress.</p>'
@@ -196,7 +199,7 @@ def draw_import(state: ImportState) -> str:
 
 
 def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
-    """Return the report, or the progress of the inspection; the last report stays while a new one is made."""
+    """Return the report, or the progress of the inspection; the last report stays until the next is ready."""
     if inspection.error:
         return draw_error(inspection.error)
     meter = draw_meter(inspection.share, "Progress of the inspection")
@@ -227,12 +230,12 @@ def _draw_drop_zone(address: str, sending: UploadState) -> str:
         sentence = f"{sending.sent:,} {'file is' if sending.sent == 1 else 'files are'} here."
     else:
         sentence = "Drop files or a folder here, or"
-    away = '<button type="button" class="tp-button" data-do="again">Start over</button>'
+    restart_button = '<button type="button" class="tp-button" data-do="again">Start over</button>'
     return (
         f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{write_attributes(data_upload=address)}>'
         f'<p role="status">{sentence}</p><div class="tp-zone-acts">'
         f"{_draw_file_button('Choose files', 'multiple')}{_draw_file_button('Choose a folder', 'webkitdirectory')}"
-        f"{away if sending.sent and not sending.busy else ''}</div>{draw_error(sending.error)}"
+        f"{restart_button if sending.sent and not sending.busy else ''}</div>{draw_error(sending.error)}"
         f'<aside class="tp-zone-kinds">{list_formats()}</aside></div>'
     )
 
@@ -243,7 +246,7 @@ def _draw_file_button(word: str, kind: str) -> str:
 
 
 def draw_meter(share: float | None, label: str = "Progress of the import") -> str:
-    """Return how much is done, 0 to 1, as a bar; empty if it is not known."""
+    """Return a progress bar for the share done, 0 to 1; empty if it is not known."""
     if share is None:
         return ""
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
@@ -252,7 +255,7 @@ def draw_meter(share: float | None, label: str = "Progress of the import") -> st
 
 
 class CorpusFacts(NamedTuple):
-    """A corpus: its number, name, sizes, the notes of its reader, its record and what was appended to it."""
+    """A corpus: its number, name and sizes, the notes of its reader, its import report, and what was appended."""
 
     number: int
     name: str
@@ -286,7 +289,7 @@ def _draw_corpus(row: CorpusFacts) -> str:
 
 
 class ImportFacts(NamedTuple):
-    """An import: its number, what is added, its progress or why nothing was stored, and the share done."""
+    """An import: its number, what is added, its progress or the reason why it failed, and the share done."""
 
     number: int
     name: str
@@ -297,14 +300,14 @@ class ImportFacts(NamedTuple):
 
 def draw_imports(imports: Sequence[ImportFacts]) -> str:
     """Return a row for every import; empty if there is none."""
-    rows = "".join(_draw_failed_import(each) if each.failed else _draw_running_import(each) for each in imports)
+    rows = "".join(_draw_failed_import(facts) if facts.failed else _draw_running_import(facts) for facts in imports)
     return f'<ul class="tp-adding" aria-label="Imports">{rows}</ul>' if rows else ""
 
 
-def _draw_running_import(each: ImportFacts) -> str:
-    bar = draw_meter(each.share, f"Progress of adding {each.name}")
-    sentence = f"Adding “{escape(each.name)}”: {escape(each.sentence)} …"
-    return f'<li{write_attributes(data_key=f"import{each.number}")}><p role="status">{sentence}</p>{bar}</li>'
+def _draw_running_import(facts: ImportFacts) -> str:
+    bar = draw_meter(facts.share, f"Progress of adding {facts.name}")
+    sentence = f"Adding “{escape(facts.name)}”: {escape(facts.sentence)} …"
+    return f'<li{write_attributes(data_key=f"import{facts.number}")}><p role="status">{sentence}</p>{bar}</li>'
 
 
 def _draw_failed_import(each: ImportFacts) -> str:
@@ -312,5 +315,7 @@ def _draw_failed_import(each: ImportFacts) -> str:
         f'<button class="tp-button"{write_attributes(data_do=do, data_import=each.number)}>{word}</button>'
         for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
     )
-    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.sentence)}</p>'
-    return f'<li{write_attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'
+    message = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.sentence)}</p>'
+    return (
+        f'<li{write_attributes(data_key=f"import{each.number}")}>{message}<div class="tp-title-acts">{acts}</div></li>'
+    )

@@ -1,7 +1,7 @@
-"""Curves of a run: figures made once, whose sources then get new points.
+"""Curves of a run: figures that are made once, and whose sources then receive new points.
 
-x is a column of the source, so another x-axis is another field name, not other data.  Perplexities of the two
-protocols never share an axis: the label says which it is.
+Each source has a column for every x-axis, so a change of the axis changes a field name and sends no data.
+Perplexities of the two protocols never share an axis: its label says which protocol it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,13 +34,13 @@ SLOTS = 6  # runs overlaid at most, including the run itself
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
 AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
-LABEL_HEIGHT = 225  # of words next to a line, in pixels above the x-axis
+LABEL_HEIGHT = 225  # height of the words next to a vertical line, in pixels above the x-axis
 WORDS: dict[str, Any] = {"text_color": MARK, "text_font": FONT, "text_font_size": "11.5px"}
 COLUMNS = ("minibatches", "documents", "seconds", "value")
 BAND = ("low", "high")
 
-# Zoom and pan stay as they are while points arrive; another x-axis starts from the whole again.
-_REFIT = "figure.reset.emit()"
+# Zoom and pan are kept while points arrive; a change of the x-axis resets them.
+_RESET_VIEW = "figure.reset.emit()"
 
 
 @dataclass
@@ -57,35 +57,35 @@ class Chart:
     dots: list[Any] = field(default_factory=list)  # for curves of a single point
     marks: Any = None  # vertical lines at moments of the run itself, with words
     labels: Any = None  # words shown next to their line
-    shade: Any = None  # over the burn-in of the run itself, up to the moment ``shaded``
+    shade: Any = None  # box over the burn-in of the run itself, up to the moment ``shaded``
     shaded: "RunMark | None" = None
 
     @property
     def has_curve(self) -> bool:
-        """True if there is a curve: a single point makes none."""
+        """True if any source has at least two points, so that there is a curve to see."""
         return any(len(source.data["value"]) > 1 for source in self.sources)
 
     def grow(self, slots: int) -> None:
         """Add slots until there are ``slots`` of them."""
         before = len(self.sources)
-        for place in range(before, slots):
-            self.add_slot(self, place)
+        for index in range(before, slots):
+            self.add_slot(self, index)
         if slots > before:
             self.hover.renderers = list(self.lines)
         if before == 0 and slots:
-            self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
+            self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_RESET_VIEW))
 
     def show_single_points(self) -> None:
         """Show a curve of a single point as a dot; a chart that never calls this has no dots."""
-        for place in range(len(self.dots), len(self.sources)):
-            colour = SERIES[place]
+        for index in range(len(self.dots), len(self.sources)):
+            colour = SERIES[index]
             dot = Scatter(x=self.axis, y="value", size=7, fill_color=colour, line_color=colour)
-            self.dots.append(self.figure.add_glyph(self.sources[place], dot, visible=False))
+            self.dots.append(self.figure.add_glyph(self.sources[index], dot, visible=False))
         for source, dot in zip(self.sources, self.dots, strict=True):
             dot.visible = len(source.data["value"]) == 1
 
     def use_axis(self, name: str) -> None:
-        """Show the curves over another column."""
+        """Draw the curves over another column, a key of `AXES`."""
         self.axis = name
         for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:
@@ -96,13 +96,13 @@ class Chart:
         self.figure.xaxis.axis_label = AXES[name]
 
     def place_shade(self) -> None:
-        """Move the end of the shade to its moment on the axis."""
+        """Move the right end of the shade to its moment on the current axis."""
         if self.shade is not None and self.shaded is not None:
             self.shade.right = getattr(self.shaded, self.axis)
 
 
 class RareMeasure(NamedTuple):
-    """A measure that only some runs have: its name, on its axis and on hover, and its colour."""
+    """A measure that only some runs have: its title, its names on the axis and on hover, and its index in `SERIES`."""
 
     title: str
     label: str
@@ -113,12 +113,13 @@ class RareMeasure(NamedTuple):
 RARE = {
     "averaged_perplexity": RareMeasure("Averaged perplexity", "averaged perplexity", "averaged", 3),
     "label_error": RareMeasure("Label error", "wrong labels, %", "wrong", 1),
+    "tree_persistence": RareMeasure("Settling of the tree", "stayed, %", "stayed", 2),
     "elbo": RareMeasure("Evidence lower bound", "nats per document", "bound", 4),
 }
 
 
 class RunMark(NamedTuple):
-    """A moment of a run, words about what happened, and the label next to its line."""
+    """A moment of a run on each x-axis, words about what happened then, and the label next to its line."""
 
     minibatches: float
     documents: float
@@ -133,7 +134,7 @@ def locate_changes(
     documents: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> list[RunMark]:
-    """Return the places of changes, by mini-batch, on every x-axis; those after the last point are left out."""
+    """Return where changes (mini-batch, words) lie on every x-axis; changes after the last point are left out."""
     if not len(minibatches):
         return []
     return [
@@ -153,7 +154,7 @@ def _interpolate(minibatch: int, minibatches: NDArray[np.float64], column: NDArr
 
 
 def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
-    """Draw a vertical line at each of these moments of the run, in place of earlier ones."""
+    """Draw a vertical line at each moment, and remove the lines drawn before."""
     if chart.marks is None:
         if not moments:
             return
@@ -163,10 +164,10 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
         tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@words</div>'
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
     if chart.labels is None and any(moment.label for moment in moments):
-        at: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
+        position: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
         words: dict[str, Any] = {name: value(setting) for name, setting in WORDS.items()}
         words["text_baseline"] = value("top")
-        chart.labels = LabelSet(text="label", source=chart.marks.data_source, **at, **words)
+        chart.labels = LabelSet(text="label", source=chart.marks.data_source, **position, **words)
         chart.figure.add_layout(chart.labels)
     columns = {name: [getattr(moment, name) for moment in moments] for name in RunMark._fields}
     if chart.marks.data_source.data != columns:
@@ -174,37 +175,37 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
 
 
 def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
-    """Shade a run's burn-in, from its start to a moment, with the word; None removes the shade."""
+    """Shade and label the burn-in of a run, from its start until a moment; None removes the shade."""
     if chart.shade is None:
         if until is None:
             return
         chart.shade = BoxAnnotation(fill_color=MARK, fill_alpha=0.08, line_color=None, level="underlay", editable=False)
-        word = Label(x=6, y=5, x_units="screen", y_units="screen", text="burn-in", **WORDS)
-        for each in (chart.shade, word):
-            chart.figure.add_layout(each)
-        chart.shade.js_link("visible", word, "visible")
+        label = Label(x=6, y=5, x_units="screen", y_units="screen", text="burn-in", **WORDS)
+        for annotation in (chart.shade, label):
+            chart.figure.add_layout(annotation)
+        chart.shade.js_link("visible", label, "visible")
     chart.shaded, chart.shade.visible = until, until is not None
     chart.place_shade()
 
 
 def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
-    """Return the places of at most about ``most`` points that look like all of them.
+    """Return the indices of about ``most`` points whose curve looks like that of all points.
 
     The series is cut into stretches; each keeps its lowest and its highest value, so that no spike is lost.
-    The first and the last point are kept; points without a number are left out.
+    The first and the last point are kept; values that are not finite are left out.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) <= most:
         return finite
-    places = [finite[:1], finite[-1:]]
+    indices = [finite[:1], finite[-1:]]
     for stretch in np.array_split(finite, max(1, (most - 2) // 2)):
-        part = values[stretch]
-        places.append(stretch[[int(part.argmin()), int(part.argmax())]])
-    return np.unique(np.concatenate(places))
+        stretch_values = values[stretch]
+        indices.append(stretch[[int(stretch_values.argmin()), int(stretch_values.argmax())]])
+    return np.unique(np.concatenate(indices))
 
 
 def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
-    """Return the chart of the point perplexity of one run and of up to five others."""
+    """Return the chart of the point perplexity of a run and up to five others."""
     chart = _make_chart(
         _make_figure(axis, "point perplexity", 330, dark=dark), axis, _add_run, ("perplexity", "@value{0,0.0}")
     )
@@ -213,7 +214,7 @@ def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
 
 
 def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
-    """Return the chart of layer-adaptive step sizes: the mean per layer, the spread over its topics as a band."""
+    """Return the chart of layer-adaptive step sizes: the mean of each layer, with a band for its topics."""
     plot = _make_figure(axis, "step size", 330, dark=dark, y_axis_type="log")
     plot.yaxis.ticker = CustomJSTicker(major_code=_read_code("log_ticks"), minor_code="return []")
     plot.yaxis.formatter = CustomJSTickFormatter(code=_read_code("log_labels"))
@@ -226,43 +227,43 @@ def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     plot = _make_figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
-    return _make_chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
+    return _make_chart(plot, axis, partial(_add_curve, SERIES[2]), ("tokens/s", "@value{0,0}"))
 
 
 def make_rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
-    """Return the chart of a measure that not every run has, a key of ``RARE``, on an axis of its own."""
-    about = RARE[name]
-    plot = _make_figure(axis, about.label, 190, dark=dark, x_range=x_range)
+    """Return the chart of the measure ``name``, a key of `RARE`, with its own y-axis."""
+    measure = RARE[name]
+    plot = _make_figure(axis, measure.label, 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
-    return _make_chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
+    return _make_chart(plot, axis, partial(_add_curve, SERIES[measure.colour]), (measure.short, "@value{0,0.0}"))
 
 
 def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
-    """Colour the slots of a step chart for ``n_layers`` layers and r.
+    """Colour the slots of a step chart: one for each of ``n_layers`` layers, and one for r.
 
     Returns
     -------
     list of (name, colour, dash)
-        For the legend.
+        The entries of the legend.
     """
     chart.grow(n_layers + 1)
     legend: list[tuple[str, str, Any]] = []
-    for place, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
-        is_r = place == n_layers
-        colour = GAMMA_R if is_r else pick_layer_colour(place + 1)
-        dash = "dotted" if is_r else DASHES[place % len(DASHES)]
+    for index, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
+        is_r = index == n_layers
+        colour = GAMMA_R if is_r else pick_layer_colour(index + 1)
+        dash = "dotted" if is_r else DASHES[index % len(DASHES)]
         line.glyph.update(line_color=colour, line_dash=dash)
         band.glyph.update(fill_color=colour)
-        if place <= n_layers:
-            legend.append(("r" if is_r else f"layer {place + 1}", colour, dash))
+        if index <= n_layers:
+            legend.append(("r" if is_r else f"layer {index + 1}", colour, dash))
     return legend
 
 
-def _add_run(chart: Chart, place: int) -> None:
+def _add_run(chart: Chart, index: int) -> None:
     source = _make_source()
-    look = {"line_color": SERIES[place], "line_dash": DASHES[place], "line_width": 1.8 if place else 2.6}
+    look = {"line_color": SERIES[index], "line_dash": DASHES[index], "line_width": 1.8 if index else 2.6}
     chart.sources.append(source)
-    _add_line(chart, source, look, **({} if place else {"level": "overlay"}))  # the run itself lies on top
+    _add_line(chart, source, look, **({} if index else {"level": "overlay"}))  # the run itself lies on top
 
 
 def _add_layer(chart: Chart, _: int) -> None:
@@ -273,29 +274,29 @@ def _add_layer(chart: Chart, _: int) -> None:
     _add_line(chart, source, {"line_width": 2.2})
 
 
-def _add_one(colour: str, chart: Chart, _: int) -> None:
+def _add_curve(colour: str, chart: Chart, _: int) -> None:
     source = _make_source()
     chart.sources.append(source)
     _add_line(chart, source, {"line_color": colour, "line_width": 2.0, "line_join": "bevel"})
 
 
-def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], **more: Any) -> None:
-    """Add one glyph; `figure.line` would add its looks for selected and muted lines, which are not used here."""
+def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], **options: Any) -> None:
+    """Add a line as a single glyph; `figure.line` would also add unused glyphs for selected and muted lines."""
     line = Line(x=chart.axis, y="value")
     line.update(line_join="round")
     line.update(**look)
-    chart.lines.append(chart.figure.add_glyph(source, line, **more))
+    chart.lines.append(chart.figure.add_glyph(source, line, **options))
 
 
 def _read_code(name: str) -> str:
     return find_asset(f"js/{name}.js").read_text(encoding="utf-8")
 
 
-def _make_source(*more: str) -> ColumnDataSource:
-    return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
+def _make_source(*extra: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in (*COLUMNS, *extra)})
 
 
-def _make_figure(axis: str, label: str, height: int, *, dark: bool, **more: Any) -> Any:
+def _make_figure(axis: str, label: str, height: int, *, dark: bool, **options: Any) -> Any:
     plot: Any = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -307,7 +308,7 @@ def _make_figure(axis: str, label: str, height: int, *, dark: bool, **more: Any)
         y_axis_label=label,
         min_border_right=12,
         title=None,
-        **({"x_range": DataRange1d(range_padding=0.02, only_visible=True)} | more),
+        **({"x_range": DataRange1d(range_padding=0.02, only_visible=True)} | options),
     )
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
@@ -319,7 +320,7 @@ def _make_figure(axis: str, label: str, height: int, *, dark: bool, **more: Any)
 
 
 def _style_figure(plot: Any, look: FigureLook) -> None:
-    """Give a figure the styles that the page's theme would otherwise add in the browser with a second layout."""
+    """Set the styles of the page's theme on a figure; the theme itself would cost a second layout in the browser."""
     plot.update(**look.figure)
     for axis in (*plot.xaxis, *plot.yaxis):
         axis.update(**look.axis)
@@ -327,8 +328,8 @@ def _style_figure(plot: Any, look: FigureLook) -> None:
 
 
 def _make_chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
-    at = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
-    hover = HoverTool(renderers=[], tooltips=[tip, *at], mode="mouse", line_policy="nearest")
+    position = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    hover = HoverTool(renderers=[], tooltips=[tip, *position], mode="mouse", line_policy="nearest")
     plot.add_tools(hover)
     chart = Chart(plot, hover, add_slot, axis)
     chart.grow(1)

@@ -1,4 +1,4 @@
-"""The cards of the watch page: numbers, settings, cluster workers and a preview of topics."""
+"""The cards of the watch page: figures, settings, cluster workers and a preview of topics."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,12 +43,12 @@ from app.views.runs.new_run_form import describe_setting, format_value
 from app.views.text import escape, format_percent, write_title
 from engine.hierarchy.tree import Node
 
-SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
-CHANGE_OVER = 5  # evaluations between which the change of the perplexity is shown
+SWEEPS_BEGIN = "sweeps begin"  # kind of the event at which a run changes from mini-batches to sweeps over all documents
+CHANGE_OVER = 5  # number of evaluations over which the change of the perplexity is measured
 
 
 class RunHealth(NamedTuple):
-    """The facts that the strip shows besides the row of the run.
+    """The facts that the row of figures shows in addition to those in `RunFacts`.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class RunHealth(NamedTuple):
     change : float or None
         The change of the point perplexity.
     over : int
-        The number of mini-batches between the two evaluations.
+        The number of mini-batches over which ``change`` was measured.
     trend : str
-        Words about whether it still falls.
+        Whether the perplexity still falls, in words.
     latest : mapping of str to float or None
         The newest values of the curves that `app.jobs.estimates` reads.
     """
@@ -80,8 +80,8 @@ def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] 
 
 
 def draw_kpis(run: RunFacts, about: RunHealth) -> str:
-    """Return the strip: perplexity, progress, pace, time left, heartbeat."""
-    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
+    """Return the row of figures: perplexity, progress, pace, time left, structure and heartbeat."""
+    seconds_left = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     cells = [
         *_draw_estimates(run, about),
@@ -97,7 +97,7 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
             "while training",
             "Tokens of the mini-batches read per second of training.",
         ),
-        _draw_time_left(run, about.state, ahead),
+        _draw_time_left(run, about.state, seconds_left),
         _draw_structure(run),
         _draw_heartbeat(run, about.state),
     ]
@@ -112,7 +112,7 @@ def draw_card_head(title: str, rest: str, tip: str = "") -> str:
 
 
 def draw_legend(entries: Iterable[tuple[str, str, Any]]) -> str:
-    """Return names, each with a stroke in its colour and dash."""
+    """Return a legend: names, each with a stroke in its colour and dash."""
     return (
         '<div class="tp-legend">'
         + "".join(f"<span>{draw_stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
@@ -121,9 +121,9 @@ def draw_legend(entries: Iterable[tuple[str, str, Any]]) -> str:
 
 
 def draw_stroke(colour: str, dash: Any) -> str:
-    """Return a short piece of a curve's line."""
-    steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
-    pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
+    """Return a short line in the colour and dash of a curve, as SVG."""
+    patterns = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
+    pattern = patterns.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
     return (
         '<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" '
         f'stroke="{colour}" stroke-width="2.6"{write_attributes(stroke_dasharray=pattern or None)}/></svg>'
@@ -135,34 +135,34 @@ def draw_overlay_choice(
 ) -> str:
     """Return the runs whose curves are shown, each with its stroke, and a list to add another one.
 
-    ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
+    ``strokes[0]`` is the stroke of the run itself; the others follow in the order of ``chosen``.
     """
     by_number = {other.number: other for other in others}
-    own = write_element(
+    own_name = write_element(
         "span", f"{draw_stroke(*strokes[0])}{_draw_clipped_name(run)}", class_="tp-over tp-own", title=name_run(run)
     )
     buttons = "".join(
         write_element(
             "button",
-            f"{draw_stroke(*strokes[place])}{_draw_clipped_name(by_number[number])}{draw_icon('close')}",
+            f"{draw_stroke(*strokes[index])}{_draw_clipped_name(by_number[number])}{draw_icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
             data_key=number,
             title="Take this curve away",
         )
-        for place, number in enumerate(chosen, 1)
-        if number in by_number and place < len(strokes)
+        for index, number in enumerate(chosen, 1)
+        if number in by_number and index < len(strokes)
     )
     rest = list_run_entries(other for other in others if other.number not in chosen)
     options = draw_options([("", "Compare with …"), *rest], "")
     label = "Compare with another run"
-    more = f'<select class="tp-over" aria-label="{label}" data-change="overlay" data-again>{options}</select>'
-    return f'<div class="tp-overs">{own}{buttons}{more if rest else ""}</div>'
+    add_list = f'<select class="tp-over" aria-label="{label}" data-change="overlay" data-again>{options}</select>'
+    return f'<div class="tp-overs">{own_name}{buttons}{add_list if rest else ""}</div>'
 
 
 def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
-    """Return a row of buttons of which one is pressed; it sends ``{do: name, value: ...}``."""
+    """Return a row of buttons, each sending ``{do: name, value: ...}``; that of the ``chosen`` value is pressed."""
     buttons = "".join(
         write_element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
         for value, word in entries
@@ -171,7 +171,7 @@ def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, lab
 
 
 class EventFacts(Protocol):
-    """The facts about an event that the page shows; a row of the store has them."""
+    """The facts about an event that the page shows, as in a row of the store."""
 
     @property
     def minibatch(self) -> int: ...  # noqa: D102
@@ -182,7 +182,7 @@ class EventFacts(Protocol):
 
 
 def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
-    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
+    """Return the changes of the structure as (mini-batch, sentence), without the lists of topics."""
     changes: dict[int, list[str]] = {}
     for event in events:
         if event.change is not None:
@@ -191,7 +191,7 @@ def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
 
 
 def find_phases(events: Iterable[EventFacts]) -> list[int]:
-    """Return the steps at which a run that began with mini-batches goes on with sweeps over all documents."""
+    """Return the steps at which a run changes from mini-batches to sweeps over all documents."""
     return [event.minibatch for event in events if event.kind == SWEEPS_BEGIN]
 
 
@@ -248,16 +248,16 @@ def _draw_kpi(cell: tuple[str, str, str, str]) -> str:
     return write_element("div", inner, class_="tp-kpi", title=tip)
 
 
-def _describe_change(about: RunHealth, *, measured: bool) -> str:
-    if about.change is None:
-        missing = "first one is on its way" if about.state == "running" else "not measured"
+def _describe_change(facts: RunHealth, *, measured: bool) -> str:
+    if facts.change is None:
+        missing = "first one is on its way" if facts.state == "running" else "not measured"
         return "" if measured else missing
-    sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
-    change = f'<span class="{kind}">{sign} {format_perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
-    return "<br>".join(filter(None, (about.trend, change)))
+    sign, kind = ("▼", "tp-good") if facts.change < 0 else ("▲", "tp-warn") if facts.change > 0 else ("=", "")
+    change = f'<span class="{kind}">{sign} {format_perplexity(abs(facts.change))}</span> in {facts.over:,} mini-batches'
+    return "<br>".join(filter(None, (facts.trend, change)))
 
 
-_NOTES = {  # texts below estimates; below the point perplexity stands its change
+_NOTES = {  # notes below the estimates; the point perplexity has its change instead
     AVERAGED: "over the collected samples",
     TEST_MEAN: "with the topics that are shown",
     TEST_POINT: "with the topics of the last step",
@@ -265,31 +265,31 @@ _NOTES = {  # texts below estimates; below the point perplexity stands its chang
 }
 
 
-def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
-    """Return a cell for every estimate, the main one of the run first; one without a figure before the first."""
-    estimates = list_estimates(run, about.latest)
+def _draw_estimates(run: RunFacts, health: RunHealth) -> list[tuple[str, str, str, str]]:
+    """Return a cell for each estimate, the main one first; a single cell with a dash if there is none yet."""
+    estimates = list_estimates(run, health.latest)
     if not estimates:
         return [
             (
                 find_estimate_name(run, POINT).capitalize(),
                 "–",
-                _describe_change(about, measured=False),
+                _describe_change(health, measured=False),
                 f"{describe_estimate(run, POINT)}.",
             )
         ]
     return [
         (
-            each.name.capitalize(),
-            format_estimate(each),
-            _describe_change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
-            f"{each.protocol}.",
+            estimate.name.capitalize(),
+            format_estimate(estimate),
+            _describe_change(health, measured=True) if estimate.kind == POINT else _NOTES.get(estimate.kind, ""),
+            f"{estimate.protocol}.",
         )
-        for each in estimates
+        for estimate in estimates
     ]
 
 
 def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
-    """Return the widths as they are now, and how they came about or where the run comes from."""
+    """Return the cell of the current widths, with a note if they were learnt or the run is a fork."""
     note = describe_lineage(run.parent, run.parent_minibatch)
     if run.settings.get("grow"):
         note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
@@ -297,14 +297,14 @@ def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
     return ("Topics per layer", widths, note or "from the words up", (note or "Widths as ordered").capitalize() + ".")
 
 
-def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
+def _draw_time_left(run: RunFacts, state: str, seconds_left: float | None) -> tuple[str, str, str, str]:
     tip = "Training time, without evaluation and pauses."
-    if state == "running" and ahead is not None:
-        return ("Time left", format_span(ahead), f"{format_span(run.seconds)} so far", tip)
+    if state == "running" and seconds_left is not None:
+        return ("Time left", format_span(seconds_left), f"{format_span(run.seconds)} so far", tip)
     return ("Training time", format_span(run.seconds), name_state(state), tip)
 
 
-_REPEATED = re.compile(  # figures that have their own cards
+_REPEATED = re.compile(  # the parts of a message that repeat figures of other cells
     rf"({'|'.join(sorted(KINDS, key=len, reverse=True))}) -?[\d,.]+ \([^)]*\)"
     rf"([,;] ((validation )?{ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
@@ -316,7 +316,7 @@ def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
         return ("Heartbeat", format_age(run.heartbeat_age), escape(message), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
-    note = message.removeprefix("finished: ").removeprefix("finished; ")  # the name of the cell says so
+    note = message.removeprefix("finished: ").removeprefix("finished; ")  # the cell is called "Finished"
     note = _REPEATED.sub("", note) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(note), f"{message}. By the clock of the database.")
 
@@ -326,13 +326,13 @@ MOST_SHOWN = 100  # workers in the table; the number of others is below it
 
 
 def draw_workers(process: Mapping[str, Any], state: str) -> str:
-    """Return the table of workers, from what the store knows of the process; empty for a run without workers."""
+    """Return the table of workers, from the stored facts about the process; empty for a run without workers."""
     facts = read_cluster(process)
     if not facts.workers:
         return ""
-    lost_first = sorted(facts.workers, key=lambda each: each.lost is None)
+    lost_first = sorted(facts.workers, key=lambda worker: worker.lost is None)
     heads = "".join(write_element("th", head, scope="col") for head in HEADS)
-    rows = "".join(_draw_worker(each) for each in lost_first[:MOST_SHOWN])
+    rows = "".join(_draw_worker(worker) for worker in lost_first[:MOST_SHOWN])
     table = write_element(
         "table", f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>", aria_labelledby="tp-workers"
     )
@@ -347,55 +347,53 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
 
 
 def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
-    """Return a sentence about the numbers, and the link to Dask's own page while it is available."""
+    """Return a sentence that explains the table, and a link to Dask's dashboard while it is available."""
     sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
-    there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
-    about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
-    link = f" {write_element('a', 'Dask’s dashboard', **about)} shows what they are doing." if there else ""
+    is_available = state == "running" and facts.dashboard.startswith(("http://", "https://"))
+    attributes = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
+    link = f" {write_element('a', 'Dask’s dashboard', **attributes)} shows what they are doing." if is_available else ""
     return f'<p class="tp-dim">{sentence}{link}</p>'
 
 
-def _draw_worker(each: WorkerFacts) -> str:
+def _draw_worker(worker: WorkerFacts) -> str:
     cells = (
-        write_element("th", _name_worker(each), scope="row"),
-        write_element("td", format_rate(each.tokens_per_second)),
-        write_element("td", _format_memory(each)),
-        write_element("td", f"{each.documents:,}"),
-        write_element("td", _describe_worker(each)),
+        write_element("th", _name_worker(worker), scope="row"),
+        write_element("td", format_rate(worker.tokens_per_second)),
+        write_element("td", _format_memory(worker)),
+        write_element("td", f"{worker.documents:,}"),
+        write_element("td", _describe_worker(worker)),
     )
-    return write_element("tr", "".join(cells), class_="tp-dim" if each.lost is not None else None)
+    return write_element("tr", "".join(cells), class_="tp-dim" if worker.lost is not None else None)
 
 
-def _name_worker(each: WorkerFacts) -> str:
-    """Return the address, with the name in front if it differs."""
-    address = escape(each.address)
-    return address if each.name in ("", each.address) else f"{escape(each.name)} <small>{address}</small>"
+def _name_worker(worker: WorkerFacts) -> str:
+    """Return the address of a worker, preceded by its name if that differs."""
+    address = escape(worker.address)
+    return address if worker.name in ("", worker.address) else f"{escape(worker.name)} <small>{address}</small>"
 
 
-def _format_memory(each: WorkerFacts) -> str:
-    limit = f" of {format_size(each.limit)}" if each.limit else ""
-    return f"{format_size(each.memory)}{limit}"
+def _format_memory(worker: WorkerFacts) -> str:
+    limit = f" of {format_size(worker.limit)}" if worker.limit else ""
+    return f"{format_size(worker.memory)}{limit}"
 
 
-def _describe_worker(each: WorkerFacts) -> str:
-    if each.lost is None:
+def _describe_worker(worker: WorkerFacts) -> str:
+    if worker.lost is None:
         return ""
-    return f'<b class="tp-warn">lost</b> {datetime.fromtimestamp(each.lost, UTC).astimezone():%d %b %H:%M:%S}'
+    return f'<b class="tp-warn">lost</b> {datetime.fromtimestamp(worker.lost, UTC).astimezone():%d %b %H:%M:%S}'
 
 
-CARDS = 8
-WORDS = 10
+CARDS = 8  # topics in the preview
+WORDS = 10  # words on the card of a topic
 
 
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
-    """Return cards of the most popular topics of ``layer``, background ones last, each a link to the explorer."""
-    every = hierarchy.nodes(layer)
-    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # background topics come last
-    most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
+    """Return cards of the most popular topics of a layer, background topics last, as links to the explorer."""
+    topics = hierarchy.nodes(layer)
+    nodes = sorted(topics, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # background topics come last
+    peak = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
-    about = write_title(
-        "Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy
-    )
+    tip = write_title("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
     for node in nodes:
         name = hierarchy.name(node)
         share = hierarchy.share(node)
@@ -403,9 +401,9 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
         cards.append(
             write_element(
                 "button",
-                f'<span class="tp-topic-head"{about}><i class="tp-rank">{hierarchy.rank(node)}</i>'
+                f'<span class="tp-topic-head"{tip}><i class="tp-rank">{hierarchy.rank(node)}</i>'
                 f'<span class="tp-topic-bar">'
-                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
+                f'<i style="width:{100 * share / peak:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
                 f"{_draw_topic_content(hierarchy, node)}",
                 class_="tp-topic",
                 data_do="topic",
@@ -418,7 +416,7 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
 
 
 def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the picture of a topic of images, or the words of any other."""
+    """Return the picture of a topic, or its words if topics are not pictures."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         return f'<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
@@ -431,12 +429,12 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
-    """Return words about which snapshot this is."""
+    """Return in words which snapshot is shown."""
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
 
 
 def draw_waiting(sentence: str, *, coming: bool = True) -> str:
-    """Return what is being waited for, and empty cards as long as topics are coming."""
+    """Return a sentence about what the page is waiting for, and empty cards if topics are coming."""
     cards = '<span class="tp-topic tp-placeholder"></span>' * 4
-    places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
-    return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'
+    placeholders = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
+    return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{placeholders}'

@@ -22,17 +22,17 @@ class FormField(NamedTuple):
     kind : str
         "choice", "flag" or "text".
     value : str
-        As text; "true" or "false" for a flag.
+        The value as text; "true" or "false" for a flag.
     choices : sequence of (value, words)
-        The proposed values of a text.
+        The values of a choice, or the values proposed for a text.
     error : str
         One sentence, or empty.
     hint : str
         Bounds and default, in small print.
     locked : bool
-        Whether it cannot be changed; ``help`` says why.
+        Whether the value cannot be changed; ``help`` says why.
     group : str
-        The heading above it among folded fields, or empty.
+        The heading above the field among folded fields, or empty.
     """
 
     name: str
@@ -48,7 +48,7 @@ class FormField(NamedTuple):
 
 
 def name_labels(sentence: str, labels: Mapping[str, str]) -> str:
-    """Return a sentence about settings with the labels of the form in place of names in the code."""
+    """Return a sentence with the names of settings replaced by their labels in the form."""
 
     def name(match: re.Match[str]) -> str:
         return labels.get(match[0], match[0])
@@ -57,7 +57,7 @@ def name_labels(sentence: str, labels: Mapping[str, str]) -> str:
 
 
 def name_fields(sentence: str, labels: Mapping[str, str]) -> str:
-    """Return a sentence of a command, ``... lower --min-df``, with fields of the form in place of options."""
+    """Return a sentence with options of the command line, such as ``--min-df``, replaced by labels of the form."""
 
     def field(match: re.Match[str]) -> str:
         label = labels.get(match[1].replace("-", "_"))
@@ -67,7 +67,7 @@ def name_fields(sentence: str, labels: Mapping[str, str]) -> str:
 
 
 def describe_bounds(low: float | None, high: float | None, default: str) -> str:
-    """Return the small print: ``1 to 10,000,000, usually 20``."""
+    """Return the bounds and the default of a setting in words: ``1 to 10,000,000, usually 20``."""
     usual = f"usually {default}" if default else ""
     if low is not None and high is not None:
         return f"{low:g} to {high:,.10g}, {usual}".rstrip(", ")
@@ -86,7 +86,7 @@ def draw_new_run_form(
     sent: bool = False,
     title: tuple[str, str] = ("New run", ""),
 ) -> str:
-    """Return the whole form.
+    """Return the new-run form as a page.
 
     Parameters
     ----------
@@ -99,18 +99,18 @@ def draw_new_run_form(
     ready : bool
         Whether the form may be sent.
     sent : bool
-        Whether it has been sent, and the run is about to start.
+        Whether the form has been sent and the run is about to start.
     title : (str, str)
-        Heading, and a line under it.
+        The heading, and a line under it.
     """
-    more = fold_fields("All settings", "the defaults are good ones", advanced)
-    parts = (("What to read", draw_fields(first)), ("The model", draw_fields(simple) + more))
-    word = "Starting …" if sent else "Start training"
-    return draw_sheet(title, draw_form("start", parts, error, word, ready=ready and not sent))
+    advanced_fields = fold_fields("All settings", "the defaults are good ones", advanced)
+    parts = (("What to read", draw_fields(first)), ("The model", draw_fields(simple) + advanced_fields))
+    button_text = "Starting …" if sent else "Start training"
+    return draw_sheet(title, draw_form("start", parts, error, button_text, ready=ready and not sent))
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:
-    """Return a page of one column: its heading, a line under it, and further parts."""
+    """Return a page of one column: a heading, a line under it, and the parts."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
         f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
@@ -118,7 +118,7 @@ def draw_sheet(title: tuple[str, str], *parts: str) -> str:
 
 
 def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
-    """Return a form that sends ``do``.
+    """Return a form that sends the message ``do``.
 
     Parameters
     ----------
@@ -127,40 +127,40 @@ def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, 
     error : str
         A sentence about several fields at once, or empty.
     word : str
-        The word on the button that sends it.
+        The word on the button that sends the form.
     ready : bool
-        Whether it may be sent.
+        Whether the form may be sent.
     """
     inside = "".join(f"<fieldset><legend>{legend}</legend>{markup}</fieldset>" for legend, markup in parts)
-    send = write_element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
+    send_button = write_element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
         f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
         f'{draw_error(error)}<div class="tp-form-acts">'
-        f"{BACK}{send}</div></form>"
+        f"{BACK}{send_button}</div></form>"
     )
 
 
 def draw_error(error: str) -> str:
-    """Return a sentence about what is wrong, or nothing."""
+    """Return an error as HTML; empty if there is none."""
     return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
 
 
 def fold_fields(name: str, note: str, inside: Sequence[FormField]) -> str:
-    """Return fields under a heading that opens them; open if one of them is wrong."""
-    wrong = any(field.error for field in inside)
+    """Return fields folded under a heading; they are unfolded if one of them has an error."""
+    has_error = any(field.error for field in inside)
     summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
-    about = write_attributes(data_key="advanced", open=wrong, data_unfold=wrong)
+    attributes = write_attributes(data_key="advanced", open=has_error, data_unfold=has_error)
     groups = dict.fromkeys(field.group for field in inside)
     parts = "".join(_draw_group(group, [field for field in inside if field.group == group]) for group in groups)
-    return f'<details class="tp-fold"{about}><summary>{summary}</summary>{parts}</details>'
+    return f'<details class="tp-fold"{attributes}><summary>{summary}</summary>{parts}</details>'
 
 
-def _draw_group(name: str, inside: Sequence[FormField]) -> str:
+def _draw_group(name: str, fields: Sequence[FormField]) -> str:
     """Return fields that belong together, under their heading if there is one."""
     if not name:
-        return draw_fields(inside)
-    about = write_attributes(data_key=f"about {name}")
-    return f'<section class="tp-group"{about}><h3>{escape(name)}</h3>{draw_fields(inside)}</section>'
+        return draw_fields(fields)
+    attributes = write_attributes(data_key=f"about {name}")
+    return f'<section class="tp-group"{attributes}><h3>{escape(name)}</h3>{draw_fields(fields)}</section>'
 
 
 def draw_fields(inside: Sequence[FormField]) -> str:
@@ -169,9 +169,12 @@ def draw_fields(inside: Sequence[FormField]) -> str:
 
 
 def _draw_field(field: FormField) -> str:
-    about = f"about-{field.name}"
+    help_id = f"about-{field.name}"
     common = write_attributes(
-        name=field.name, id=f"field-{field.name}", aria_describedby=about, aria_invalid="true" if field.error else None
+        name=field.name,
+        id=f"field-{field.name}",
+        aria_describedby=help_id,
+        aria_invalid="true" if field.error else None,
     )
     if field.kind == "choice":
         options = draw_options(field.choices, field.value)
@@ -179,22 +182,22 @@ def _draw_field(field: FormField) -> str:
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{write_attributes(checked=field.value == "true")}>'
     else:
-        proposed = draw_options(field.choices)
-        chosen_from = f"proposed-{field.name}" if proposed else None
-        own = write_attributes(value=field.value, readonly=field.locked, list=chosen_from)
-        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
-        control += f"<datalist{write_attributes(id=chosen_from)}>{proposed}</datalist>" if proposed else ""
-    wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
+        proposals = draw_options(field.choices)
+        list_id = f"proposed-{field.name}" if proposals else None
+        value_attributes = write_attributes(value=field.value, readonly=field.locked, list=list_id)
+        control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{value_attributes}>'
+        control += f"<datalist{write_attributes(id=list_id)}>{proposals}</datalist>" if proposals else ""
+    error = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
     hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
     return (
         f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{write_attributes(data_key=field.name)}>'
         f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'
-        f'<span class="tp-help" id="{escape(about)}">{escape(field.help)}{hint}</span>{wrong}</div>'
+        f'<span class="tp-help" id="{escape(help_id)}">{escape(field.help)}{hint}</span>{error}</div>'
     )
 
 
 class SettingText(NamedTuple):
-    """The label and the meaning of a setting; its name and an empty text if no model has it."""
+    """The label and the meaning of a setting; its name and an empty text if the model does not have it."""
 
     label: str
     tip: str
@@ -202,8 +205,8 @@ class SettingText(NamedTuple):
 
 def describe_setting(model: str, name: str) -> SettingText:
     """Return the label and the meaning of a setting of a model."""
-    about = _read_settings(model).get(name)
-    return SettingText(name, "") if about is None else SettingText(about.label, f"{name}: {about.help}")
+    setting = _read_settings(model).get(name)
+    return SettingText(name, "") if setting is None else SettingText(setting.label, f"{name}: {setting.help}")
 
 
 # Words for values of choices whose names on the command line are not plain words.
@@ -237,4 +240,4 @@ def format_value(value: Any) -> str:
 def _read_settings(model: str) -> Mapping[str, Setting]:
     if model not in models.list_names():  # a run of a later version
         return {}
-    return {about.name: about for about in describe(models.load(model).Config)}
+    return {setting.name: setting for setting in describe(models.load(model).Config)}

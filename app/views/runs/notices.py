@@ -1,4 +1,4 @@
-"""Notices in place of a run: there is none, it has no topics yet, or it failed."""
+"""Notices shown instead of a run: there is none, it has no topics yet, or it has failed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from app.views.text import escape
 
 
 def draw_no_run() -> str:
-    """Return the page of a store without a run, with the button that starts the first one."""
+    """Return the page for a store without runs, with a button that leads to the Runs page."""
     return (
         '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
         '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
@@ -19,17 +19,17 @@ def draw_no_run() -> str:
 
 
 def explain_missing_run(run: int) -> str:
-    """Return the sentence of a page whose run does not exist.
+    """Return a sentence for a page whose run is not found or not chosen.
 
     Parameters
     ----------
     run : int
-        The number of the run, 0 if none is chosen.
+        The number of the run; 0 if none is chosen.
     """
     return f"Looking for run {run} …" if run else "Choose a run in the bar above, or start one on the Runs page."
 
 
-_OVER = {
+_REASONS = {
     "paused": "is paused before its first snapshot; resume it in the bar above",
     "stopped": "was stopped before its first snapshot; resume it in the bar above",
     "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
@@ -41,7 +41,7 @@ _OVER = {
 
 
 def explain_no_topics(run: int, state: str, message: str = "") -> str:
-    """Return why a run has no topics yet and what to do about it.
+    """Return a sentence that says why a run has no topics yet and what to do about it.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def explain_no_topics(run: int, state: str, message: str = "") -> str:
     message : str
         The last message of its worker, if it is training.
     """
-    if state in _OVER:
-        return f"Run {run} {_OVER[state]}."
-    doing = f" ({message.rstrip('.')})" if message else ""
-    return f"Run {run} is on its way{doing}; the first topics appear here with the first snapshot."
+    if state in _REASONS:
+        return f"Run {run} {_REASONS[state]}."
+    note = f" ({message.rstrip('.')})" if message else ""
+    return f"Run {run} is on its way{note}; the first topics appear here with the first snapshot."
 
 
 LOSES = "Its points, snapshots and topic names go with it; the corpus stays."
@@ -62,8 +62,8 @@ SILENT = (
     "The process that trained this run ended without a message: the machine was switched off, or it was stopped from "
     "outside. Nothing that was written is lost."
 )
-_MARKS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
-_HEADS = {"failed": "failed", "silent": "has fallen silent", "damaged": "is damaged"}
+_ICONS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
+_HEADINGS = {"failed": "failed", "silent": "has fallen silent", "damaged": "is damaged"}
 DAMAGED_WAYS = (("delete", "Delete the run"),)
 SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
 
@@ -76,7 +76,7 @@ class LogTail(NamedTuple):
 
 
 def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None) -> str:
-    """Return the sentence and the buttons; empty for a run that trains or has ended without an error.
+    """Return the notice of a failed, silent or damaged run, with buttons; empty for other runs.
 
     Parameters
     ----------
@@ -84,32 +84,32 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
     state : str
         The state to show.
     ways : sequence of (action, words)
-        The ways that may help, the likeliest first.
+        The remedies to offer, the most promising first.
     log : LogTail or None
-        The end of its log, once it was requested.
+        The end of the log, once the user has requested it.
     """
-    if state not in _HEADS:
+    if state not in _HEADINGS:
         return ""
     sentence = (
         SILENT if state == "silent" else describe_damage(run) if state == "damaged" else _choose_sentence(run.message)
     )
-    buttons = "".join(_draw_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
+    buttons = "".join(_draw_button(run, action, words, strong=not index) for index, (action, words) in enumerate(ways))
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     return (
-        f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
+        f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADINGS[state]}</h2>'
         f"<p>{escape(sentence)}</p>"
         f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
     )
 
 
 def describe_damage(run: RunFacts) -> str:
-    """Return which cells of the row of a run are damaged, and what to do."""
-    way = "Restore the store from a backup, or delete the run" if run.unusable else "It can continue anyway"
-    return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
+    """Return a sentence about the damaged cells of a run's row, and what to do about them."""
+    remedy = "Restore the store from a backup, or delete the run" if run.unusable else "It can continue anyway"
+    return f"Cells of its row in the store cannot be read: {run.damage}. {remedy}."
 
 
 def draw_damage(sentence: str) -> str:
-    """Return the note that a snapshot is damaged; empty without a sentence."""
+    """Return a note that a snapshot is damaged; empty if ``sentence`` is."""
     return f'<p class="tp-damaged" role="status">{draw_icon("alert")}{escape(sentence)}</p>' if sentence else ""
 
 
@@ -119,11 +119,13 @@ def _choose_sentence(message: str) -> str:
 
 
 def _draw_button(run: RunFacts, action: str, words: str, *, strong: bool) -> str:
-    look = "tp-button tp-strong" if strong else "tp-button"
-    act = {"data_open": f"delete-{run.number}"} if action == "delete" else {"data_do": action, "data_run": run.number}
+    css_class = "tp-button tp-strong" if strong else "tp-button"
+    attributes = (
+        {"data_open": f"delete-{run.number}"} if action == "delete" else {"data_do": action, "data_run": run.number}
+    )
     return (
-        f'<button class="{look}"{write_attributes(**act)}>'
-        f"{draw_icon(_MARKS.get(action, 'play'))}{escape(words)}</button>"
+        f'<button class="{css_class}"{write_attributes(**attributes)}>'
+        f"{draw_icon(_ICONS.get(action, 'play'))}{escape(words)}</button>"
     )
 
 

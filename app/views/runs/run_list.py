@@ -32,23 +32,23 @@ from app.views.runs.new_run_form import draw_error
 from app.views.runs.notices import LOSES
 from app.views.text import escape
 
-WIDTH, HEIGHT, EDGE = 132, 34, 3
+WIDTH, HEIGHT, EDGE = 132, 34, 3  # of a sparkline, and the margin around its curve, in pixels
 
 
 def draw_sparkline(values: Sequence[float]) -> str:
-    """Draw ``values`` as SVG text, scaled to their own range, a dot on the last; empty if there are fewer than two."""
-    finite = [(place, value) for place, value in enumerate(values) if isfinite(value)]
+    """Return ``values`` as an SVG curve over their range, with a dot on the last; no curve for fewer than two."""
+    finite = [(index, value) for index, value in enumerate(values) if isfinite(value)]
     if len(finite) < 2:
         return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
     low, high = min(value for _, value in finite), max(value for _, value in finite)
-    across = (WIDTH - 2 * EDGE) / (finite[-1][0] - finite[0][0])
-    down = (HEIGHT - 2 * EDGE) / (high - low) if high > low else 0.0
-    spots = [
-        (EDGE + (place - finite[0][0]) * across, EDGE + (high - value) * down if down else HEIGHT / 2)
-        for place, value in finite
+    x_scale = (WIDTH - 2 * EDGE) / (finite[-1][0] - finite[0][0])
+    y_scale = (HEIGHT - 2 * EDGE) / (high - low) if high > low else 0.0
+    points = [
+        (EDGE + (index - finite[0][0]) * x_scale, EDGE + (high - value) * y_scale if y_scale else HEIGHT / 2)
+        for index, value in finite
     ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-    x, y = spots[-1]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    x, y = points[-1]
     return (
         f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">'
         f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
@@ -68,14 +68,14 @@ ACTIONS = {
     "silent": ("resume", "stop"),
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
-VERB_LABELS = {"move": "Start first"}  # labels of buttons that are not their verbs
+VERB_LABELS = {"move": "Start first"}  # labels of buttons that differ from their verbs
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
-_UNJUDGED = "No test document has been evaluated yet"
+_NO_ESTIMATE_TIP = "No test document has been evaluated yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
-_DONE = "Mini-batches trained, and those planned; then the training time, or what is left of it"
-_GROUP = "Runs requested together, named after the number of the first; then the seed of this one"
-_PACE = "Tokens of the mini-batches read per second of training"
+_PROGRESS_TIP = "Mini-batches trained, and those planned; then the training time, or what is left of it"
+_GROUP_TIP = "Runs requested together, named after the number of the first; then the seed of this one"
+_PACE_TIP = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
 
@@ -89,7 +89,7 @@ def draw_runs(
     bare: Collection[int] = (),
     latest: Callable[[int], Mapping[str, float | None]] = lambda _: {},
 ) -> str:
-    """Return runs as rows.
+    """Return a list of runs, one row each.
 
     Parameters
     ----------
@@ -99,13 +99,13 @@ def draw_runs(
     spark : (run number) -> values
         Point perplexities for the sparkline.
     selected : int
-        Number of the run the other pages show.
+        The number of the run shown on the other pages.
     labelled : collection of int
-        Numbers of the runs that can be continued with labels.
+        The numbers of the runs that can be continued with labels.
     known : collection of int
-        Numbers of all runs of the store, if more than those listed.
+        The numbers of all runs of the store; those in ``runs`` if empty.
     bare : collection of int
-        Numbers of the runs that have no snapshot yet, so there is nothing to continue.
+        The numbers of the runs that cannot be continued yet, because they have no snapshot.
     latest : (run number) -> mapping of str to float or None
         The newest values of the curves that `app.jobs.estimates` reads.
     """
@@ -125,29 +125,29 @@ def draw_runs(
 
 
 def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
-    """Return the first ``most`` runs, active ones and the chosen one; thousands would take seconds to draw."""
+    """Return the first ``most`` runs, all active runs, and the chosen run; drawing thousands would take seconds."""
     return [
-        run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
+        run for index, run in enumerate(runs) if index < most or run.number == chosen or state(run.number) in ACTIVE
     ]
 
 
 def draw_search_field(text: str) -> str:
-    """Return the field that searches runs by words."""
-    words_of = "number, name, corpus, model, group or state"
+    """Return the search field for runs."""
+    fields = "number, name, corpus, model, group or state"
     return (
         f'<div class="ex-find tp-find"><input type="search" data-input="find" data-hold value="{escape(text)}" '
-        f'placeholder="Find runs" aria-label="Find runs" title="Words of their {words_of}"></div>'
+        f'placeholder="Find runs" aria-label="Find runs" title="Words of their {fields}"></div>'
     )
 
 
 def matches_search(run: RunFacts, state: str, text: str) -> bool:
-    """Return True if the row of a run contains all words of ``text``, in any case."""
+    """Return True if the row of a run contains all words of ``text``, ignoring case."""
     words = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
     return all(word in words for word in text.casefold().split())
 
 
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
-    """Return the line below the rows: nothing was found, or there are more runs."""
+    """Return the line below the rows: a note that no run matches, or a button that shows more runs."""
     if not fitting:
         return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in its row.</p>'
     if fitting <= shown:
@@ -160,18 +160,18 @@ def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
 
 
 def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
-    """Return the ways to begin while there is no run: add documents, see the demo, or start a run on a corpus.
+    """Return the page for a store without runs: add documents, try the demo, or start a run on a corpus.
 
     Parameters
     ----------
     corpora : sequence of str
-        Names of the corpora of the store.
+        The names of the corpora in the store.
     wrong : str
-        Why the demo could not be prepared, or empty.
+        The reason why the demo could not be prepared, or empty.
     """
-    add = f'<button class="tp-button{{}}" data-do="add">{draw_icon("page")}Add documents</button>'
+    add_button = f'<button class="tp-button{{}}" data-do="add">{draw_icon("page")}Add documents</button>'
     commands = (
-        f'<p class="tp-lead">Bring your own documents:</p><p>{add.format(" tp-strong")}</p>'
+        f'<p class="tp-lead">Bring your own documents:</p><p>{add_button.format(" tp-strong")}</p>'
         '<p class="tp-lead">or see it at work on text that is already on this machine, the documentation of its Python '
         f'packages:</p><p><button class="tp-button" data-do="demo">{draw_icon("play")}Try the demo</button></p>'
     )
@@ -180,7 +180,7 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
         commands = (
             f'<p class="tp-lead">Corpora in this store: {names}.</p>'
             f'<p><button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}Start the first run</button> '
-            f"{add.format('')}</p>"
+            f"{add_button.format('')}</p>"
         )
     return (
         '<section class="tp-empty"><div><h2>No runs yet</h2>'
@@ -190,7 +190,7 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 
 
 def draw_preparation(sentence: str, share: float | None = None) -> str:
-    """Return what the program is preparing before there is a first run, and its progress."""
+    """Return the page that shows the progress of preparing the demo."""
     return (
         '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{draw_meter(share, "Progress of the demo")}'
@@ -198,7 +198,9 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
     )
 
 
-def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
+def _draw_run(
+    run: RunFacts, state: str, numbers: str, all_numbers: Collection[int], *, selected: bool, fork: str
+) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
@@ -210,28 +212,28 @@ def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *
         f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
-        f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
+        f"{_describe_group(run)}{_draw_lineage(run, all_numbers)}</div></div>"
         f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
-        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>'
+        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, all_numbers) + fork)}</div>'
         f"{dialog}</li>"
     )
 
 
 def _describe_run(run: RunFacts) -> str:
-    how = name_inference(run.model, run.inference)
-    return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), how, run.corpus_name)))
+    inference = name_inference(run.model, run.inference)
+    return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), inference, run.corpus_name)))
 
 
-def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
-    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+def _draw_lineage(run: RunFacts, all_numbers: Collection[int]) -> str:
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in all_numbers)
     return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{sentence}</div>' if sentence else ""
 
 
 def _describe_group(run: RunFacts) -> str:
-    """Return the group of runs that a run was requested with, and its seed."""
+    """Return the group in which a run was requested, and its seed, as HTML; empty for a run without a group."""
     sentence = _group_runs(run)
-    return f'<div class="tp-dim" title="{_GROUP}">{sentence}</div>' if sentence else ""
+    return f'<div class="tp-dim" title="{_GROUP_TIP}">{sentence}</div>' if sentence else ""
 
 
 def _group_runs(run: RunFacts) -> str:
@@ -239,8 +241,8 @@ def _group_runs(run: RunFacts) -> str:
 
 
 def _describe_state(run: RunFacts, state: str) -> str:
-    """Return the line below the state: the heartbeat, the worker's message, or since when it is in this state."""
-    since = _name_date(run, state)
+    """Return the line below the state: the age of the heartbeat, the damage, the worker's message, or the date."""
+    since = _describe_date(run, state)
     if state == "running":
         line = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
@@ -253,8 +255,8 @@ def _describe_state(run: RunFacts, state: str) -> str:
     return f'<div class="tp-dim" title="{escape(hint)}">{escape(line)}</div>'
 
 
-def _name_date(run: RunFacts, state: str) -> str:
-    """Return words about the date of a run that is not being trained."""
+def _describe_date(run: RunFacts, state: str) -> str:
+    """Return in words since when a run is waiting or has ended; empty while it is being trained."""
     if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
@@ -262,16 +264,16 @@ def _name_date(run: RunFacts, state: str) -> str:
 
 
 def _find_date(run: RunFacts) -> str:
-    """Return when a run ended, or else when it was requested."""
+    """Return when a run ended, or when it was requested if it has not ended."""
     return f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
 
 
 def _draw_progress(run: RunFacts, state: str) -> str:
     done = measure_progress(run.minibatch, run.planned)
-    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
+    seconds_left = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     note = (
-        f" · {format_span(ahead)} left"
-        if ahead is not None
+        f" · {format_span(seconds_left)} left"
+        if seconds_left is not None
         else f" · {format_span(run.seconds)}"
         if run.seconds
         else ""
@@ -286,26 +288,30 @@ def _draw_progress(run: RunFacts, state: str) -> str:
         aria_valuemin=0,
         aria_valuemax=100,
     )
-    done_of = f"{run.minibatch:,} / {run.planned:,}{note}"
-    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_DONE}">{done_of}</div></div>'
+    counts = f"{run.minibatch:,} / {run.planned:,}{note}"
+    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_PROGRESS_TIP}">{counts}</div></div>'
 
 
-def _draw_numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
-    """Return the curve, the main estimate of the run, and its pace."""
+def _draw_numbers(run: RunFacts, estimate: Estimate | None, values: Sequence[float]) -> str:
+    """Return the sparkline, the main estimate and the pace of a run."""
     pace = format_rate(run.tokens_per_second)
-    name, tip = (find_estimate_name(run, POINT), _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
+    name, tip = (
+        (find_estimate_name(run, POINT), _NO_ESTIMATE_TIP)
+        if estimate is None
+        else (estimate.name, f"{estimate.protocol}.")
+    )
     return (
-        f'<div class="tp-run-spark"{write_attributes(title=_SPARK if spark else None)}>{draw_sparkline(spark)}</div>'
-        f'<div class="tp-run-value"{write_attributes(title=tip)}><b>{format_estimate(judged)}</b>'
+        f'<div class="tp-run-spark"{write_attributes(title=_SPARK if values else None)}>{draw_sparkline(values)}</div>'
+        f'<div class="tp-run-value"{write_attributes(title=tip)}><b>{format_estimate(estimate)}</b>'
         f'<span class="tp-dim">{escape(name)}</span></div>'
-        f'<div class="tp-run-value tp-run-rate"{write_attributes(title=_PACE)}><b>{pace}</b>'
+        f'<div class="tp-run-value tp-run-rate"{write_attributes(title=_PACE_TIP)}><b>{pace}</b>'
         '<span class="tp-dim">tokens/s</span></div>'
     )
 
 
-def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
-    """Return, for a fork, the link that compares it with the topics it began with."""
-    if run.parent not in known:
+def _draw_compare_link(run: RunFacts, all_numbers: Collection[int]) -> str:
+    """Return the button that compares a fork with its parent; empty for other runs."""
+    if run.parent not in all_numbers:
         return ""
     hint = f"What changed since run {run.parent}, from which this one was forked"
     return (
@@ -315,17 +321,19 @@ def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
 
 
 def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
-    """Return the button that continues a run with topics; with labels if it has not learnt those of its corpus."""
-    hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
-    more = write_attributes(
-        data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare
+    """Return the button that continues a run (with labels if ``labelled``); disabled if ``bare``, without topics."""
+    hint, word, mode = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
+    attributes = write_attributes(
+        data_do="fork", data_run=run.number, data_how=mode, title=NO_FORK if bare else hint, disabled=bare
     )
-    return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{draw_icon("fork")}{word}</button>'
+    return (
+        f'<button class="tp-button"{attributes} aria-label="{word} run {run.number}">{draw_icon("fork")}{word}</button>'
+    )
 
 
 def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
-    """Return the requests that fit a run's state (pause, stop, resume, start first) as buttons of one class."""
-    if state == "damaged" and not run.unusable:  # a worker that continues it repairs the row
+    """Return buttons for the requests that fit a run's state (pause, stop, resume, start first), of class ``look``."""
+    if state == "damaged" and not run.unusable:  # the worker that continues the run repairs its row
         state = run.state
     return "".join(
         write_element(
@@ -341,11 +349,11 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     )
 
 
-def _draw_actions(run: RunFacts, state: str, more: str) -> str:
-    """Return every action for a run; ``more`` are buttons next to the links that show it."""
+def _draw_actions(run: RunFacts, state: str, extra: str) -> str:
+    """Return the buttons for all actions on a run; ``extra`` is HTML of further buttons."""
     verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{write_attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f"{more}{verbs}{draw_delete_button('run', run.number)}"
+        f"{extra}{verbs}{draw_delete_button('run', run.number)}"
     )

@@ -1,4 +1,4 @@
-"""The boxes of the tree: their words, font sizes and measures."""
+"""The boxes of the tree: their words, font sizes and dimensions."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -11,20 +11,20 @@ from engine.hierarchy.tree import Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24
-HEADER = 1.15  # font of the rank, relative to the words
-HEAD = 1.75  # the line of rank and share with the bar below, relative to the words
+HEADER = 1.15  # font size of the rank, relative to the words
+HEAD = 1.75  # height of the line of rank and share with the bar below, relative to the font size of the words
 PADDING = 7.0
-SHAPE = 2.1  # wanted width : height of the words
-LONGEST = 22  # letters of one word; e-mail addresses and hashes are cut
+SHAPE = 2.1  # wanted ratio of width to height of the words
+LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
 LEAD = 4.5  # ems; a longer first line of a gist cannot be read when the picture is small
 FAR = 24.0  # font size that can be read in a picture of half its size
-SHORTEST = 4  # letters that remain of a word at least when it is cut
-GIST = 13  # letters of one line of the gist
-_PICTURE = 7.5  # width of the picture of a topic of images, in ems
+SHORTEST = 4  # letters of a cut word at least
+GIST = 13  # letters of a line of the gist at most
+_PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
 class BoxPicture(NamedTuple):
-    """The image of a topic of pixels, and its position in the box."""
+    """The picture of a topic whose words are pixels, and its position and size in the box."""
 
     uri: str
     top: float
@@ -35,10 +35,10 @@ class BoxPicture(NamedTuple):
 class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
-    ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up to three short
-    lines, the name or the words of the title, shown instead when the picture is small, in the size ``gist_font``; when
-    it is smaller still, only one of them is shown, ``lead``, in the size ``lead_font``.  Topics of images have a
-    ``picture`` instead of both.  A ``quiet`` box is written in a paler ink.
+    ``bar`` is the share relative to the largest share of the layer; ``lines`` are the words in font size ``font``.
+    When the tree is small, ``gist`` is shown instead: up to three short lines of the name or title, in font size
+    ``gist_font``; when it is smaller still, the single line ``lead`` in font size ``lead_font``.  Topics of images
+    have a ``picture`` instead of all these.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
@@ -59,26 +59,26 @@ class TopicBox(NamedTuple):
 
 
 def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
-    """Return the font size of a node: it falls with the tenth root of its popularity, as in the authors' figures."""
-    most = float(hierarchy.popularity[node.layer - 1].max())
-    relative = hierarchy.weight(node) / most if most > 0 else 1.0
+    """Return the font size of a node, proportional to the tenth root of its popularity as in the authors' figures."""
+    largest = float(hierarchy.popularity[node.layer - 1].max())
+    relative = hierarchy.weight(node) / largest if largest > 0 else 1.0
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
 def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node]) -> dict[Node, TopicBox]:
-    """Return the filled and measured box of every node."""
+    """Return the box of every node, with its contents and size."""
     return {node: _make_box(hierarchy, node) for node in nodes}
 
 
 def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
     font = choose_font_size(hierarchy, node)
-    most = float(hierarchy.shares[node.layer - 1].max())
+    largest = float(hierarchy.shares[node.layer - 1].max())
     rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
     name = shorten(hierarchy.name(node), 40)
     pictured = has_pictures(hierarchy)
     lines = [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node)])
     header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
-    ems = max([header, BOLD * measure_text(name), _PICTURE * pictured, *(measure_text(line) for line in lines)])
+    ems = max([header, BOLD * measure_text(name), _PICTURE_WIDTH * pictured, *(measure_text(line) for line in lines)])
     width = ems * font + 2 * PADDING
     height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
     picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
@@ -89,7 +89,7 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
         node=node,
         rank=rank,
         share=share,
-        bar=hierarchy.share(node) / most if most > 0 else 0.0,
+        bar=hierarchy.share(node) / largest if largest > 0 else 0.0,
         name=name,
         lines=tuple(lines),
         font=font,
@@ -105,34 +105,35 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
 
 
 def _wrap_words(words: list[str]) -> list[str]:
+    """Return lines of words that together have about the ratio `SHAPE` of width to height."""
     area = sum(measure_text(word) + 0.28 for word in words) * LEADING
     return wrap_words(words, max([math.sqrt(area * SHAPE), *(measure_text(word) for word in words)]))
 
 
 def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
-    """Return the few lines that are shown when the picture is small."""
+    """Return up to three short lines to show when the tree is small."""
     name = hierarchy.name(node)
     lines = wrap_words(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     return tuple(shorten(line, GIST) for line in lines)
 
 
 def _cut_lead(gist: tuple[str, ...], width: float, height: float) -> str:
-    """Return the first line of the gist, or a shorter one if it is long; cut so that it stays readable."""
+    """Return the first line of the gist, or its shortest if the first is long; cut so that it stays readable."""
     first = gist[0] if gist else ""
     line = first if measure_text(first) <= LEAD else min(gist, key=measure_text)
     return cut_legible(line, lambda cut: _fit_font((cut,), width, height))
 
 
 def cut_legible(line: str, font: Callable[[str], float]) -> str:
-    """Return a line, cut until its largest ``font`` is readable in a small picture, or to its first letters."""
-    cuts = (shorten(line, most) for most in range(len(line), SHORTEST, -1))
+    """Return a line, cut until the ``font`` size in which it fits is readable in a small picture, or to a minimum."""
+    cuts = (shorten(line, length) for length in range(len(line), SHORTEST, -1))
     return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
 
 def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
-    """Return the largest font in which lines fit into a box."""
-    across = max((BOLD * measure_text(line) for line in lines), default=0.0)
-    return min((width - 12) / across, (height - 26) / (1.15 * len(lines))) if across > 0 else 1.0
+    """Return the largest font size in which lines fit into a box."""
+    widest = max((BOLD * measure_text(line) for line in lines), default=0.0)
+    return min((width - 12) / widest, (height - 26) / (1.15 * len(lines))) if widest > 0 else 1.0
 
 
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:

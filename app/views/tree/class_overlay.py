@@ -1,4 +1,4 @@
-"""The weights of one class on the topics of a tree: a number each, its sign, and its size relative to the largest."""
+"""The weights of the topics of a tree for one class: as numbers, relative to the largest, and in words."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,10 +8,13 @@ from engine.hierarchy.tree import Node
 
 
 class ClassOverlay(NamedTuple):
-    """One class over a hierarchy.
+    """The weights of the topics of a hierarchy for one class.
 
     Attributes
     ----------
+    hierarchy : Hierarchy
+    label : int
+        The number of the class, counted from 0.
     name : str
     most : float
         The largest weight, of either sign, of any topic for any class.
@@ -27,7 +30,7 @@ class ClassOverlay(NamedTuple):
         return self.hierarchy.opinion(node, self.label)
 
     def part(self, node: Node) -> float:
-        """Return the weight divided by the largest, -1 to 1."""
+        """Return the weight of a topic divided by the largest weight, -1 to 1."""
         return self.weight(node) / self.most if self.most > 0 else 0.0
 
     def words(self, node: Node) -> str:
@@ -38,11 +41,11 @@ class ClassOverlay(NamedTuple):
 
 
 def find_class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
-    """Return the overlay of class ``label``, counted from 1; None without such a class."""
+    """Return the overlay of class ``label``, counted from 1; None if there is no such class."""
     if not 1 <= label <= len(hierarchy.classes):
         return None
-    most = max(float(abs(layer).max()) for layer in hierarchy.class_weights)
-    return ClassOverlay(hierarchy, label - 1, hierarchy.classes[label - 1], most)
+    largest = max(float(abs(layer).max()) for layer in hierarchy.class_weights)
+    return ClassOverlay(hierarchy, label - 1, hierarchy.classes[label - 1], largest)
 
 
 def find_class(classes: Sequence[str], name: str) -> int:
@@ -51,19 +54,19 @@ def find_class(classes: Sequence[str], name: str) -> int:
     Raises
     ------
     LookupError
-        When there is no such class.
+        If there is no such class.
     """
     if not classes:
         raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
-    alike = [place for place, other in enumerate(classes) if other.casefold() == name.casefold()]
-    place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
-    if place < 0:
+    matches = [index for index, other in enumerate(classes) if other.casefold() == name.casefold()]
+    index = classes.index(name) if name in classes else matches[0] if len(matches) == 1 else -1
+    if index < 0:
         raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")
-    return place + 1
+    return index + 1
 
 
 def format_signed(value: float) -> str:
-    """Return a number with its sign and a typographic minus; no sign for one that rounds to zero."""
+    """Return a number with its sign (a typographic minus), or without a sign if it rounds to zero."""
     if abs(value) < 0.005:
         return "0.00"
     return f"{value:+.2f}".replace("-", "−")

@@ -15,16 +15,16 @@ from app.views.tree.boxes import TopicBox
 from app.views.tree.positions import BoxGaps, BoxSizes, LayerRow, Ordering, fold_layers, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
-WIDE = 16 / 9
+WIDE = 16 / 9  # width / height of the window by default
 MARGIN = 18.0
-_ACROSS, _ROWS = 15.0, 26.0
-_BAND_TITLE = 24.0
-_ROOMIEST = 3.0  # times the usual gap between layers
-CHIP = (74.0, 26.0)
+_BOX_GAP, _ROW_GAP = 15.0, 26.0  # gaps between the boxes of a row, and between the rows of a layer
+_BAND_TITLE = 24.0  # height of the title of a layer
+_MOST_STRETCH = 3.0  # the gap between layers grows to at most this many times the usual
+CHIP = (74.0, 26.0)  # width and height of the chip "n more"
 
 
 class BoxPlace(NamedTuple):
-    """The upper left corner of a box."""
+    """The upper left corner of a box, and the number of its row, from the top."""
 
     x: float
     y: float
@@ -50,7 +50,7 @@ class Band(NamedTuple):
 
 
 class TreeLayout(NamedTuple):
-    """A picture of ``width`` x ``height`` points."""
+    """The layout of a picture of ``width`` x ``height`` points."""
 
     width: float
     height: float
@@ -59,7 +59,7 @@ class TreeLayout(NamedTuple):
     bands: tuple[Band, ...]
 
     def order(self) -> dict[int, tuple[Node, ...]]:
-        """Return the nodes of each layer from left to right, which the next layout may start from."""
+        """Return the nodes of each layer from left to right, as a start for the next layout."""
         layers: dict[int, list[Node]] = {}
         for node in self.places:
             layers.setdefault(node.layer, []).append(node)
@@ -74,7 +74,7 @@ def lay_out_tree(
     previous: Mapping[int, Sequence[Node]] | None = None,
     more: Mapping[int, int] | None = None,
 ) -> TreeLayout:
-    """Place a subnetwork.
+    """Lay out a subnetwork.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def lay_out_tree(
     aspect : float
         Width / height of the window; wide layers are folded so that the picture fills it.
     previous : mapping of layer to nodes, optional
-        `TreeLayout.order` of the picture before, kept if that costs few crossings.
+        `TreeLayout.order` of the previous picture, which is kept if that costs few crossings.
     more : mapping of layer to int, optional
-        How many topics of a layer are left out.
+        How many topics of each layer are left out.
     """
     layers = _split_layers(part)
     links = weigh_links(layers, part.edges)
@@ -94,23 +94,23 @@ def lay_out_tree(
         [len(nodes) for nodes in layers],
         _reuse_order(layers, previous),
     )
-    layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
+    layers = [[nodes[index] for index in indices.tolist()] for nodes, indices in zip(layers, order, strict=True)]
     links = weigh_links(layers, part.edges)
     sizes = [_measure_sizes(nodes, boxes) for nodes in layers]
-    gaps = BoxGaps(_ACROSS, _ROWS, _choose_layer_gap(sizes))
+    gaps = BoxGaps(_BOX_GAP, _ROW_GAP, _choose_layer_gap(sizes))
     counts = fold_layers(sizes, gaps, aspect)
     rows = [
         LayerRow(layer, members := np.arange(len(nodes))[row::count], sizes[layer].widths[members])
         for layer, (nodes, count) in enumerate(zip(layers, counts, strict=True))
         for row in range(min(count, len(nodes)))
     ]
-    centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _ACROSS)
+    centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _BOX_GAP)
     shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
     spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
     if spare > 0 and len(layers) > 1:  # use all of the height: longer edges are easier to follow
-        roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
+        roomy = min(gaps.layers + spare / (len(layers) - 1), _MOST_STRETCH * gaps.layers)
         shelves = _stack_shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
-    places = {
+    indices = {
         node: BoxPlace(x, shelf.top, number)
         for number, shelf in enumerate(shelves)
         for node, x in zip(shelf.nodes, shelf.starts, strict=True)
@@ -120,8 +120,8 @@ def lay_out_tree(
     return TreeLayout(
         width + MARGIN,
         shelves[-1].bottom + MARGIN,
-        {node: places[node] for nodes in layers for node in nodes},
-        tuple(_draw_curve(edge, places, boxes, shelves) for edge in part.edges),
+        {node: indices[node] for nodes in layers for node in nodes},
+        tuple(_draw_curve(edge, indices, boxes, shelves) for edge in part.edges),
         bands,
     )
 
@@ -134,23 +134,23 @@ def _split_layers(part: Subnetwork) -> list[list[Node]]:
 
 
 def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
-    """Return weights of lines between neighbouring layers, (upper, lower) per pair: roots of the edges' weights."""
-    seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
+    """Return the square roots of the edge weights, one (n_upper, n_lower) array per pair of neighbouring layers."""
+    positions = {node: (layer, index) for layer, nodes in enumerate(layers) for index, node in enumerate(nodes)}
     links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
     for edge in edges:
-        (layer, above), (_, below) = seat[edge.above], seat[edge.below]
+        (layer, above), (_, below) = positions[edge.above], positions[edge.below]
         links[layer][above, below] = edge.size**0.5
     return links
 
 
 def _reuse_order(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Ordering | None:
-    """Return the old order of the nodes that are still there, with new ones at the end."""
+    """Return the nodes of each layer in their previous order, new ones last; None without a previous order."""
     if not previous:
         return None
     order: Ordering = []
     for nodes in layers:
-        old = {node: place for place, node in enumerate(previous.get(nodes[0].layer, ()))}
-        order.append(np.argsort([old.get(node, len(old)) for node in nodes], kind="stable"))
+        previous_places = {node: place for place, node in enumerate(previous.get(nodes[0].layer, ()))}
+        order.append(np.argsort([previous_places.get(node, len(previous_places)) for node in nodes], kind="stable"))
     return order
 
 
@@ -159,12 +159,13 @@ def _measure_sizes(nodes: list[Node], boxes: Mapping[Node, TopicBox]) -> BoxSize
 
 
 def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
+    """Return the gap between layers, which grows with the width of the widest layer within limits."""
     widest = max(float(layer.widths.sum()) for layer in sizes)
     return float(np.clip(0.035 * widest, 64.0, 120.0))
 
 
 class _Shelf(NamedTuple):
-    """A row of boxes in their places, between which edges to lower rows pass."""
+    """A row of placed boxes; edges to lower rows pass between them."""
 
     nodes: list[Node]
     top: float
@@ -180,6 +181,7 @@ def _stack_shelves(
     boxes: Mapping[Node, TopicBox],
     gaps: BoxGaps,
 ) -> list[_Shelf]:
+    """Return the rows of boxes stacked from the top down, shifted so that the leftmost box starts at the margin."""
     left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
     shelves: list[_Shelf] = []
     y, layer = MARGIN + _BAND_TITLE, 0
@@ -194,23 +196,24 @@ def _stack_shelves(
     return shelves
 
 
-def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
+def _place_bands(shelves: list[_Shelf], left_out: Mapping[int, int]) -> tuple[Band, ...]:
+    """Return the band of each layer; its chip "n more" comes after the last box of its last row."""
     layers: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
         layers.setdefault(shelf.nodes[0].layer, []).append(shelf)
     bands = []
-    for layer, own in layers.items():
-        last = own[-1]
-        chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
-        n_shown = sum(len(shelf.nodes) for shelf in own)
-        bands.append(Band(layer, own[0].top - 14, n_shown, more.get(layer, 0), chip))
+    for layer, layer_shelves in layers.items():
+        last = layer_shelves[-1]
+        chip = (last.ends[-1] + _BOX_GAP, (last.top + last.bottom - CHIP[1]) / 2)
+        n_shown = sum(len(shelf.nodes) for shelf in layer_shelves)
+        bands.append(Band(layer, layer_shelves[0].top - 14, n_shown, left_out.get(layer, 0), chip))
     return tuple(bands)
 
 
 def _draw_curve(
     edge: Edge, places: Mapping[Node, BoxPlace], boxes: Mapping[Node, TopicBox], shelves: list[_Shelf]
 ) -> Curve:
-    """Draw an edge: from the parent's foot to the child's head, between the boxes of rows it must cross."""
+    """Draw an edge from the bottom of the parent to the top of the child, between the boxes of the rows it crosses."""
     above, below = places[edge.above], places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
     end_x, end_y = below.x + boxes[edge.below].width / 2, below.y
@@ -219,29 +222,29 @@ def _draw_curve(
         y = shelves[above.row].bottom
         path.append(f"V{y:.1f}")
     for shelf in shelves[above.row + 1 : below.row]:
-        part = (shelf.top - y) / max(end_y - y, 1.0)
-        through = _find_passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
-        path.append(draw_bend(x, y, through, shelf.top))
+        share = (shelf.top - y) / max(end_y - y, 1.0)
+        passage_x = _find_passage(shelf, x + (end_x - x) * min(1.0, 0.35 + share))
+        path.append(draw_bend(x, y, passage_x, shelf.top))
         path.append(f"V{shelf.bottom:.1f}")
-        x, y = through, shelf.bottom
+        x, y = passage_x, shelf.bottom
     path.append(draw_bend(x, y, end_x, end_y))
     return Curve(edge, "".join(path), max(0.9, 9.0 * edge.size**0.5))
 
 
 def draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
-    """Return a part of an SVG path that leaves one point and reaches the next one vertically."""
+    """Return a curve of an SVG path that leaves one point and reaches the next one vertically."""
     half = (to_y - y) / 2
     return f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
 
 
 def _find_passage(shelf: _Shelf, x: float) -> float:
-    """Return the x nearest to the wanted one that passes between two boxes of the row, or next to them all."""
-    room = _ACROSS / 2
-    at = bisect_left(shelf.ends, x)  # the first box that ends right of x
-    if at == len(shelf.ends) or x < shelf.starts[at] - room / 2:
-        free = at == len(shelf.ends) or at == 0 or x > shelf.ends[at - 1] + room / 2
-        if free and at < len(shelf.ends):
+    """Return the x nearest to the given one at which an edge can pass between, or outside, the boxes of a row."""
+    clearance = _BOX_GAP / 2
+    index = bisect_left(shelf.ends, x)  # the first box that ends right of x
+    if index == len(shelf.ends) or x < shelf.starts[index] - clearance / 2:
+        is_free = index == len(shelf.ends) or index == 0 or x > shelf.ends[index - 1] + clearance / 2
+        if is_free and index < len(shelf.ends):
             return x
-        return max(x, shelf.ends[at - 1] + room)
-    before, after = shelf.starts[at] - room, shelf.ends[at] + room
+        return max(x, shelf.ends[index - 1] + clearance)
+    before, after = shelf.starts[index] - clearance, shelf.ends[index] + clearance
     return before if x - before < after - x else after

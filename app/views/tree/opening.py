@@ -1,4 +1,4 @@
-"""The topics that a tree opens with, and the paths to topics that several roots share."""
+"""The topics with which a tree opens, and the paths to topics that several roots share."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -10,9 +10,13 @@ from app.analysis.hierarchy import Hierarchy
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetwork
 
 USUAL = 5.0  # the paper's tau in Figure 7
-STEP = 0.5  # between two thresholds that are offered
+STEP = 0.5  # distance between the thresholds that are offered
 LOWEST = 1.0  # below it even an average topic would be a child
-_ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
+_ENOUGH_TOPICS, _MOST_ROOTS, _FEW_ROOTS = (
+    24,
+    6,
+    3,
+)  # topics of a first view at least, roots at most, and roots if that is too few
 
 
 def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:
@@ -32,16 +36,16 @@ def find_opening_threshold(hierarchy: Hierarchy) -> float:
 
 
 def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
-    """Return the roots of the first view: of `list_joined_topics`, as many as give enough to see."""
+    """Return the roots of the first view: the first of `list_joined_topics` that together reach enough topics."""
     nodes, graph = list_joined_topics(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
-        if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
+        if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH_TOPICS:
             return tuple(nodes[:count])
-    return tuple(nodes[:_FEW])
+    return tuple(nodes[:_FEW_ROOTS])
 
 
 def list_joined_topics(hierarchy: Hierarchy, threshold: float) -> list[Node]:
-    """Return topics of the top layer that have children, most popular first; all of them if none has."""
+    """Return the topics of the top layer that have children, most popular first; the whole layer if none has."""
     nodes = hierarchy.nodes(hierarchy.n_layers)
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     return [node for node in nodes if node in parents] or nodes
@@ -52,8 +56,8 @@ def find_lower_threshold(
 ) -> float | None:
     """Return the highest step below a threshold at which at least half of the roots have edges, or None."""
     heaviest = sorted((_find_heaviest_edges(hierarchy, root, direction) for root in roots), reverse=True)
-    least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
-    return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
+    limit = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
+    return STEP * (math.ceil(limit / STEP) - 1) if limit > 0 else None
 
 
 def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
@@ -66,11 +70,11 @@ def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
     for table in tables[1:]:
         reached = table[:, reached].any(axis=1)
     parents = np.asarray(roots.any(axis=0))
-    return bool(parents[0] and parents.sum() >= min(_FEW, len(parents)) and reached.any())
+    return bool(parents[0] and parents.sum() >= min(_FEW_ROOTS, len(parents)) and reached.any())
 
 
 def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
-    """Return the weight of the heaviest edge of a topic in that direction, in multiples of the average."""
+    """Return the weight of a topic's heaviest edge in a direction, in multiples of the average weight."""
     heaviest = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
     return abs(heaviest[0].weight) * hierarchy.widths[lower - 1] if heaviest else 0.0
@@ -83,29 +87,29 @@ def _list_thresholds(high: float, low: float) -> Iterator[float]:
 def add_linking_topics(
     part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, barred: Collection[Node]
 ) -> Subnetwork:
-    """Add the topics of the heaviest path from each root to each shared topic that no drawn edge would lead to.
+    """Add the topics on the heaviest path from each root to each shared topic to which no drawn edge leads.
 
     Parameters
     ----------
     part : Subnetwork
         The roots, and the topics that at least two of them reach.
     graph : sequence of Edge
-        The whole graph that it was cut from.
+        The whole graph, from which ``part`` was cut.
     direction : "down" or "up"
         To the children, or to the parents.
     barred : collection of Node
-        Topics that paths do not pass: folded and hidden ones.
+        Topics that paths must not pass: folded and hidden ones.
     """
     members = set(part.nodes)
     steps, nearer = _list_steps(graph, direction), _list_nearer(graph, direction)
     for root in part.roots:
-        before = _find_heaviest(steps, root, direction, barred)
+        predecessors = _find_predecessors(steps, root, direction, barred)
         reached = {root}
-        for node in _sort_outward((members & before.keys()) - {root}, direction):
-            near = nearer.get(node, set()) & (reached - (set(barred) - {root}))
-            trail = [node] if near else _trace_path(before, node, reached)
-            members.update(trail)
-            reached.update(trail)
+        for node in _sort_outward((members & predecessors.keys()) - {root}, direction):
+            neighbours = nearer.get(node, set()) & (reached - (set(barred) - {root}))
+            path = [node] if neighbours else _trace_path(predecessors, node, reached)
+            members.update(path)
+            reached.update(path)
     if len(members) == len(part.nodes):
         return part
     nodes = tuple(sorted(members, key=lambda node: (-node.layer, node.column)))
@@ -119,53 +123,55 @@ def add_linking_topics(
 
 
 def _find_near_end(edge: Edge, direction: Direction) -> Node:
+    """Return the end of an edge on the side of the roots."""
     return edge.above if direction == "down" else edge.below
 
 
 def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[tuple[Node, float]]]:
+    """Return the neighbours of every topic away from the roots, each with the weight of its edge."""
     steps: dict[Node, list[tuple[Node, float]]] = {}
     for edge in graph:
-        far = edge.below if direction == "down" else edge.above
-        steps.setdefault(_find_near_end(edge, direction), []).append((far, edge.size))
+        far_end = edge.below if direction == "down" else edge.above
+        steps.setdefault(_find_near_end(edge, direction), []).append((far_end, edge.size))
     return steps
 
 
 def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
-    """Return, for every topic, its neighbours on the roots' side."""
+    """Return the neighbours of every topic on the side of the roots."""
     nearer: dict[Node, set[Node]] = {}
     for edge in graph:
-        far = edge.below if direction == "down" else edge.above
-        nearer.setdefault(far, set()).add(_find_near_end(edge, direction))
+        far_end = edge.below if direction == "down" else edge.above
+        nearer.setdefault(far_end, set()).add(_find_near_end(edge, direction))
     return nearer
 
 
 def _sort_outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:
-    """Return topics sorted from the roots' side on."""
+    """Return topics sorted by layer, starting on the side of the roots."""
     return sorted(nodes, key=lambda node: (-node.layer if direction == "down" else node.layer, node.column))
 
 
-def _find_heaviest(
+def _find_predecessors(
     steps: dict[Node, list[tuple[Node, float]]], root: Node, direction: Direction, barred: Collection[Node]
 ) -> dict[Node, Node]:
-    """Return, for every topic that a root reaches, the one before it on the heaviest path."""
-    weights, before = {root: 1.0}, {root: root}
+    """Return the predecessor of every topic that a root reaches, on the heaviest path from the root."""
+    weights, predecessors = {root: 1.0}, {root: root}
     layer = [root]
     while layer:
-        onward: set[Node] = set()
+        next_layer: set[Node] = set()
         for node in layer:
             if node in barred and node != root:
                 continue
-            for far, size in steps.get(node, ()):
-                if weights[node] * size > weights.get(far, 0.0):
-                    weights[far], before[far] = weights[node] * size, node
-                onward.add(far)
-        layer = _sort_outward(onward, direction)
-    return before
+            for far_end, size in steps.get(node, ()):
+                if weights[node] * size > weights.get(far_end, 0.0):
+                    weights[far_end], predecessors[far_end] = weights[node] * size, node
+                next_layer.add(far_end)
+        layer = _sort_outward(next_layer, direction)
+    return predecessors
 
 
-def _trace_path(before: dict[Node, Node], node: Node, reached: Collection[Node]) -> list[Node]:
-    """Return the topics from one that is already joined to this one."""
-    trail = [node]
-    while trail[-1] not in reached:
-        trail.append(before[trail[-1]])
-    return trail
+def _trace_path(predecessors: dict[Node, Node], node: Node, reached: Collection[Node]) -> list[Node]:
+    """Return the path from a topic back to the first topic already reached, both included."""
+    path = [node]
+    while path[-1] not in reached:
+        path.append(predecessors[path[-1]])
+    return path

@@ -1,4 +1,4 @@
-"""The picture of the chosen part of a hierarchy, with changed edges marked."""
+"""The picture of a chosen part of a hierarchy, with changed edges marked."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_s
 
 
 class EdgeNews(NamedTuple):
-    """Edges between topics on screen that only one of two snapshots has.
+    """Edges between topics on screen that exist in only one of two snapshots.
 
     Attributes
     ----------
     since : int
-        Mini-batch of the earlier snapshot.
+        The mini-batch of the earlier snapshot.
     new : tuple of Edge
     gone : tuple of Edge
-        With the weights they had.
+        With their former weights.
     """
 
     since: int
@@ -38,7 +38,7 @@ class EdgeNews(NamedTuple):
 
 
 def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
-    """Compare two snapshots of a run; None without an earlier one.
+    """Return the edges that differ between two snapshots of a run; None without an earlier one.
 
     Parameters
     ----------
@@ -52,29 +52,29 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     edges_before = {(edge.above, edge.below) for edge in before.edges(threshold)}
     edges_now = {(edge.above, edge.below) for edge in now.edges(threshold)}
     nodes = set(part.nodes)
-    lost = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
+    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
         before.minibatch,
         tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
-        tuple(edge for edge in lost if edge.above in nodes and edge.below in nodes),
+        tuple(edge for edge in gone if edge.above in nodes and edge.below in nodes),
     )
 
 
 def style_new_edges(news: EdgeNews | None) -> dict[tuple[Node, Node], EdgeStroke]:
-    """Return the strokes of new edges."""
+    """Return the strokes of new edges, by parent and child."""
     if news is None:
         return {}
-    word = f"new since mini-batch {news.since:,}"
+    label = f"new since mini-batch {news.since:,}"
     return {
         (edge.above, edge.below): EdgeStroke(
-            "var(--tp-new)", f"{8 + 1.5 * _choose_width(edge):.1f} {_choose_gap(edge):.1f}", word
+            "var(--tp-new)", f"{8 + 1.5 * _choose_width(edge):.1f} {_choose_gap(edge):.1f}", label
         )
         for edge in news.new
     }
 
 
 def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
-    """Draw the edges that are gone, below everything else."""
+    """Draw the edges that no longer exist; they go beneath everything else."""
     if news is None:
         return ""
     return "".join(_draw_gone_edge(edge, news.since, boxes, layout) for edge in news.gone)
@@ -103,7 +103,7 @@ def _choose_width(edge: Edge) -> float:
     return max(1.6, 9.0 * edge.size**0.5)
 
 
-CAP = 40  # topics of one layer that are drawn; "n more" stands for the rest
+CAP = 40  # topics of a layer that are drawn at most; a chip "n more" stands for the rest
 
 
 class TreeChoice(NamedTuple):
@@ -127,9 +127,9 @@ class TreeChoice(NamedTuple):
 
 
 class TreeDrawing(NamedTuple):
-    """A finished picture: its SVG text, the part shown, the layout, and its width and height.
+    """A finished picture: its SVG text, the part shown, the layout, and its size (width, height).
 
-    ``linking`` are topics of one root that lead to shared ones.
+    ``more`` holds how many topics of each layer are left out; ``linking`` are topics that only lead to shared ones.
     """
 
     svg: str
@@ -142,7 +142,7 @@ class TreeDrawing(NamedTuple):
 
 
 def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
-    """Return the edges that a choice takes into account."""
+    """Return the edges at the threshold of a choice, only the certain ones if it asks for them."""
     return hierarchy.sure_edges(choice.threshold) if choice.sure else hierarchy.edges(choice.threshold)
 
 
@@ -157,57 +157,58 @@ def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict
     more : dict of layer to int
         How many topics of each layer are left out.
     """
-    part, more = _cut_capped(hierarchy, choice)
+    part, left_out = _cut_capped(hierarchy, choice)
     if choice.part != "shared" or len(part.nodes) == len(part.roots):
-        return part, more
+        return part, left_out
     barred = (choice.closed | choice.without | (frozenset() if choice.light else hierarchy.light)) - set(part.roots)
     barred |= choice.closed
-    return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), more
+    return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), left_out
 
 
 def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
+    """Return the part reached from the roots, capped layer by layer, and how many topics of each layer are left out."""
     graph = list_edges(hierarchy, choice)
     roots = [root for root in choice.roots if hierarchy.has(root)]
     layers = sorted({*range(1, hierarchy.n_layers + 1)}, reverse=choice.direction == "down")
-    without, more = set(choice.without), {}
+    without, left_out = set(choice.without), {}
     if not choice.light:
         without.update(hierarchy.light.difference(roots))
 
-    def reached() -> Subnetwork:
+    def cut() -> Subnetwork:
         return cut_subnetwork(graph, roots, choice.direction, part=choice.part, closed=choice.closed, without=without)
 
-    part = reached()
+    part = cut()
     for layer in layers:
         nodes = [node for node in part.nodes if node.layer == layer and node not in part.roots]
         if len(nodes) > choice.cap:
             dropped = sorted(nodes, key=hierarchy.rank)[choice.cap :]
-            more[layer] = len(dropped)
+            left_out[layer] = len(dropped)
             without.update(dropped)
-            part = reached()
-    return part, more
+            part = cut()
+    return part, left_out
 
 
 def list_ancestors(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> list[Node]:
-    """Return the heaviest parent of the heaviest parent and so on, from the top down to a topic; upwards it alone."""
-    line = [node]
-    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
-        line.insert(0, parents[0].node)
-    return line
+    """Return a topic preceded by its chain of heaviest parents, top first; the topic alone in an upward tree."""
+    chain = [node]
+    while choice.direction == "down" and (parents := hierarchy.parents(chain[0], 1)):
+        chain.insert(0, parents[0].node)
+    return chain
 
 
 def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
+    """Return a choice with which a topic is drawn too, under its heaviest ancestors, none of them folded or hidden.
 
-    Ancestors become roots, from the top, where no edge above the threshold leads to them; upwards, the topic itself.
+    From the top, an ancestor becomes a root if no edge above the threshold leads to it; in an upward tree, the topic.
     """
-    line = list_ancestors(hierarchy, choice, node)
-    choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
-    if hierarchy.light.intersection(line):
+    ancestors = list_ancestors(hierarchy, choice, node)
+    choice = choice._replace(closed=choice.closed.difference(ancestors), without=choice.without.difference(ancestors))
+    if hierarchy.light.intersection(ancestors):
         choice = choice._replace(light=True)
-    for each in line:
+    for ancestor in ancestors:
         nodes = cut_tree(hierarchy, choice)[0].nodes
-        if node not in nodes and each not in nodes:
-            choice = choice._replace(roots=(*choice.roots, each))
+        if node not in nodes and ancestor not in nodes:
+            choice = choice._replace(roots=(*choice.roots, ancestor))
     return choice
 
 
@@ -232,12 +233,12 @@ def draw_tree(
     aspect : float
         Width / height of the window.
     previous : mapping, optional
-        `TreeLayout.order` of the picture before.
+        `TreeLayout.order` of the previous picture.
     selected : Node, optional
     before : Hierarchy, optional
-        The snapshot that was on screen before; edges that only one of the two has are marked.
+        The snapshot that was on screen before; edges that exist in only one of the two are marked.
     """
-    part, more = cut_tree(hierarchy, choice)
+    part, left_out = cut_tree(hierarchy, choice)
     linking = (
         frozenset(part.nodes).difference(_cut_capped(hierarchy, choice)[0].nodes)
         if choice.part == "shared"
@@ -245,15 +246,15 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=more)
+    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out)
     edges = list_edges(hierarchy, choice)
-    onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
+    expandable = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
     news = find_edge_news(before, hierarchy, part, choice.threshold)
     look = TreeLook(
         theme,
         write_caption(hierarchy, choice, linking=len(linking)),
-        onward,
+        expandable,
         choice.direction,
         selected,
         strokes=style_new_edges(news),
@@ -262,20 +263,20 @@ def draw_tree(
         threshold=choice.threshold,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
-    return TreeDrawing(svg, part, layout, more, measure_picture(layout, look), news, linking)
+    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
-    """Return the caption: run, snapshot, the meaning of an edge, and seed.
+    """Return the caption of a tree: run, snapshot, the meaning of an edge, and seed.
 
     ``linking`` is the number of topics that only lead to shared ones.
     """
     opinion = find_class_overlay(hierarchy, choice.label)
-    about = f" · colour: weight for {opinion.name}" if opinion else ""
-    about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
-    about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
-    about += " · only edges that are sure (90 %)" if choice.sure else ""
+    notes = f" · colour: weight for {opinion.name}" if opinion else ""
+    notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
+    notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
+    notes += " · only edges that are sure (90 %)" if choice.sure else ""
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
-        f"edges: weight > {choice.threshold:g} / topics of the layer below{about} · seed {hierarchy.seed} · Topiary"
+        f"edges: weight > {choice.threshold:g} / topics of the layer below{notes} · seed {hierarchy.seed} · Topiary"
     )

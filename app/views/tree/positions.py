@@ -1,4 +1,4 @@
-"""The order of nodes in each layer and their positions."""
+"""The order of the nodes in each layer, and their positions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ _LOYALTY = 1.15  # an order based on the previous picture may have this many tim
 
 
 def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
-    """Count how often two edges cross.
+    """Return how many pairs of edges cross.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
 def order_layers(
     links: Sequence[NDArray[np.int64]], sizes: Sequence[int], previous: Ordering | None = None
 ) -> Ordering:
-    """Find an order with few crossings.
+    """Return an order of the nodes of each layer with few crossings of edges.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def order_layers(
     sizes : sequence of int
         Nodes per layer, top first.
     previous : list of index arrays, optional
-        The order of the picture on screen; it is kept unless another is clearly better.
+        The order of the picture on screen, which is kept unless another one is clearly better.
     """
     if not links:
         return [np.arange(size) for size in sizes] if previous is None else previous
@@ -52,13 +52,14 @@ def order_layers(
     best = int(np.argmin(scores))
     if previous is None:
         return orders[best]
-    for known in (previous, _improve_order(links, previous)):
-        if count_crossings(links, known) <= _LOYALTY * scores[best]:
-            return known
+    for candidate in (previous, _improve_order(links, previous)):
+        if count_crossings(links, candidate) <= _LOYALTY * scores[best]:
+            return candidate
     return orders[best]
 
 
 def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
+    """Return orders to start from: the given one, depth first, and some at random (with a fixed seed)."""
     rng = np.random.default_rng(7)
     starts = [[np.arange(size) for size in sizes], _order_depth_first(links, sizes)]
     starts.extend([rng.permutation(size) for size in sizes] for _ in range(_SHUFFLES))
@@ -66,6 +67,7 @@ def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) ->
 
 
 def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
+    """Return the nodes of each layer in the order in which a depth-first walk from the top visits them."""
     visited: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
@@ -83,13 +85,14 @@ def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int])
 
 
 def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
+    """Return the order with the fewest crossings found by sweeps of barycentre sorting and swaps of neighbours."""
     order = [layer.copy() for layer in start]
     best, fewest = [layer.copy() for layer in order], count_crossings(links, order)
     for sweep in range(_ORDER_SWEEPS):
         layers = range(1, len(order)) if sweep % 2 == 0 else range(len(order) - 2, -1, -1)
         for layer in layers:
-            near = [_order_adjacency(links, order, layer, above=sweep % 2 == 0)]
-            order[layer] = order[layer][_sort_by_barycentre(near[0])]
+            adjacency = [_order_adjacency(links, order, layer, above=sweep % 2 == 0)]
+            order[layer] = order[layer][_sort_by_barycentre(adjacency[0])]
         for layer in range(len(order)):
             _swap_neighbours(links, order, layer)
         if (count := count_crossings(links, order)) < fewest:
@@ -100,29 +103,32 @@ def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Order
 def _order_adjacency(
     links: Sequence[NDArray[np.int64]], order: Ordering, layer: int, *, above: bool
 ) -> NDArray[np.int64]:
-    """Return the adjacency (nodes of ``layer``, nodes of its neighbour layer), both in their present order."""
+    """Return the adjacency (nodes of ``layer``, nodes of the layer above or below), both in their current order."""
     if above:
         return links[layer - 1][np.ix_(order[layer - 1], order[layer])].T
     return links[layer][np.ix_(order[layer], order[layer + 1])]
 
 
-def _sort_by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
-    degree = near.sum(axis=1)
-    centre = near @ np.arange(near.shape[1]) / np.maximum(degree, 1)
-    # a node without neighbours there stays where it is, relative to the others
-    own = np.arange(len(near)) * (near.shape[1] / max(len(near), 1))
-    return np.argsort(np.where(degree > 0, centre, own), kind="stable")
+def _sort_by_barycentre(adjacency: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the order of nodes by the mean position of their neighbours."""
+    degree = adjacency.sum(axis=1)
+    centre = adjacency @ np.arange(adjacency.shape[1]) / np.maximum(degree, 1)
+    # a node without neighbours keeps its relative position
+    current = np.arange(len(adjacency)) * (adjacency.shape[1] / max(len(adjacency), 1))
+    return np.argsort(np.where(degree > 0, centre, current), kind="stable")
 
 
 def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int) -> None:
     """Swap adjacent nodes of a layer wherever that saves crossings, until no swap does (or 8 rounds)."""
     for turn in range(8):
-        near = []
+        adjacencies = []
         if layer > 0:
-            near.append(_order_adjacency(links, order, layer, above=True))
+            adjacencies.append(_order_adjacency(links, order, layer, above=True))
         if layer < len(links):
-            near.append(_order_adjacency(links, order, layer, above=False))
-        gain = sum((_count_saved(one) for one in near), np.zeros(len(order[layer]) - 1, dtype=np.int64))
+            adjacencies.append(_order_adjacency(links, order, layer, above=False))
+        gain = sum(
+            (_count_saved(adjacency) for adjacency in adjacencies), np.zeros(len(order[layer]) - 1, dtype=np.int64)
+        )
         swaps = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
         if not (gain > 0).any():
             return
@@ -132,17 +138,17 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
         order[layer] = nodes
 
 
-def _count_saved(near: NDArray[np.int64]) -> NDArray[np.int64]:
+def _count_saved(adjacency: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the crossings saved by swapping node i and i + 1, for every i."""
-    before = near.cumsum(axis=1) - near  # edges of a node that end left of each place
-    now = (near[:-1] * before[1:]).sum(axis=1)
-    swapped = (near[1:] * before[:-1]).sum(axis=1)
-    return np.asarray(now - swapped, dtype=np.int64)
+    n_left = adjacency.cumsum(axis=1) - adjacency  # edges of each node that end left of each place
+    current = (adjacency[:-1] * n_left[1:]).sum(axis=1)
+    swapped = (adjacency[1:] * n_left[:-1]).sum(axis=1)
+    return np.asarray(current - swapped, dtype=np.int64)
 
 
 Floats = NDArray[np.float64]
-_SWEEPS = 24
-_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly move others
+_PULL_SWEEPS = 24
+_FULL_PULL, _LEAST_PULL = 1e-4, 0.01  # weight of links from which a node is pulled with full strength; least strength
 _FOLD_COST = 0.03  # one more row must enlarge the picture by at least this share
 
 
@@ -154,7 +160,7 @@ class BoxSizes(NamedTuple):
 
 
 class BoxGaps(NamedTuple):
-    """Free space between boxes of a row, rows of a layer, and layers."""
+    """The gaps between the boxes of a row, the rows of a layer, and the layers."""
 
     across: float
     rows: float
@@ -162,7 +168,7 @@ class BoxGaps(NamedTuple):
 
 
 class LayerRow(NamedTuple):
-    """One row of a layer: the places of the layer (0 = leftmost) that are in it."""
+    """One row of a layer: the places in the layer (0 = leftmost) of its members, and the widths of their boxes."""
 
     layer: int
     members: NDArray[np.intp]
@@ -191,7 +197,7 @@ def fit_isotonic(values: Floats, weights: Floats) -> Floats:
 
 
 def settle_centres(wanted: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
-    """Return the centres nearest to ``request`` such that neighbours keep their order and ``gap`` between them."""
+    """Return the centres nearest to ``wanted`` that keep the order of the boxes and a ``gap`` between neighbours."""
     if len(wanted) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
@@ -200,9 +206,9 @@ def settle_centres(wanted: Floats, weights: Floats, widths: Floats, gap: float) 
 
 
 def fold_layers(layers: Sequence[BoxSizes], gaps: BoxGaps, aspect: float) -> list[int]:
-    """Return the number of interleaved rows of each layer.
+    """Return the number of interleaved rows into which each layer is folded.
 
-    The choice makes the picture as large as possible in a window of ``aspect`` = width / height.
+    The numbers make the picture as large as possible in a window of ``aspect`` = width / height.
     """
     totals = [float((layer.widths + gaps.across).sum()) for layer in layers]
     widest = max(float(layer.widths.max()) for layer in layers)
@@ -221,7 +227,7 @@ def fold_layers(layers: Sequence[BoxSizes], gaps: BoxGaps, aspect: float) -> lis
 def spread_nodes(
     rows: Sequence[LayerRow], links: Sequence[NDArray[np.float64]], sizes: Sequence[int], gap: float
 ) -> list[Floats]:
-    """Return the x of the centre of every node.
+    """Return the x coordinate of the centre of every node.
 
     Each node is drawn to the weighted mean of its neighbours, alternately those above and those
     below, under the constraint that the boxes of a row do not touch.
@@ -234,7 +240,7 @@ def spread_nodes(
     sizes : sequence of int
         Nodes per layer.
     gap : float
-        Least space between two boxes.
+        The least space between two boxes of a row.
 
     Returns
     -------
@@ -244,7 +250,7 @@ def spread_nodes(
     for row in rows:
         start = settle_centres(np.zeros(len(row.members)), np.ones(len(row.members)), row.widths, gap)
         centres[row.layer][row.members] = start - (start[0] + start[-1]) / 2
-    for sweep in range(_SWEEPS):
+    for sweep in range(_PULL_SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
             wanted, pull = _request_centres(links, centres, row.layer, downwards=downwards)
@@ -255,22 +261,25 @@ def spread_nodes(
 def _request_centres(
     links: Sequence[NDArray[np.float64]], centres: list[Floats], layer: int, *, downwards: bool
 ) -> tuple[Floats, Floats]:
+    """Return the wanted centres of the nodes of a layer, and the weight of each in `settle_centres`."""
     if downwards and layer > 0:
-        near, others = links[layer - 1].T, centres[layer - 1]
+        weights, neighbours = links[layer - 1].T, centres[layer - 1]
     elif not downwards and layer < len(links):
-        near, others = links[layer], centres[layer + 1]
+        weights, neighbours = links[layer], centres[layer + 1]
     else:
         return centres[layer], np.ones(len(centres[layer]))
-    mass = near.sum(axis=1)
-    mean = near @ others / np.where(mass > 0, mass, 1.0)
-    pull = np.clip(mass / _FIRM, _LEAST_PULL, 1.0)
+    mass = weights.sum(axis=1)
+    mean = weights @ neighbours / np.where(mass > 0, mass, 1.0)
+    pull = np.clip(mass / _FULL_PULL, _LEAST_PULL, 1.0)
     return np.where(mass > 0, mean, centres[layer]), np.where(mass > 0, pull, 0.25)
 
 
 def _measure_row_widths(layer: BoxSizes, rows: int, gap: float) -> float:
+    """Return the width of the widest row of a layer folded into ``rows`` rows."""
     return max(float((layer.widths[row::rows] + gap).sum()) - gap for row in range(rows))
 
 
 def _measure_row_heights(layer: BoxSizes, rows: int, gap: float) -> float:
+    """Return the height of a layer folded into ``rows`` rows, with the gaps between them."""
     rows = min(rows, len(layer.heights))
     return sum(float(layer.heights[row::rows].max()) for row in range(rows)) + gap * (rows - 1)

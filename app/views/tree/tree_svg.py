@@ -1,4 +1,4 @@
-"""The tree as SVG: nodes, edges and captions, the same for the page and for a file."""
+"""The tree as SVG: nodes, edges and captions, drawn alike for the page and for a file."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import EdgeCertainty, Hierarchy, identity
-from app.views.palette import LIVE, LOWERED, PictureTheme, find_layer_border, find_layer_colour
+from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
 from app.views.tree.class_overlay import ClassOverlay, format_signed
@@ -15,7 +15,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 
 def draw_more_offer(threshold: float | None) -> str:
-    """Return the button that lowers the threshold so that more is seen; empty for None."""
+    """Return a button that lowers the threshold, so that some topics are joined; empty for None."""
     if threshold is None:
         return ""
     hint = "No topics are joined at the chosen threshold; at this one some are"
@@ -25,12 +25,12 @@ def draw_more_offer(threshold: float | None) -> str:
     )
 
 
-TINT = 0.36  # opacity of the strongest opinion
+TINT = 0.36  # opacity of a box's tint at the largest weight for a class
 _BOLD = ' font-weight="700"'
 
 
 class WordMarking(NamedTuple):
-    """Words of a box that stand out: in which colour, underlined or struck through."""
+    """Words of a box to mark, their colour, and their line: "underline" or "line-through"."""
 
     words: Collection[str]
     colour: str
@@ -41,12 +41,12 @@ PLAIN = WordMarking((), "", "")
 
 
 def draw_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
-    """Draw one line of text, escaped; ``more`` are further attributes, inserted unchanged."""
+    """Draw one line of text, which is escaped; ``more`` are further attributes, inserted unchanged."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
 
 
 def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
-    """Draw the box in the colour and border style of its layer."""
+    """Draw the outline of a box in the colour and border style of its layer."""
     colour, border = find_layer_colour(theme, box.node.layer), find_layer_border(box.node.layer)
     dash = f' stroke-dasharray="{border.dash}"' if border.dash else ""
     stroke = f'stroke="{colour}" stroke-width="{border.width}"{dash}'
@@ -58,18 +58,18 @@ def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
 
 
 def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw rank, share with its bar, the given name, and the words, some of them marked."""
+    """Draw the contents of a box: rank, share with its bar, the given name, and the words or the picture."""
     colour, font, ink = find_layer_colour(theme, box.node.layer), box.font, _choose_ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
-    at = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
+    bar_attributes = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
     pieces = [
         draw_text(PADDING, baseline, font * HEADER, colour, box.rank, _BOLD),
         draw_text(
             box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' class="tp-share" text-anchor="end"'
         ),
-        _draw_rect(full, 2, f'{at} opacity=".18"'),
-        _draw_rect(max(2.0, full * box.bar), 2, at),
+        _draw_rect(full, 2, f'{bar_attributes} opacity=".18"'),
+        _draw_rect(max(2.0, full * box.bar), 2, bar_attributes),
     ]
     y = PADDING + font * (HEAD + 0.78)
     if box.name:
@@ -80,12 +80,12 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
         pieces.append(f'<text font-size="{font:.1f}" fill="{ink}">{rows}</text>')
     else:
         pieces.append(_draw_picture(box.picture))
-    kind = "tp-words" if box.picture is None else "tp-shown"
-    return f'<g class="{kind}">{"".join(pieces)}</g>'
+    css_class = "tp-words" if box.picture is None else "tp-shown"
+    return f'<g class="{css_class}">{"".join(pieces)}</g>'
 
 
 def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw the box for a small picture: few words, large, and the rank on a tab."""
+    """Draw the contents of a box in a small tree: a few large words, and the rank on a tab."""
     if box.picture is not None:
         return ""
     width = 11.0 + 9.5 * len(box.rank)
@@ -98,33 +98,33 @@ def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) 
 
 
 def _draw_gist_lines(
-    box: TopicBox, lines: tuple[str, ...], size: float, theme: PictureTheme, marking: WordMarking, kind: str
+    box: TopicBox, lines: tuple[str, ...], size: float, theme: PictureTheme, marking: WordMarking, css_class: str
 ) -> str:
-    return draw_centred(lines, (box.width / 2, (box.height + 9) / 2), size, _choose_ink(box, theme), kind, marking)
+    return draw_centred(lines, (box.width / 2, (box.height + 9) / 2), size, _choose_ink(box, theme), css_class, marking)
 
 
 def draw_centred(
     lines: tuple[str, ...], at: tuple[float, float], size: float, fill: str, kind: str, marking: WordMarking = PLAIN
 ) -> str:
-    """Draw lines below each other, centred ``at`` a place; ``kind`` is their class."""
+    """Draw lines below each other, centred at the point ``at``; ``kind`` is their CSS class."""
     leading = 1.15 * size
     rows = _draw_rows(lines, at[0], at[1] - (len(lines) - 1) * leading / 2 + size * 0.36, leading, marking)
     return f'<text class="{kind}" font-size="{size:.1f}" fill="{fill}" text-anchor="middle">{rows}</text>'
 
 
 def draw_opinion(box: TopicBox, theme: PictureTheme, part: float, text: str) -> str:
-    """Tint a box by the weight of a class in its topic, from -1 to 1, and draw the number on a tab at its head."""
+    """Tint a box by the relative weight ``part`` of a class (-1 to 1), and draw ``text`` on a tab at its top."""
     colour = theme.speaks if part > 0 else theme.denies
     tint = _draw_rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
     width = 10.0 + 6.6 * len(text)
     tab = _draw_rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
-    word = draw_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
+    label = draw_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
     place = f'transform="translate({box.width - width + 5:.1f} -11)"'  # above the line of rank and share
-    return f'{tint}<g {place} class="tp-opinion"><g class="tp-grow">{tab}{word}</g></g>'
+    return f'{tint}<g {place} class="tp-opinion"><g class="tp-grow">{tab}{label}</g></g>'
 
 
 def draw_handle(box: TopicBox, theme: PictureTheme, more: int | None, *, below: bool, live: bool) -> str:
-    """Draw the button on the border: ``+12`` where topics are folded away, a minus where they can be.
+    """Draw the button on the border of a box: ``+12`` if topics are folded away, a minus if they can be folded.
 
     A file shows only the first kind.
     """
@@ -132,14 +132,14 @@ def draw_handle(box: TopicBox, theme: PictureTheme, more: int | None, *, below: 
         return ""
     text = "−" if more is None else f"+{more}"
     width = 12.0 + 7.0 * len(text)
-    shut = "" if more is None else " tp-shut"
-    kind = f' class="tp-toggle{shut}"' if live else ""
+    shut_class = "" if more is None else " tp-shut"
+    css = f' class="tp-toggle{shut_class}"' if live else ""
     sign = draw_text(0, 4, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
     pill = _draw_rect(
         width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{find_layer_colour(theme, box.node.layer)}"'
     )
     y = box.height if below else 0.0
-    return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}><g class="tp-grow">{pill}{sign}</g></g>'
+    return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{css}><g class="tp-grow">{pill}{sign}</g></g>'
 
 
 def _choose_ink(box: TopicBox, theme: PictureTheme) -> str:
@@ -151,8 +151,8 @@ def _draw_picture(picture: BoxPicture) -> str:
     return f'<image href="{picture.uri}" {place} style="image-rendering:pixelated"/>'
 
 
-def _draw_rect(width: float, height: float, more: str) -> str:
-    return f'<rect width="{width:.1f}" height="{height:.1f}" {more}/>'
+def _draw_rect(width: float, height: float, attributes: str) -> str:
+    return f'<rect width="{width:.1f}" height="{height:.1f}" {attributes}/>'
 
 
 def _draw_rows(lines: tuple[str, ...], x: float, y: float, leading: float, marking: WordMarking) -> str:
@@ -171,15 +171,15 @@ def _draw_line(line: str, marking: WordMarking) -> str:
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
-FAINT, SOLID = 0.1, 0.52  # opacity of an edge that is not there, and of one that certainly is
+FAINT, SOLID = 0.1, 0.52  # opacity of an edge that exists with probability 0, and with probability 1
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
-_SMALL = 11  # size of the caption
-HEM = 5.0  # the mark of a negative weight is so much wider than the line above it
+_CAPTION_SIZE = 11  # font size of the caption
+HEM = 5.0  # the mark of a negative weight is wider by this than the line drawn over it
 CAPTION = 24.0  # height of the line below the picture of a file
 
 
 class EdgeStroke(NamedTuple):
-    """The look of one edge that differs from the others, and the word for it in its tooltip."""
+    """The look of an edge that differs from others, and a word about it for its tooltip."""
 
     colour: str
     dash: str
@@ -196,22 +196,22 @@ class TreeLook(NamedTuple):
     caption : str
         One line below the picture of a file: run, snapshot, threshold, seed.
     onward : collection of Node
-        Topics with children (or parents, upwards), which can be opened and closed.
+        Topics with children (parents, if the direction is "up"), which can be opened and closed.
     direction : "down" or "up"
-        The direction of opening.
+        The direction in which topics are opened.
     selected : Node or None
     strokes : mapping of (parent, child) to EdgeStroke
         Edges that are not drawn in the colour of their layer.
     twins : mapping of Node to str
-        Identities of the same topics in the other picture of two.
+        Identities of the partners of topics in the other of two pictures.
     beneath : str
         SVG drawn under everything else.
     marks : mapping of Node to WordMarking
-        Words of topics that stand out.
+        The words of topics to mark.
     opinion : ClassOverlay or None
         The class whose weights are shown on the topics.
     threshold : float or None
-        The tau that edges are above; None leaves out how sure they are.
+        The threshold tau of the edges; None if their certainty is not shown.
     """
 
     theme: PictureTheme = LIVE
@@ -255,17 +255,17 @@ def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     if look.live:
         return f'<svg {box} role="tree" aria-label="{label}">{"".join(inside)}</svg>'
-    caption = draw_text(MARGIN, height - 14, _SMALL, theme.muted, look.caption)
+    caption = draw_text(MARGIN, height - 14, _CAPTION_SIZE, theme.muted, look.caption)
     ground = f'<title>{label}</title><rect width="100%" height="100%" fill="{theme.paper}"/>'
     head = f'<svg {box} width="{width:.0f}" height="{height:.0f}" role="img" font-family="{FONT}">'
     return "".join([head, ground, *inside, caption, "</svg>"])
 
 
 def measure_picture(layout: TreeLayout, look: TreeLook) -> tuple[float, float]:
-    """Return width and height of the picture; a file includes its caption."""
+    """Return the width and height of the picture, in a file with its caption."""
     if look.live:
         return layout.width, layout.height
-    return max(layout.width, 2 * MARGIN + _SMALL * measure_text(look.caption)), layout.height + CAPTION
+    return max(layout.width, 2 * MARGIN + _CAPTION_SIZE * measure_text(look.caption)), layout.height + CAPTION
 
 
 def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
@@ -313,49 +313,49 @@ def _draw_edges(scene: TreeScene, look: TreeLook) -> list[str]:
 def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     path = f'<path d="{curve.path}" stroke-width="{curve.width:.2f}"'
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
-    lowered = ""
+    hem = ""
     if stroke is not None:
-        if curve.edge.weight < 0:  # its colour and dashes have another meaning, so a hem below it shows the sign
-            lowered = (
+        if curve.edge.weight < 0:  # its colour and dashes have another meaning, so a wider line under it shows the sign
+            hem = (
                 f'<path d="{curve.path}" stroke-width="{curve.width + HEM:.2f}" stroke="{look.theme.lowers}" '
-                f'stroke-opacity=".6" stroke-dasharray="{LOWERED}" stroke-linecap="butt" class="tp-line tp-hem"/>'
+                f'stroke-opacity=".6" stroke-dasharray="{RARER_DASHES}" stroke-linecap="butt" class="tp-line tp-hem"/>'
             )
         path += f' stroke="{stroke.colour}" stroke-opacity=".75"'
         path += f' stroke-dasharray="{stroke.dash}"' if stroke.dash else ""
     elif curve.edge.weight < 0:
-        path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{LOWERED}"'
+        path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{RARER_DASHES}"'
     edge = curve.edge
     tau = look.threshold
     certainty = None if tau is None else hierarchy.find_certainty(edge.above, edge.below, tau)
     if certainty is not None and stroke is None and edge.weight >= 0:
         path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * certainty.inclusion:.2f}"'
     if not look.live:
-        return f"{lowered}{path}/>"
+        return f"{hem}{path}/>"
     tip = describe_edge(hierarchy, edge)
     tip += "" if certainty is None else f"\n{describe_certainty(certainty)}"
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
-    lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
+    lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a plain newline in an attribute is read as a blank
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{lines}"'
-    return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
+    return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{hem}{path} class="tp-line"/></g>'
 
 
 def describe_certainty(certainty: EdgeCertainty) -> str:
-    """Return how sure an edge is, in one line."""
+    """Return in one line how certain an edge is: its interval, and the probability that it is above the threshold."""
     interval = f"between {format_weight(certainty.low)} and {format_weight(certainty.high)} (90 %)"
     return f"{interval}; above the threshold with {100 * certainty.inclusion:.0f} %"
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:
-    """Return the meaning of an edge in two lines: the child's part of its parent, or of what the parent changes."""
+    """Return the meaning of an edge in two lines: the share of the child in the parent, or in what that changes."""
     child = f"topic {hierarchy.rank(edge.below)} (layer {edge.layer - 1})"
     parent = f"topic {hierarchy.rank(edge.above)} (layer {edge.layer})"
-    flat = edge.size * hierarchy.widths[edge.layer - 2]
+    multiple = edge.size * hierarchy.widths[edge.layer - 2]
     if hierarchy.linear:
         first = f"{format_percent(edge.weight)} of {parent} is {child}"
     else:
         change = "rarer" if edge.weight < 0 else "more frequent"
         first = f"{parent} makes {child} {change}: {format_percent(edge.size)} of what it changes"
-    return f"{first}\nweight {format_weight(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
+    return f"{first}\nweight {format_weight(edge.weight)} = {multiple:.1f} / topics of layer {edge.layer - 1}"
 
 
 def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
@@ -371,8 +371,8 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     if look.live:
         pieces.append(draw_gist(box, look.theme, marking))
     if node in look.onward:
-        more = scene.part.hidden.get(node)
-        pieces.append(draw_handle(box, look.theme, more, below=look.direction == "down", live=look.live))
+        n_folded = scene.part.hidden.get(node)
+        pieces.append(draw_handle(box, look.theme, n_folded, below=look.direction == "down", live=look.live))
     pieces.append("</g>")
     return "".join(pieces)
 

@@ -9,7 +9,7 @@ import pytest
 from app.analysis import inference, quality
 from app.analysis.column_topics import rank_column_topics
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.quality import ROWS, Completion, _every, read_completion
+from app.analysis.quality import ROWS, Completion, _choose_step, read_completion
 from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import quality as command
 from app.ingest.importing import import_path
@@ -129,7 +129,7 @@ def test_new_rows_are_completed_alike_every_time_and_better_than_by_chance(db, t
     made = read_completion(db, run, hierarchy)
     assert made == read_completion(db, run, hierarchy)
     assert (made.every, made.rows) == (20, 20)
-    assert made.low == 40, "a tenth of about ten cells is observed"
+    assert made.low == 20, "a tenth of about ten cells is observed"
     assert made.ndcg == made.ndcg_low
     # a tenth of the cells is one or two: guessing the third of the items gives about 10, all items alike 30
     assert made.perplexity < 16
@@ -142,9 +142,9 @@ def test_models_of_documents_complete_no_rows(db, trained):
 
 
 def test_of_many_rows_or_long_ones_some_are_completed():
-    assert [_every(rows, 100) for rows in (1, ROWS, ROWS + 1, 5 * ROWS)] == [1, 1, 2, 5]
-    assert _every(1000, 20_000) == 10
-    assert _every(3, 10**8) == 3
+    assert [_choose_step(rows, 100) for rows in (1, ROWS, ROWS + 1, 5 * ROWS)] == [1, 1, 2, 5]
+    assert _choose_step(1000, 20_000) == 10
+    assert _choose_step(3, 10**8) == 3
 
 
 def test_the_command_says_so_and_nothing_of_rows_of_low_activity_where_there_are_none():

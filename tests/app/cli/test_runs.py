@@ -63,7 +63,7 @@ def test_the_queue_is_listed_and_put_in_another_order(capsys, path):
         (("train", "food", "--grid", "eta=0.1,0.2", "--set", "eta=1"), "eta is given by itself and in the grid"),
         (("train", "food", "--grid", "layers=4,6", "--layers", "4"), "layers is given by itself and in the grid"),
         (("train", "food", "--seeds", "1-2", "--on", "cloud"), "--on takes local:N"),
-        (("train", "food", "--until", "plateau", "--averaged"), "the averaged protocol has a length of its own"),
+        (("train", "food", "--until", "good", "--averaged"), "the averaged protocol has a length of its own"),
     ],
 )
 def test_mistakes_are_one_sentence_and_nothing_is_ordered(capsys, path, words, sentence):
@@ -170,7 +170,7 @@ def test_until_its_plateau_a_run_may_be_four_times_as_long_as_usual(capsys, path
     db.close()
     words = ("train", "large", "--inference", "tlasgr", "--layers", "4-2", "--set", "batch_size=2")
     facts = []
-    for more in ((), ("--until", "plateau"), ("--until", "plateau", "--minibatches", "50")):
+    for more in ((), ("--until", "good"), ("--until", "good", "--minibatches", "50")):
         _, out, _ = call(capsys, path, *words, *more)
         _, shown, _ = call(capsys, path, "show", out.strip(), "--json")
         facts.append(json.loads(shown))

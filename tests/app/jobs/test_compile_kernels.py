@@ -99,7 +99,7 @@ def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled
         assert compile_kernels.is_awaited(WANTED)
         naps.append(seconds)
         if len(naps) == 2:  # the first one is done
-            compile_kernels._find_note(lock.parent, WANTED, "step").touch()
+            compile_kernels._find_marker(lock.parent, WANTED, "step").touch()
             holder.kill()
             holder.wait()
 

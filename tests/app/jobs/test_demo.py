@@ -32,11 +32,11 @@ def db(tmp_path, monkeypatch):
     database.close()
 
 
-def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
+def test_the_first_time_it_makes_a_corpus_and_a_run_and_tells_so(db):
     report = io.StringIO()
     number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
-    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.DOCS_NAME, "demo", (16, 8, 4), "queued")
+    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.DOCS_NAME, "demo", (16, 8), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1] == "Starting a three-layer model"
     assert any(word.startswith("Storing documents") for word in words)

@@ -123,7 +123,7 @@ def test_a_proposal_says_what_a_topic_has_with_it_and_with_its_neighbours(empty_
     corpus = replace(corpora.find_corpus(empty_file, "small"), documents=2_000, train_documents=2_000, tokens=360_000)
     assert describe_widths((64, 32, 16), corpus) == (
         "64-32-16: proposed for 2,000 documents, so that each of the 64 topics next to the words has about 31 "
-        "documents and 5,600 words (128 would have 15 documents and 2,800 words, finer topics; 32 would have 62 "
+        "documents and 5,600 words (128 would have 16 documents and 2,800 words, finer topics; 32 would have 62 "
         "documents and 11,000 words, broader ones)"
     )
 

@@ -149,6 +149,30 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
     assert training.curve_point(position.state, replace(made, curve_documents=3)) > 1
 
 
+def test_trees_are_compared_after_half_as_many_steps_again_and_kept_in_checkpoints():
+    corpus = small_corpus(100)
+    config = dlda.Config(layers=(4, 3, 2), inference="gibbs")
+    training = Training(corpus, dlda.build(config, mathematics.collect_facts(corpus)), dlda.State, 1)
+    state = training.first_state()
+    effort = measure_effort(training, state, 4.0, 20.0)
+    made = make_plan(RunOptions(minibatches=9), effort, train_documents=80, test_documents=20)
+    position, compared = training.start(state, made), []
+    for _ in range(9):
+        position, _ = training.step(position)
+        before, position = position, training.compare_trees(position)
+        if position is not before:
+            compared.append(int(position.tree.minibatch))
+    assert compared == [1, 2, 3, 5, 8]
+    assert [each.shape for each in position.tree.edges] == [(4, 3), (3, 2)]
+    assert ((position.tree.persistence > 0.0) & (position.tree.persistence < 1.0)).all()
+    again = training.unpack(9, training.pack(position)).tree
+    assert int(again.minibatch) == 8
+    for mine, other in zip(
+        (*position.tree.edges, position.tree.persistence), (*again.edges, again.persistence), strict=True
+    ):
+        np.testing.assert_array_equal(mine, other)
+
+
 @pytest.mark.parametrize("inference", ["tlasgr", "gibbs"])
 def test_a_checkpoint_of_the_time_before_there_were_means_goes_on(inference):
     corpus = small_corpus(100)

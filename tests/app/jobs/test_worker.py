@@ -166,7 +166,7 @@ def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_do
     usual, strange = found["usual"], found["strange"]
     for curve in ("point_perplexity", "mean_perplexity"):
         assert points.read_curve(file, usual.number, curve) == points.read_curve(file, strange.number, curve)
-    assert usual.minibatch == strange.minibatch < 300, "what is in test documents ends no run"
+    assert usual.minibatch == strange.minibatch < 3_000, "what is in test documents ends no run"
     for row in (usual, strange):
         ((at, value),) = points.read_curve(file, row.number, "test_mean_perplexity")
         best = estimates.choose_headline(row, read_latest(file, row.number))
@@ -288,14 +288,30 @@ def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
 def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(file, monkeypatch):
     monkeypatch.setattr(estimates, "LEAST_SWEEPS", 30)
     made = new_run.create_run(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
-    assert (made.planned, made.options["until_plateau"]) == (300, True)
+    assert (made.planned, made.options["until_plateau"], made.options["until_settled"]) == (3_000, True, True)
     trainer.train_run(file, made.number)
     row = runs.get_run(file, made.number)
     assert row.state == "finished"
-    assert 30 <= row.minibatch == row.planned < 300
+    assert 30 <= row.minibatch == row.planned < 3_000
     assert "no longer improving since step" in row.message
     assert snapshots.list_snapshots(file, made.number)[-1].minibatch == row.minibatch
     assert estimates.has_settled(points.read_curve(file, made.number, "point_perplexity"), row.minibatch)
+    stayed = points.read_curve(file, made.number, "tree_persistence")
+    assert stayed[-1][1] >= 100 * training.SETTLED
+
+
+def test_a_run_whose_tree_still_changes_goes_on_when_its_curve_is_level(file, monkeypatch):
+    monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
+    monkeypatch.setattr(training, "SETTLED", 1.1)
+    texts = SMALL | {"inference": "auto"}
+    good, settled = (
+        new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=400, until=until)
+        for until in ("good", "settled")
+    )
+    for run in (good, settled):
+        trainer.train_run(file, run.number)
+    assert runs.get_run(file, good.number).minibatch < 400
+    assert runs.get_run(file, settled.number).minibatch == 400
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])
@@ -303,7 +319,7 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     texts = SMALL | {"link": link}
     first, broken = (
-        new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
+        new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=600, until="good") for _ in range(2)
     )
     trainer.train_run(file, first.number)
     row = runs.get_run(file, first.number)
@@ -333,7 +349,7 @@ def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
 def test_a_plateau_that_nobody_could_see_is_refused(file):
     small_corpus(file, name="untested", test=False)
     with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
-        new_run.create_run(file, "untested", model="dlda", texts=SMALL, until="plateau")
+        new_run.create_run(file, "untested", model="dlda", texts=SMALL, until="good")
 
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):

@@ -38,7 +38,7 @@ def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
     found = compare_requests.fetch_comparison(here, request)
     assert found.comparison is not None
     assert (found.comparison.a.run, found.comparison.b.run) == (one.number, two.number)
-    assert [moment.minibatch for moment in found.moments_a] == [10, 40]
+    assert [moment.minibatch for moment in found.snapshots_a] == [10, 40]
     assert len(found.comparison.pairs) >= 6
 
 

@@ -9,7 +9,7 @@ from app.server import access
 from app.server.access import (
     FREE_ATTEMPTS,
     LONGEST_WAIT,
-    MOST_A_MINUTE,
+    MOST_FAILURES_A_MINUTE,
     MOST_PLACES,
     Attempts,
     Authentication,
@@ -125,7 +125,7 @@ def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
     (_, mine), (_, others) = (authentication.log_in("analysts-secret") for _ in range(2))
     for cookie in (mine, others):
         login = authentication.find_visitor(cookie, "").login
-        authentication.logins.attend(login, lambda cookie=cookie: ended.append(cookie))
+        authentication.logins.add_session(login, lambda cookie=cookie: ended.append(cookie))
     authentication.log_out(mine)
     assert ended == [mine]
     assert (authentication.role_of(mine), authentication.role_of(others)) == (None, "analyst")
@@ -137,7 +137,7 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
     now = time.time()
     authentication, ended = Authentication(BOTH), []
     _, cookie = authentication.log_in("analysts-secret")
-    authentication.logins.attend(authentication.find_visitor(cookie, "").login, lambda: ended.append(1))
+    authentication.logins.add_session(authentication.find_visitor(cookie, "").login, lambda: ended.append(1))
     monkeypatch.setattr(time, "time", lambda: now + access.DAYS * 24 * 3600 + 1)
     authentication.forget(cookie)
     assert ended == [1]
@@ -146,7 +146,7 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
 
 def test_without_passwords_no_session_waits_for_a_logout():
     authentication = Authentication()
-    authentication.logins.attend("", lambda: pytest.fail("nobody logged out"))
+    authentication.logins.add_session("", lambda: pytest.fail("nobody logged out"))
     authentication.log_out("a cookie of another server")
 
 
@@ -170,13 +170,13 @@ def test_whoever_proves_nothing_may_at_most_look():
 
 def test_a_login_has_so_many_sessions_and_all_of_them_so_many_together(monkeypatch):
     monkeypatch.setattr(access, "MOST_SESSIONS", 2)
-    monkeypatch.setattr(access, "MOST_OF_ALL", 3)
+    monkeypatch.setattr(access, "MOST_IN_TOTAL", 3)
     authentication = Authentication(BOTH)
     mine, others = (authentication.find_visitor(authentication.log_in(text)[1], "").login for text in (A, V))
-    leave = [authentication.logins.attend(mine, lambda: None) for _ in range(2)]
+    leave = [authentication.logins.add_session(mine, lambda: None) for _ in range(2)]
     assert authentication.explain_limit(mine).startswith("You have 2 views open")
     assert authentication.explain_limit(others) == ""
-    authentication.logins.attend(others, lambda: None)
+    authentication.logins.add_session(others, lambda: None)
     assert authentication.explain_limit(others).startswith("This server has 3 views open")
     leave[0]()
     assert authentication.explain_limit(mine) == authentication.explain_limit(others) == ""
@@ -237,7 +237,7 @@ def test_wrong_passwords_from_everywhere_are_slowed_down_together():
     clock = Clock()
     attempts = Attempts(clock)
     attempts.clear_failures("192.0.2.9")
-    for number in range(MOST_A_MINUTE):
+    for number in range(MOST_FAILURES_A_MINUTE):
         attempts.count_failure(f"10.{number // 250}.0.{number % 250}")
     assert attempts.wait("192.0.2.1") == 60.0
     assert attempts.wait("192.0.2.9") == 0.0  # the right password came from there
@@ -271,9 +271,9 @@ def test_a_login_gives_its_role_until_it_ends():
 def test_logging_out_ends_every_session_of_that_login_once():
     logins, ended = Logins(), []
     mine, others = logins.begin("analyst"), logins.begin("analyst")
-    logins.attend(mine, lambda: ended.append("one"))
-    logins.attend(mine, lambda: ended.append("two"))
-    logins.attend(others, lambda: ended.append("of another browser"))
+    logins.add_session(mine, lambda: ended.append("one"))
+    logins.add_session(mine, lambda: ended.append("two"))
+    logins.add_session(others, lambda: ended.append("of another browser"))
     for _ in range(2):
         logins.log_out(mine)
     assert ended == ["one", "two"]
@@ -282,7 +282,7 @@ def test_logging_out_ends_every_session_of_that_login_once():
 def test_a_session_that_is_gone_is_not_ended_and_not_kept():
     logins, ended = Logins(), []
     name = logins.begin("analyst")
-    leave = logins.attend(name, lambda: ended.append(1))
+    leave = logins.add_session(name, lambda: ended.append(1))
     for _ in range(2):
         leave()
     assert logins._sessions == {}
@@ -294,14 +294,14 @@ def test_a_session_that_comes_too_late_ends_at_once():
     logins, ended = Logins(), []
     name = logins.begin("analyst")
     logins.log_out(name)
-    logins.attend(name, lambda: ended.append(1))()
+    logins.add_session(name, lambda: ended.append(1))()
     assert ended == [1]
 
 
 def test_only_who_logged_out_is_told_so_and_nothing_is_kept_of_a_login_whose_time_is_over():
     logins, ended = Logins(), []
     name, other = logins.begin("analyst"), logins.begin("analyst")
-    logins.attend(other, lambda: ended.append(1))
+    logins.add_session(other, lambda: ended.append(1))
     logins.log_out(name)
     logins.log_out("never begun")
     assert [logins.is_logged_out(each) for each in (name, other, "never begun")] == [True, False, False]
@@ -315,7 +315,7 @@ def test_open_logins_are_bounded_and_those_with_a_session_stay(monkeypatch):
     monkeypatch.setattr(access, "MOST_LOGINS", 3)
     logins = Logins()
     used = logins.begin("analyst")
-    logins.attend(used, lambda: None)
+    logins.add_session(used, lambda: None)
     names = [logins.begin("viewer") for _ in range(5)]
     assert [logins.role_of(name) for name in (used, names[0], names[-1])] == ["analyst", None, "viewer"]
     assert len(logins._open) == 3

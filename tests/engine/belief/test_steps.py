@@ -44,7 +44,7 @@ def test_rows_have_the_mean_and_covariance_of_their_gaussian():
 def test_many_rows_are_the_same_as_few_at_a_time(monkeypatch):
     gram, cross, _ = moments()
     whole = steps.draw_rows(gram, cross, np.ones((2, 2)), np.random.default_rng(1))
-    monkeypatch.setattr(steps, "_TOGETHER", 9)
+    monkeypatch.setattr(steps, "_MOST_ENTRIES", 9)
     parts = steps.draw_rows(gram, cross, np.ones((2, 2)), np.random.default_rng(1))
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.contract import Topics
-from engine.hierarchy.align import ALIKE, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
+from engine.hierarchy.align import NEARLY_EQUAL, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
 
 WIDTHS = (12, 7, 4)
 N_WORDS = 80
@@ -128,7 +128,7 @@ def test_a_layer_is_solved_as_a_whole_and_not_topic_by_topic() -> None:
 
 def test_the_cost_is_the_hellinger_distance_of_words_and_of_where_topics_come_from() -> None:
     first, second = hierarchy(), hierarchy((12, 7, 6), seed=9)  # two parents of the second have no partner
-    found = align_hierarchies(first, second, kin=0.25, threshold=1.0)
+    found = align_hierarchies(first, second, parent_weight=0.25, threshold=1.0)
 
     def hellinger(p: np.ndarray, q: np.ndarray) -> float:
         return float(np.sqrt(max(0.0, 1 - np.sqrt(p * q).sum())))
@@ -156,7 +156,7 @@ def test_topics_of_equal_words_are_told_apart_by_their_parents() -> None:
     assert align_hierarchies(original, swapped).partners(1) == {0: 1, 1: 0, 2: 2, 3: 3}
     assert all(
         match.margin < 1e-3
-        for match in align_hierarchies(original, swapped, kin=0.0).matches
+        for match in align_hierarchies(original, swapped, parent_weight=0.0).matches
         if match.first in (0, 1) and match.layer == 1
     )
 
@@ -201,7 +201,7 @@ def test_topics_nearly_the_same_are_never_said_to_be_missing(seed: int) -> None:
     second[:, 3] = 0.8 * second[:, 3] + 0.2 / 200
     found = align_hierarchies(Topics((first,), np.ones(8)), Topics((second,), np.ones(8)))
     typical = float(np.median(found.costs[0]))
-    assert typical < found.costs[0][:, 3].min() < ALIKE  # so that the median alone would leave the fourth out
+    assert typical < found.costs[0][:, 3].min() < NEARLY_EQUAL  # so that the median alone would leave the fourth out
     assert len(found.partners(1)) == 8
 
 
@@ -220,7 +220,7 @@ def test_topics_of_a_fork_keep_their_numbers_where_others_are_as_near() -> None:
 
 
 def test_what_has_nothing_in_common_any_more_is_no_pair_though_it_once_was_one_topic() -> None:
-    """The cost of a known pair lies between the limit and the limit + TIE: alone, as it would be unknown."""
+    """The cost of a known pair lies between the limit and the limit + KNOWN_BONUS: alone, as it would be unknown."""
     phi = np.eye(9)
     moved = phi.copy()
     moved[:, 0] = 0.0

@@ -108,7 +108,7 @@ def test_a_quotation_mark_that_never_closes_does_not_swallow_a_sample(tmp_path: 
 def test_a_cell_of_several_lines_at_the_end_of_the_sample_is_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_SAMPLE", 5)
+    monkeypatch.setattr(writing, "_SAMPLE_LINES", 5)
     text = 'text,label\npear,a\nfig,b\nrye,a\n"one\ntwo, three\nfour",b\nnut,a\n'
     _, found = documents(write(tmp_path / "a.csv", text))
     assert found[3] == ("one\ntwo, three\nfour", "b")

@@ -33,7 +33,7 @@ from app.ingest.text.languages import (
 def test_a_language_is_recognised(code):
     found = recognise_languages([TEXTS[code]])
     assert found.main == (code,)
-    assert found.enough or code not in languages._BY_SCRIPT.values()
+    assert found.enough or code not in languages._LANGUAGE_OF_SCRIPT.values()
 
 
 def test_several_languages_come_with_their_shares_the_largest_first():
@@ -88,7 +88,7 @@ def test_every_list_of_stop_words_has_a_name_of_its_language():
         find_language_code("Klingon"),
         find_language_code(""),
     ) == ("de", "de", None, None)
-    assert {name_language(code) for code in languages._BY_SCRIPT.values()} >= {"Greek", "Lao", "Burmese"}
+    assert {name_language(code) for code in languages._LANGUAGE_OF_SCRIPT.values()} >= {"Greek", "Lao", "Burmese"}
 
 
 NAMED_OTHERWISE = {"Burmese": {"MYANMAR"}, "Han": {"CJK", "IDEOGRAPHIC"}, "Kana": {"HIRAGANA", "KATAKANA", "HALFWIDTH"}}
@@ -161,7 +161,7 @@ def test_other_scripts_and_corpora_stay_as_they_are():
 def test_without_the_library_it_is_said_to_be_missing(code, monkeypatch):
     monkeypatch.setitem(sys.modules, "rjieba", None)
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
-    languages._load_cutter.cache_clear()
+    languages._load_segmenter.cache_clear()
     with pytest.raises(NoSegmenterError):
         space_words(TEXTS[code], (code,))
     monkeypatch.setattr(languages, "find_spec", lambda name: None)
@@ -211,4 +211,4 @@ def test_the_library_may_be_missing(monkeypatch):
 def test_simplemma_has_the_language(code):
     from simplemma.strategies.dictionaries import dictionary_factory
 
-    assert languages._CODES.get(code, code) in dictionary_factory.SUPPORTED_LANGUAGES
+    assert languages._SIMPLEMMA_CODES.get(code, code) in dictionary_factory.SUPPORTED_LANGUAGES

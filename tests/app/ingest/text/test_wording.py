@@ -164,7 +164,7 @@ def test_a_corpus_that_needs_a_library_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "simplemma", None)
     monkeypatch.setitem(sys.modules, "rjieba", None)
     languages.make_lemmatiser.cache_clear()
-    languages._load_cutter.cache_clear()
+    languages._load_segmenter.cache_clear()
     with pytest.raises(IngestError, match="pip install simplemma"):
         tokens("roses", lemmas=("en",))
     with pytest.raises(IngestError, match="pip install rjieba"):

@@ -9,7 +9,7 @@ from topic_hierarchies import NASTY, arrays, signed_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword
 
 from app.analysis.comparison import KINDS, Comparison, compare, count_kinds, find_edge_changes, measure_agreement
-from app.views.compare.table import draw_edge_legend, edge_change_key
+from app.views.compare.table import compute_edge_change_key, draw_edge_legend
 from app.views.compare.trees import (
     ComparePicture,
     choose_edge_colour,
@@ -38,7 +38,7 @@ def test_trees_of_both_are_drawn(same):
     changes = find_edge_changes(same, 1.0)
     drawn = draw_trees(same, changes, choose_first_cut(same, 1.0, 40), aspect=1.0)
     assert all("<svg" in svg for svg in (drawn.a, drawn.b))
-    assert sorted(changes, key=edge_change_key)
+    assert sorted(changes, key=compute_edge_change_key)
 
 
 def test_the_sign_of_an_edge_is_seen_in_the_picture_whatever_became_of_it(same):

@@ -11,7 +11,7 @@ from app.analysis.hierarchy import identity
 from app.export import trees
 from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_outline
 from app.views.explore.detail import draw_topic
-from app.views.palette import LIGHT, LIVE, LOWERED
+from app.views.palette import LIGHT, LIVE, RARER_DASHES
 from app.views.text import measure_text
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
@@ -36,7 +36,7 @@ def test_edges_to_what_a_topic_makes_rarer_are_dashed_and_of_another_colour(hier
     assert len(rarer) < len(drawing.part.edges)
     lines = [line for line in ET.fromstring(drawing.svg).iter(f"{SVG}path") if line.get("stroke") == LIGHT.lowers]
     assert len(lines) == len(rarer)
-    assert {line.get("stroke-dasharray") for line in lines} == {LOWERED}
+    assert {line.get("stroke-dasharray") for line in lines} == {RARER_DASHES}
     assert "red dashes: made rarer" in write_caption(hierarchy, choice)
 
 
