@@ -192,7 +192,7 @@ def test_the_quality_of_every_layer_is_a_table(run, corpus):
     assert found["topics"].tolist() == [4, 2]
     assert found["training_documents"].tolist() == [108, 108]
     assert found["test_documents"].tolist() == [6, 6]
-    assert found["labelled_documents"].tolist() == [12, 12]  # those of the test
+    assert found["labelled_documents"].tolist() == [6, 6]  # those of the test
     assert found["npmi"].between(-1, 1).all()
     assert found["label_purity"].between(0.5, 1).all()
     assert found["affinity_child"].isna().tolist()[0]

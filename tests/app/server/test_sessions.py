@@ -310,7 +310,7 @@ def passed(monkeypatch):
         return db
 
     monkeypatch.setattr(Actions, "_writing", note)
-    monkeypatch.setattr(NewCorpusForm, "_ready", lambda _: True)  # as if the files that were sent had been read
+    monkeypatch.setattr(NewCorpusForm, "_is_ready", lambda _: True)  # as if the files that were sent had been read
     return names
 
 

@@ -194,9 +194,9 @@ def estimates(prior, shape, mean, samples, aside, unit=lambda w: w):
 
 
 def test_the_control_variate_is_used_where_it_explains_half_of_the_variance():
-    assert families.estimate_coefficient(3.0, 4.0, 4.0) == 0.75
-    assert families.estimate_coefficient(1.0, 4.0, 4.0) == 0.0
-    assert families.estimate_coefficient(0.0, 0.0, 0.0) == 0.0
+    assert families.estimate_control_coefficient(3.0, 4.0, 4.0) == 0.75
+    assert families.estimate_control_coefficient(1.0, 4.0, 4.0) == 0.0
+    assert families.estimate_control_coefficient(0.0, 0.0, 0.0) == 0.0
 
 
 def test_rmsprop_begins_with_the_first_gradient_and_forgets_over_its_window():
