@@ -265,7 +265,7 @@ def test_what_looks_like_markup_or_a_missing_value_is_shown_as_text(grown, url, 
     hostile = max(rows, key=lambda row: len(set(row["words"][:8]) & set(SUBJECTS["hostile"])))
     explore(page, url, grown.killed, f"&layer=1&topic={hostile['topic']}&roots=L1:{hostile['topic']}&tab=layer")
     detail = page.locator(f".ex-detail[data-key='L1:{hostile['topic']}']")
-    detail.get_by_text(TITLES[0], exact=True).first.wait_for()
+    detail.get_by_text(TITLES[0], exact=True).locator("visible=true").first.wait_for()
     shown = detail.inner_text()
     assert [word for word in SUBJECTS["hostile"] if word not in shown] == []
     assert [title for title in TITLES if title in shown] != []
