@@ -36,6 +36,7 @@ BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
 
 
 SETTLED = 0.85  # least share of the edges' weight in each layer that is unchanged in a settled tree
+LEAST_SETTLING = 500  # sweeps: before, trees are alike because the chain has hardly left its start
 LATER = 1.5  # ratio of the steps of two trees that are compared
 
 
@@ -59,7 +60,10 @@ class TreeReference(NamedTuple):
     @property
     def is_settled(self) -> bool:
         """Whether the tree no longer changes; true for a single layer, which has no edges."""
-        return not self.edges or (len(self.persistence) > 0 and float(self.persistence.min()) >= SETTLED)
+        if not self.edges:
+            return True
+        late = int(self.minibatch) >= LEAST_SETTLING and len(self.persistence) > 0
+        return late and float(self.persistence.min()) >= SETTLED
 
 
 NO_TREE = TreeReference(np.array(0), (), np.zeros(0))

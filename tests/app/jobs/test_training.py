@@ -165,6 +165,7 @@ def test_trees_are_compared_after_half_as_many_steps_again_and_kept_in_checkpoin
     assert compared == [1, 2, 3, 5, 8]
     assert [each.shape for each in position.tree.edges] == [(4, 3), (3, 2)]
     assert ((position.tree.persistence > 0.0) & (position.tree.persistence < 1.0)).all()
+    assert not position.tree.is_settled, "so early all trees are alike"
     again = training.unpack(9, training.pack(position)).tree
     assert int(again.minibatch) == 8
     for mine, other in zip(
