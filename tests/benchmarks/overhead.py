@@ -33,7 +33,7 @@ PARTS = {
     "curve": (Training, "curve_point"),
     "paper's evaluation": (Training, "paper_point"),
     "examples": (Training, "place"),
-    "snapshots": (trainer.Trainer, "_snapshot"),
+    "snapshots": (trainer.Trainer, "_write_snapshot"),
     "checkpoints": (trainer.Trainer, "_save"),
     "reports": (trainer.Trainer, "_report"),
     "heartbeats": (claim.Claim, "beat"),

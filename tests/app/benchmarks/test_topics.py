@@ -129,7 +129,7 @@ def test_a_mistake_is_one_sentence(store, capsys):
     for words, sentence in (
         (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, gensim, sklearn, nmf"),
         (["--budgets", "0"], "must be seconds above 0, as 10,30,120; got '0'"),
-        (["--seeds", "x"], "must be a whole number of at least 0; got 'x'"),
+        (["--seeds", "x"], "must be seeds such as 1-5 or 1,3,7; got 'x'"),
     ):
         with pytest.raises(SystemExit) as left:
             main(["benchmark", "topics", "small", "--store", store, *words])
