@@ -29,7 +29,7 @@ from engine.contract import (
     unflatten,
 )
 from engine.corpus import Corpus, draw_minibatch
-from engine.hierarchy import class_scores, evaluate, settling
+from engine.hierarchy import certainty, class_scores, evaluate
 
 EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
@@ -48,7 +48,7 @@ class TreeReference(NamedTuple):
     minibatch : int
         Step of the tree; 0 without one.
     edges : tuple of (K_l, K_{l+1}) float64
-        Weights of the edges, from :func:`engine.hierarchy.settling.weigh_edges`.
+        Weights of the edges, from :func:`engine.hierarchy.certainty.weigh_edges`.
     persistence : (L - 1,) float64
         Unchanged share of the previous reference tree, by layer; empty without one.
     """
@@ -376,8 +376,8 @@ class Training:
         reference = position.tree
         if position.minibatch < LATER * int(reference.minibatch):
             return position
-        edges = settling.weigh_edges(self.kernel.topics(self.kernel.find_shown_state(position.state)))
-        persistence = settling.measure_persistence(reference.edges, edges) if int(reference.minibatch) else ()
+        edges = certainty.weigh_edges(self.kernel.topics(self.kernel.find_shown_state(position.state)))
+        persistence = certainty.measure_persistence(reference.edges, edges) if int(reference.minibatch) else ()
         return position._replace(tree=TreeReference(np.array(position.minibatch), edges, np.array(persistence)))
 
     def pack(self, position: Position) -> dict[str, Any]:

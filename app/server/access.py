@@ -104,7 +104,7 @@ class Logins:
 
     def __init__(self, default_role: Role | None = None) -> None:
         self._open: dict[str, Role] = {} if default_role is None else {SHARED_LOGIN: default_role}
-        self._logged_out: set[str] = set()  # until they are forgotten, so that their visitors are told why
+        self._logged_out: set[str] = set()  # until they are forgotten, to explain to their visitors why
         self._sessions: dict[str, list[Callable[[], None]]] = {}
 
     def begin(self, role: Role) -> str:

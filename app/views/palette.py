@@ -1,6 +1,6 @@
 """Colours of topic trees for screens and for paper: the paper's orange, blue and black (Figure 7), and some more.
 
-Every layer has its own colour and its own style of border, so that nothing is told by colour alone.
+Every layer has its own colour and its own style of border, so that nothing depends on colour alone.
 """
 
 from typing import NamedTuple

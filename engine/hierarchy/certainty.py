@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from engine.contract import Array, FloatArray
+from engine.contract import Array, FloatArray, Topics
+from engine.hierarchy import effects
 from engine.hierarchy.topics import project_topics
 
 LEVEL = 0.9  # probability of an interval
@@ -99,6 +100,26 @@ def bound_words(phi: Sequence[Array], variances: Sequence[Array], words: Sequenc
     ]
 
 
+def weigh_edges(topics: Topics) -> tuple[FloatArray, ...]:
+    """Return the weight (K_l, K_{l+1}) of every edge above layer l, as a share of the weight of all edges there.
+
+    The weight of the edge from topic c down to topic k is ``Phi_kc`` times the popularity of c, before scaling.
+    """
+    presentation = effects.present_hierarchy(topics)
+    pairs = zip(presentation.weights[1:], presentation.popularity[1:], strict=True)
+    return tuple(_scale_to_one(np.abs(np.asarray(phi, dtype=np.float64)) * weights) for phi, weights in pairs)
+
+
+def measure_persistence(before: Sequence[FloatArray], now: Sequence[FloatArray]) -> tuple[float, ...]:
+    """Return the share of the edge weights above each layer that has not moved, 0 to 1.
+
+    Both arguments are results of :func:`weigh_edges` from one run.  If the widths of layers differ, the share is 0.
+    """
+    if [weights.shape for weights in before] != [weights.shape for weights in now]:
+        return (0.0,) * len(now)
+    return tuple(float(np.minimum(old, new).sum()) for old, new in zip(before, now, strict=True))
+
+
 def _match_beta(mean: Array, variance: Array) -> tuple[FloatArray, FloatArray, Array]:
     """Return the parameters a and b of the Beta distributions with these moments, and a mask of entries that vary."""
     m, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
@@ -106,3 +127,9 @@ def _match_beta(mean: Array, variance: Array) -> tuple[FloatArray, FloatArray, A
     concentration = np.maximum(m * (1.0 - m) / np.where(varies, v, 1.0) - 1.0, _LEAST_CONCENTRATION)
     tiny = np.finfo(np.float64).tiny
     return np.maximum(m * concentration, tiny), np.maximum((1.0 - m) * concentration, tiny), varies
+
+
+def _scale_to_one(weights: FloatArray) -> FloatArray:
+    """Scale weights to sum 1; weights of 0 stay 0."""
+    total = float(weights.sum())
+    return weights / total if total > 0.0 else weights

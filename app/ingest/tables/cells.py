@@ -22,7 +22,7 @@ ENDINGS = (".csv", ".tsv", ".tab")
 _SAMPLED_LINES = 60  # first lines by which a table is recognised
 _SAMPLED_BYTES = 1 << 20  # bytes in which these lines are read
 _ENOUGH_CELLS, _FEWEST_WIDE_ROWS = 100_000, 20  # to find names: enough cells, and the fewest rows of wide tables
-_FEWEST_ROWS = 3  # rows by which a table without column names is told from lines of text
+_FEWEST_ROWS = 3  # rows from which a table without column names is distinguished from lines of text
 _TEXT_ENDING = ".txt"
 
 
