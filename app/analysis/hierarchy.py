@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.hierarchy import certainty, topics
 from engine.hierarchy.effects import Presentation
+from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Edge, Node, find_edges
 from engine.quality.background import find_background
 from engine.quality.coherence import WORDS, measure_diversity
@@ -216,6 +217,9 @@ class Hierarchy:
         Variances of the weights of the edges in ``phi[1:]``; empty likewise.
     trade : float
         The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
+    recurrence : Recurrence or None
+        What of it comes back in runs that differ in the seed alone; None until it has been measured
+        (`app.analysis.recurrence`).
     """
 
     run: int
@@ -256,6 +260,7 @@ class Hierarchy:
     directed: bool = True
     relations: tuple[tuple[int, int, float], ...] = ()
     columns: Presentation | None = None
+    recurrence: Recurrence | None = None
 
     @property
     def presentation(self) -> Presentation:
@@ -398,6 +403,16 @@ class Hierarchy:
         """Return True if posterior draws of a topic differ so much that their mean does not represent one topic."""
         is_known = len(self.steadiness) >= node.layer
         return is_known and bool(self.steadiness[node.layer - 1][self.place(node)] < certainty.WANDERING)
+
+    def count_runs(self, node: Node) -> int | None:
+        """Return in how many runs with other seeds, and this one, a topic is found; None where it is not measured."""
+        return int(self.recurrence.count_runs(node.layer)[self.place(node)]) if self.recurrence is not None else None
+
+    def count_edge_runs(self, above: Node, below: Node, threshold: float) -> int | None:
+        """Return in how many of these runs the edge between two topics is above the threshold; None as before."""
+        if self.recurrence is None:
+            return None
+        return int(self.recurrence.count_edge_runs(above.layer, threshold)[self.place(below), self.place(above)])
 
     def find_certainty(self, above: Node, below: Node, threshold: float) -> EdgeCertainty | None:
         """Return the certainty of the edge between two topics; None where the snapshot does not have it."""

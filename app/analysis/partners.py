@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from itertools import combinations, zip_longest
 
 from engine.hierarchy.align import NONE, TopicPair
-from store import annotations
+from store import annotations, snapshots
 from store.database import Database
 from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
 
 MOST = 6  # pairs of seeds that are compared at most
 NEAR = 1.5  # two runs are comparable if their numbers of mini-batches differ at most by this factor
@@ -41,6 +42,13 @@ def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
 def are_equally_trained(minibatch: int, other: int) -> bool:
     """Return True if two numbers of mini-batches are similar enough for their runs to serve as a baseline."""
     return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
+
+
+def find_nearest_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
+    """Return the snapshot of a run nearest to a mini-batch; None if none is near enough (`are_equally_trained`)."""
+    rows = snapshots.list_snapshots(db, run)
+    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    return row if row is not None and are_equally_trained(row.minibatch, minibatch) else None
 
 
 def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:

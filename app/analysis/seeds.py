@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.analysis.comparison import Comparison, find_edge_changes, measure_agreement
+from app.analysis.comparison import Agreement, Comparison, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import measure_coherence
 from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
@@ -21,6 +21,7 @@ MEASURES: tuple[Callable[[Coherence], float], ...] = (
 )
 
 
+MEASURE_NAMES = ("NPMI", "worst tenth of NPMI", "diversity")
 Figure = TypeVar("Figure")
 
 
@@ -82,6 +83,61 @@ def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSp
         tuple(_find_floor(comparisons, index + 1) for index in layers),
         tuple(_measure_gaps(comparisons, index) for index in layers),
     )
+
+
+class SeedExcess(NamedTuple):
+    """A figure by which two runs differ by more than two seeds of one model do.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        The figure, or its difference between the two runs.
+    usual : Range
+        The values between two seeds; for a difference, from 0 to the largest.
+    is_difference : bool
+        Whether it is a difference between the two runs, not a measure of how alike they are.
+    """
+
+    name: str
+    value: float
+    usual: Range
+    is_difference: bool = False
+
+
+def count_excesses(
+    comparison: Comparison, agreement: Agreement, spread: SeedSpread, judged: "JudgedPair | None" = None
+) -> tuple[list[SeedExcess], int]:
+    """Return the figures beyond what two seeds reach, and the number of figures that can be compared with seeds.
+
+    The figures are the likeness of every layer, the edges kept and their weights, the measures of coherence of every
+    layer of runs on one corpus, and the perplexity (``judged``).
+    """
+    low = [
+        *((f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
+          for place, score in enumerate(agreement.scores)),
+        ("edges kept", agreement.edges, spread.edges),
+        ("edge weights", agreement.correlation, spread.correlation),
+    ]  # fmt: skip
+    found = [(SeedExcess(name, value, usual), is_below(value, usual)) for name, value, usual in low
+             if usual is not None and math.isfinite(value)]  # fmt: skip
+    if comparison.a.corpus == comparison.b.corpus:
+        found += _judge_coherence(comparison, spread)
+    if judged is not None and judged.gap is not None:
+        excess = SeedExcess(judged.a.name, judged.difference, Range(0.0, judged.gap), is_difference=True)
+        found.append((excess, judged.beyond))
+    return [each for each, beyond in found if beyond], len(found)
+
+
+def _judge_coherence(comparison: Comparison, spread: SeedSpread) -> list[tuple[SeedExcess, bool]]:
+    """Return the differences of the measures of coherence, and whether each is larger than between two seeds."""
+    pairs = zip(measure_coherence(comparison.a), measure_coherence(comparison.b), spread.gaps, strict=False)
+    return [
+        (SeedExcess(f"{name} of layer {layer}", difference, Range(0.0, gap), is_difference=True), difference > gap)
+        for layer, (a, b, gaps) in enumerate(pairs, start=1)
+        for name, measure, gap in zip(MEASURE_NAMES, MEASURES, gaps, strict=True)
+        if math.isfinite(gap) and math.isfinite(difference := abs(measure(a) - measure(b)))
+    ]
 
 
 def is_below(value: float, usual: Range | None) -> bool:

@@ -285,18 +285,24 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     for side in ("a", "b"):
         minibatch_help = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
         compare.add_argument(f"--minibatch-{side}", type=read_whole(0), help=minibatch_help)
+    seeds_help = "say which topics and edges of a run come back in runs that differ in the seed alone"
+    seeds = _add_command(commands, "seeds", "show.seeds", seeds_help, reads=True)
+    seeds.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
+    seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
     _add_figure(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, quality, tree, points):
+    for parser in (show, topics, quality, tree, seeds, points):
         _add_run(parser)
     threshold_help = (
         "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     )
-    for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
+    for parser in (tree, compare, seeds):
         parser.add_argument("--threshold", type=read_weight, help=threshold_help)
+    for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
         class_help = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=class_help)
     relevance_help = "lambda of relevance, 0 to 1, by which words are chosen; 1 is the most probable (default: 0.1)"
+    _add_minibatch(seeds)
     for parser in (topics, quality, tree):
         _add_minibatch(parser)
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)

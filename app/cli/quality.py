@@ -12,9 +12,11 @@ from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified
 from app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.recurrence import read_recurrence, summarize_layer
 from app.cli.console import Mistake, find_run, print_json, say
 from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
+from app.facts.recurrence import summarize_seeds
 from app.live.predictions import fetch_predictions
 from app.views.tree.opening import find_opening_threshold
 from engine.quality.measures import Quality, SampleSize
@@ -45,7 +47,8 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer and the layer's best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)).reword(arguments.relevance)
+    hierarchy = read_recurrence(db, run, read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)))[1]
+    hierarchy = hierarchy.reword(arguments.relevance)
     if arguments.layer is not None:
         try:
             hierarchy.at_rank(arguments.layer, 1)
@@ -62,6 +65,10 @@ def quality(arguments: argparse.Namespace) -> int:
     say(f"\n{describe_figures(layers[0])}")
     for sentence in _describe_certainty(hierarchy, [each.layer for each in layers]):
         say(sentence)
+    if hierarchy.recurrence is not None:
+        say(f"\nFound again in the {hierarchy.recurrence.n_runs} runs that differ in the seed alone (topiary seeds):")
+        for each in layers:
+            say(f"  {summarize_seeds(hierarchy, hierarchy.recurrence, each.layer, find_opening_threshold(hierarchy))}")
     if completion is not None:
         say(f"\n{_describe_completion(completion)}")
     for each in layers:
@@ -101,6 +108,7 @@ def _list_layer_facts(hierarchy: Hierarchy, layer_quality: Quality) -> dict[str,
         {"layer": layer_quality.layer}
         | measures
         | {"certainty": _measure_certainty(hierarchy, layer_quality.layer)}
+        | {"seeds": _measure_seeds(hierarchy, layer_quality.layer)}
         | {"by_topic": [_list_topic_facts(hierarchy, layer_quality, k) for k in _rank_topics(hierarchy, layer_quality)]}
     )
 
@@ -110,6 +118,15 @@ def _measure_certainty(hierarchy: Hierarchy, layer: int) -> dict[str, Any] | Non
     threshold = find_opening_threshold(hierarchy)
     certainty = hierarchy.measure_layer_certainty(layer, threshold)
     return None if certainty is None else certainty._asdict() | {"threshold": threshold}
+
+
+def _measure_seeds(hierarchy: Hierarchy, layer: int) -> dict[str, Any] | None:
+    """Return what of a layer comes back with other seeds at the same threshold; None where there are none."""
+    recurrence, threshold = hierarchy.recurrence, find_opening_threshold(hierarchy)
+    if recurrence is None:
+        return None
+    facts = summarize_layer(hierarchy, recurrence, layer, threshold)._asdict() | {"threshold": threshold}
+    return facts | {"runs": recurrence.n_runs, "edge_agreement": drop_infinite(facts["edge_agreement"])}
 
 
 def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str]:
@@ -140,6 +157,7 @@ def _list_topic_facts(hierarchy: Hierarchy, layer_quality: Quality, column: int)
         "umass": drop_infinite(layer_quality.umass[column]),
         "npmi_test": None if layer_quality.held_out is None else drop_infinite(layer_quality.held_out[column]),
         "specialization": drop_infinite(layer_quality.specialization[column]),
+        "found_in": hierarchy.count_runs(node),
         "words": _list_words(hierarchy, layer_quality, column),
     }
 
@@ -212,7 +230,9 @@ def _print_topics(hierarchy: Hierarchy, layer_quality: Quality, most: int) -> No
         for column in columns:
             node = hierarchy.node(layer_quality.layer, column)
             words = flatten_text(" ".join(_list_words(hierarchy, layer_quality, column)))
-            say(f"  {layer_quality.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}  {words}")
+            n_found, recurrence = hierarchy.count_runs(node), hierarchy.recurrence
+            seeds = "" if recurrence is None else f"  found in {n_found} of {recurrence.n_runs}"
+            say(f"  {layer_quality.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}{seeds}  {words}")
 
 
 def _rank_topics(hierarchy: Hierarchy, layer_quality: Quality) -> list[int]:

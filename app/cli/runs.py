@@ -113,6 +113,9 @@ def _start_runs(db: Database, rows: Sequence[RunRow], arguments: argparse.Namesp
         notify(f"run {waiting[0]} waits until another one ends")
     elif waiting:
         notify(f"{len(waiting)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
+    if arguments.command == "train" and arguments.seeds is not None and len(arguments.seeds) > 1:
+        first = rows[0].number
+        notify(f"what comes back in all of them: topiary seeds {first}, or ?page=seeds&run={first} in the app")
     return max(wait_for_run(db, row.number) for row in rows) if arguments.wait else 0
 
 

@@ -154,7 +154,12 @@ def tree(arguments: argparse.Namespace) -> int:
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reword(arguments.relevance)
+    hierarchy = _read_hierarchy(db, row, arguments.minibatch)
+    if Path(arguments.output).suffix.lower() not in (".svg", ".dot"):
+        from app.analysis.recurrence import read_recurrence
+
+        hierarchy = read_recurrence(db, row, hierarchy)[1]
+    hierarchy = hierarchy.reword(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
@@ -208,6 +213,27 @@ def compare(arguments: argparse.Namespace) -> int:
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if arguments.json and not arguments.output else say)(text)
+    return 0
+
+
+def seeds(arguments: argparse.Namespace) -> int:
+    """Print what of a run comes back in runs that differ in the seed alone."""
+    from app.facts.recurrence import collect_recurrence, write_recurrence
+
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
+    hierarchy = _read_hierarchy(db, row, arguments.minibatch)
+    try:
+        facts = collect_recurrence(db, row, hierarchy, arguments.threshold, arguments.layer)
+    except LookupError as error:
+        raise Mistake(str(error.args[0])) from error
+    if arguments.json:
+        print_json(facts)
+        return 0
+    say(write_recurrence(facts, arguments.most))
+    if facts["waiting"]:
+        notify(f"not compared yet: {', '.join(f'run {number}' for number in facts['waiting'])}, without topics so far")
+    notify("topics: those of the run that comes first, with the words shown in most of the runs that have them")
     return 0
 
 

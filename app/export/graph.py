@@ -22,6 +22,9 @@ def build_graph(
     Edges run from parent to child.  Their attribute weight is Phi^(l)(child, parent), negative where the parent makes
     the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
     threshold, and low and high, the 90 % interval of the weight.
+
+    Where what comes back with other seeds has been measured (`app.analysis.recurrence`), nodes and edges have found_in,
+    the number of runs that have them too, this one included, and the graph has of_runs, the number of these runs.
     """
     edges = hierarchy.edges(threshold)
     if roots is None:
@@ -42,6 +45,7 @@ def _make_graph(
         minibatch=hierarchy.minibatch,
         threshold=threshold,
         seed=hierarchy.seed,
+        **({} if hierarchy.recurrence is None else {"of_runs": hierarchy.recurrence.n_runs}),
     )
     for node in nodes:
         graph.add_node(
@@ -54,12 +58,18 @@ def _make_graph(
             label=hierarchy.name(node),
             title=hierarchy.title(node),
             words=" ".join(word.text for word in hierarchy.top_words(node)),
+            **_write_found(hierarchy.count_runs(node)),
         )
     for edge in edges:
         certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
         known = {} if certainty is None else certainty._asdict()
-        graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight, **known)
+        found = _write_found(hierarchy.count_edge_runs(edge.above, edge.below, threshold))
+        graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight, **known, **found)
     return graph
+
+
+def _write_found(n_runs: int | None) -> dict[str, int]:
+    return {} if n_runs is None else {"found_in": n_runs}
 
 
 def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":

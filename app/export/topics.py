@@ -25,13 +25,16 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         ``title``, that name or the three words that distinguish the topic, as on every page; ``light``, whether it has
         so few tokens that its words are noise; ``role``, live, light, background or incoherent
         (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words in the training
-        documents, None where the snapshot has none.
+        documents, None where the snapshot has none.  Where what comes back with other seeds has been measured
+        (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
+        ``of_runs`` the number of these runs.
 
     Raises
     ------
     LookupError
         When the run has no such layer.
     """
+    recurrence = hierarchy.recurrence
     if layer is not None:
         hierarchy.at_rank(layer, 1)
     layers = range(1, hierarchy.n_layers + 1) if layer is None else [layer]
@@ -47,6 +50,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
             "light": node in hierarchy.light,
             "role": hierarchy.role(node),
             "npmi": _find_npmi(hierarchy, node),
+            **({} if recurrence is None else {"found_in": hierarchy.count_runs(node), "of_runs": recurrence.n_runs}),
         }
         for number in layers
         for node in hierarchy.nodes(number)
@@ -103,7 +107,8 @@ def _render_csv(table: list[dict[str, Any]]) -> str:
         | {"npmi": "" if row["npmi"] is None else row["npmi"]}
         for row in table
     ]
-    return render_csv(rows, (*sides, *_COLUMNS))
+    seeds = ("found_in", "of_runs") if table and "of_runs" in table[0] else ()
+    return render_csv(rows, (*sides, *_COLUMNS, *seeds))
 
 
 FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by file suffix

@@ -6,19 +6,31 @@ from typing import NamedTuple
 
 from app.analysis.comparison import KINDS, Comparison, Pair, compare, count_kinds, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import Hierarchy, measure_coherence
-from app.analysis.partners import are_equally_trained, differ_only_in_seed, list_decisions, list_seed_pairs
+from app.analysis.partners import (
+    are_equally_trained,
+    differ_only_in_seed,
+    find_nearest_snapshot,
+    list_decisions,
+    list_seed_pairs,
+)
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, judge_pair, measure_seeds, pick_layer
 from app.export import comparison as files
 from app.export.texts import flatten_text, format_share
 from app.jobs.estimates import read_all_latest
-from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
+from app.views.compare.summary import (
+    compare_perplexities,
+    describe_seeds,
+    format_range,
+    judge_comparison,
+    write_verdict,
+)
 from app.views.compare.table import format_share_change, sort_pairs
 from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
 from app.views.tree.class_overlay import find_class
 from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node
-from store import runs, snapshots
+from store import runs
 from store.database import Database
 from store.run_rows import RunRow
 
@@ -93,9 +105,8 @@ def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
 
 def _read_nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch; None if it is too far from it to compare."""
-    rows = snapshots.list_snapshots(db, run.number)
-    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
-    return read_hierarchy(db, run, row) if row is not None and are_equally_trained(row.minibatch, minibatch) else None
+    row = find_nearest_snapshot(db, run.number, minibatch)
+    return None if row is None else read_hierarchy(db, run, row)
 
 
 def write_comparison(
@@ -166,9 +177,8 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         f"{_format_number(agreement.correlation)}{_format_range(baseline.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {edges}; {similarity}")
-    lines += (
-        [f"compared with other seeds: {write_verdict(agreement, spread, seeds.sentence)}"] if seeds.sentence else []
-    )
+    if seeds.sentence:
+        lines.append(write_verdict(judge_comparison(comparison, agreement, spread, seeds.sentence, seeds.judged)))
     lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
     lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import entr
 
 from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
 from engine.corpus import Corpus
@@ -29,6 +30,9 @@ def list_step_points(
 ) -> list[Point]:
     """Return points after a mini-batch: step sizes (mean, 5 % and 95 % quantiles), active topics and ELBO.
 
+    The sum of r (``r_sum``) and, for every layer, the entropy of the shares of its topics in nats (``share_entropy``)
+    serve to compare several chains, whose topics have other numbers (`app.analysis.mixing`).
+
     Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
     """
@@ -46,6 +50,8 @@ def list_step_points(
         points.append(point("step_size_high", layer, high))
     for layer, weights in enumerate(effects.compute_popularity(topics), start=1):
         points.append(point("active_topics", layer, count_active(weights)))
+        points.append(point("share_entropy", layer, entr(hierarchy.compute_shares(weights)).sum()))
+    points.append(point("r_sum", 0, topics.r.sum()))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
     return points

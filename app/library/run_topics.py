@@ -177,21 +177,86 @@ class RunTopics:
         pandas.DataFrame
             ``parent`` and ``child`` as in ``L3:17``; ``weight``; ``inclusion``, the probability that it is above the
             threshold; ``low`` and ``high``, its 90 % interval; ``parent_wanders`` and ``child_wanders``, whether the
-            draws of this topic differ so much that their mean is not one topic.  The table is empty if the certainty is
-            unknown, which is the case before a hundred steps, and for models that do not draw their topics.
+            draws of this topic differ so much that their mean is not one topic.  These are unknown (NaN or False)
+            before a hundred steps, and for models that do not draw their topics.  Then, from runs that differ in the
+            seed alone and are about as long: ``found_in``, ``parent_found_in`` and ``child_found_in``, in how many of
+            these runs, this one included, the edge and its topics are found, and ``of_runs``, how many there are;
+            <NA> if there is no other.  The table is empty if both are unknown.
         """
-        hierarchy = self.hierarchy(minibatch)
+        hierarchy = self.hierarchy(minibatch, seeds=True)
         tau = choose_threshold(threshold, hierarchy)
         rows = []
         for edge in hierarchy.edges(tau):
             certainty = hierarchy.find_certainty(edge.above, edge.below, tau)
-            if certainty is None or layer not in (None, edge.layer):
+            if (certainty is None and hierarchy.recurrence is None) or layer not in (None, edge.layer):
                 continue
             ends = {"parent": identity(edge.above), "child": identity(edge.below), "weight": edge.weight}
+            known = dict.fromkeys(("inclusion", "low", "high"), math.nan) if certainty is None else certainty._asdict()
             wander = {"parent_wanders": hierarchy.wanders(edge.above), "child_wanders": hierarchy.wanders(edge.below)}
-            rows.append(ends | certainty._asdict() | wander)
-        columns = ["parent", "child", "weight", "inclusion", "low", "high", "parent_wanders", "child_wanders"]
-        return pd.DataFrame(rows, columns=columns)
+            found = {
+                "found_in": hierarchy.count_edge_runs(edge.above, edge.below, tau),
+                "parent_found_in": hierarchy.count_runs(edge.above),
+                "child_found_in": hierarchy.count_runs(edge.below),
+                "of_runs": None if hierarchy.recurrence is None else hierarchy.recurrence.n_runs,
+            }
+            rows.append(ends | known | wander | found)
+        counts = ["found_in", "parent_found_in", "child_found_in", "of_runs"]
+        columns = ["parent", "child", "weight", "inclusion", "low", "high", "parent_wanders", "child_wanders", *counts]
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(counts, "Int64"))
+
+    def recurrence(
+        self, layer: int | None = None, *, threshold: float | None = None, minibatch: int | None = None
+    ) -> pd.DataFrame:
+        """Return in how many runs that differ from this one in the seed alone each topic is found.
+
+        Runs are compared that have the same corpus, model and settings, another seed, and a snapshot of about the same
+        step.  A topic is found in a run if the words of its partner there are alike
+        (:mod:`engine.hierarchy.recurrence`).
+
+        Parameters
+        ----------
+        layer : int, optional
+            Number of the layer, from 1 next to the words; all by default, the top first.
+        threshold : float, optional
+            Threshold of the edges that are counted, as in :meth:`tree`.
+        minibatch : int, optional
+            Mini-batch of the snapshot; the newest by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By topic ("L2:17"), those found in most runs first: layer, rank, share, title, found_in and of_runs (both
+            count this run), words (shown in most of the runs that have the topic, with their mean probability in
+            ``probabilities``), and edges, the children with the number of runs that have the edge too.  Light topics
+            are left out.  In ``attrs``: ``runs`` (their numbers, this one first), ``agreement`` by layer (share of the
+            layer that lies in topics found in another run, the mean over the other runs), and ``mixing``,
+            rank-normalised R-hat and bulk ESS of numbers without labels.
+
+        Raises
+        ------
+        LookupError
+            When no other run can be compared, or there is no such layer.
+        NotFound
+            When there is no snapshot yet.
+        """
+        from app.facts.recurrence import collect_recurrence
+
+        facts = collect_recurrence(self._opened.db, self._row, self.hierarchy(minibatch), threshold, layer)
+        rows = [
+            {"topic": row["topic"], "layer": each["layer"], "rank": row["rank"], "share": row["share"],
+             "title": row["title"], "found_in": row["found_in"], "of_runs": len(facts["runs"]),
+             "words": [word["word"] for word in row["words"]],
+             "probabilities": [word["probability"] for word in row["words"]],
+             "edges": {child["topic"]: child["found_in"] for child in row["edges"]}}
+            for each in facts["layers"]
+            for row in each["by_topic"]
+        ]  # fmt: skip
+        columns = ["topic", "layer", "rank", "share", "title", "found_in", "of_runs", "words", "probabilities", "edges"]
+        table = pd.DataFrame(rows, columns=columns).set_index("topic")
+        table.attrs["runs"] = [run["run"] for run in facts["runs"]]
+        table.attrs["agreement"] = {each["layer"]: each["agreement"] for each in facts["layers"]}
+        table.attrs["mixing"] = facts["mixing"]
+        return table
 
     def weights(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
         """Return the weights of all words in the topics of a layer, (words, topics); each column sums to 1.
@@ -377,6 +442,8 @@ class RunTopics:
     ) -> Path:
         """Write the tree (``.svg``, ``.graphml``, ``.gexf``, ``.dot``, ``.json``) or topics (``.csv``, ``.json``).
 
+        Graphs and tables say in how many runs with other seeds each topic and edge is found, if there are such runs.
+
         Parameters
         ----------
         file : str or path
@@ -401,7 +468,8 @@ class RunTopics:
         from app.export import topics, trees
         from app.views.tree.class_overlay import find_class
 
-        path, hierarchy = Path(file), self.hierarchy(minibatch)
+        path = Path(file)
+        hierarchy = self.hierarchy(minibatch, seeds=path.suffix.lower() not in (".svg", ".dot"))
         if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
             return topics.write_topics(hierarchy, layer, path)
         return trees.write_tree(
@@ -413,7 +481,7 @@ class RunTopics:
             label=find_class(hierarchy.classes, label) if label else 0,
         )
 
-    def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:
+    def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False, seeds: bool = False) -> Hierarchy:
         """Return the hierarchy of a snapshot, as pages use it: topics, weights, shares and edges.
 
         Parameters
@@ -422,6 +490,8 @@ class RunTopics:
             The last snapshot at or before this mini-batch is read; the latest one by default.
         npmi : bool, default=False
             Compute the NPMI of topics from the corpus if the snapshot lacks it.
+        seeds : bool, default=False
+            Measure what comes back in runs that differ in the seed alone, if there are any (``recurrence``).
 
         Raises
         ------
@@ -430,6 +500,10 @@ class RunTopics:
         """
         row = self._row
         hierarchy = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
+        if seeds:
+            from app.analysis.recurrence import read_recurrence
+
+            hierarchy = read_recurrence(self._opened.db, row, hierarchy)[1]
         if not npmi:
             return hierarchy
         from app.analysis.quality import add_npmi

@@ -161,6 +161,10 @@ class ComparisonCache:
         return Comparison(a, b, *self._values.fetch(key, compute))
 
 
+MOST_RECURRENCES = 24  # results in memory
+# Numbers of the snapshot of the reference and of the others, and the analysts' decisions by run.
+RecurrenceKey: TypeAlias = tuple[int, tuple[int, ...], frozenset[tuple[int, frozenset[TopicPair]]]]
+
 MOST_INFERENCES = 4  # snapshots in memory, ready for placing documents
 
 

@@ -21,10 +21,11 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
-from app.live.cache import Cache, ComparisonCache, InferenceCache, count_bytes
+from app.live.cache import MOST_RECURRENCES, Cache, ComparisonCache, InferenceCache, RecurrenceKey, count_bytes
 from app.live.history import History
 from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
+from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
 from store.database import Database
@@ -75,6 +76,10 @@ class Feed:
         Snapshots that are ready for placing documents.
     classes : PredictionCache
         Predictions of runs that learn from labels.
+    comparisons : ComparisonCache
+        Matched topics of two snapshots.
+    recurrences : Cache
+        What of a snapshot comes back in runs with other seeds.
     ready : Event
         Set when the store has been queried once.
     """
@@ -111,6 +116,7 @@ class Feed:
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
         self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
         self.comparisons = ComparisonCache()
+        self.recurrences: Cache[RecurrenceKey, Recurrence] = Cache(MOST_RECURRENCES)
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
     # ------------------------------------------------------------------ life

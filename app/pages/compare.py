@@ -19,7 +19,7 @@ from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.compare import head, pair, summary, table
 from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
-from app.views.compare.summary import draw_verdict, summarise_changes
+from app.views.compare.summary import draw_verdict, judge_comparison, summarise_changes
 from app.views.compare.trees import (
     CompareCut,
     ComparePicture,
@@ -280,8 +280,9 @@ class ComparePage(TreePage):
         agreement = measure_agreement(comparison, changes)
         seed_scores = pick_layer(spread.scores, 0) if spread is not None else None
         by_chance = seed_scores is not None and not is_below(agreement.scores[0], seed_scores)
+        judged = self._baseline[1].judged if sentence and self._baseline else None
         self._numbers.html = (
-            draw_verdict(agreement, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
+            draw_verdict(judge_comparison(comparison, agreement, spread, sentence, judged))
             + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(agreement, spread)
             + draw_coherence(comparison, spread)

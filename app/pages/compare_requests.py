@@ -10,6 +10,7 @@ from app.analysis.partners import (
     are_equally_trained,
     choose_partner,
     differ_only_in_seed,
+    find_nearest_snapshot,
     list_decisions,
     list_seed_pairs,
 )
@@ -26,7 +27,6 @@ from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.opening import choose_threshold
 from app.views.tree.picture import TreeChoice, reveal_topic
 from engine.hierarchy.tree import Node
-from store import snapshots
 from store.annotations import MatchDecision
 from store.run_rows import RunRow
 
@@ -117,11 +117,8 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch; None if none is near enough."""
-    rows = snapshots.list_snapshots(context.db, run.number)
-    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
-    if row is None or not are_equally_trained(row.minibatch, minibatch):
-        return None
-    return context.feed.hierarchy(run.number, row.number)
+    row = find_nearest_snapshot(context.db, run.number, minibatch)
+    return None if row is None else context.feed.hierarchy(run.number, row.number)
 
 
 def explain_waiting(context: Context, request: ComparisonRequest) -> str:
@@ -201,6 +198,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             "more-pairs": lambda *_: self._put(pairs=self._view.pairs + ROWS_STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
             "save": lambda _, value: self._save(value),
+            "seeds": lambda *_: self._put(page="seeds", tab=""),
         }
 
     def handle(self, message: Message) -> None:

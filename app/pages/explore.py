@@ -26,6 +26,7 @@ from app.pages.explore_requests import (
     split_tab,
 )
 from app.pages.requests import LatestRequest, TreePage
+from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
@@ -82,6 +83,7 @@ class ExplorePage(TreePage):
         self._kept_topic = KeptTopic()
         self._finding = SearchResult("")
         self._documents = TopicDocuments(context)
+        self._seeds = SeedReader(context)
         self._child = ""
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
@@ -324,6 +326,7 @@ class ExplorePage(TreePage):
             self._detail.html = ""
             return
         documents = self._documents.of(hierarchy, node, self._draw_documents)
+        hierarchy = self._seeds.add(hierarchy, self._draw_documents)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
@@ -362,6 +365,7 @@ class ExplorePage(TreePage):
         if self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
-                self._tree, self._hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
+                self._tree, self._seeds.add(self._hierarchy, self._draw_documents), self.choice, file_format,
+                aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip

@@ -193,6 +193,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "rename": self._rename,
             "save": lambda _, value: self._callbacks.save(value),
+            "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
 

@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
+from app.analysis.recurrence import find_seed_groups
 from app.jobs import progress
 from app.jobs.forks import LABEL_MODEL
 from app.jobs.progress import Notice
@@ -125,7 +126,17 @@ class RunsPage:
         labelled = self._find_labelled(visible)
         without_snapshot = {row.number for row in visible if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
-        listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, without_snapshot, latest)
+        listing = draw_runs(
+            visible,
+            feed.state,
+            feed.spark,
+            selected,
+            labelled,
+            numbers,
+            without_snapshot,
+            latest,
+            find_seed_groups(rows),
+        )
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -170,7 +181,7 @@ class RunsPage:
                 self._context.later(self._context.actions.demo, lambda _: None)
             case {"do": "fork", "run": str(text)} if text.isdecimal():
                 view.tab = make_fork_tab(int(text), labels=message.get("how") == "labels")
-            case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
+            case {"do": ("watch" | "explore" | "seeds") as page, "run": str(text)} if text.isdecimal():
                 choice = {} if int(text) == view.run else ANOTHER_RUN
                 view.param.update(page=page, run=int(text), tab="", **choice)
             case {"do": "compare", "run": str(text)} if text.isdecimal():

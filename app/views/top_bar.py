@@ -29,6 +29,8 @@ class AppPage(NamedTuple):
         Whether the page shows a run, so that it is empty without one.
     of_classes : bool
         Whether the page is offered only if the run predicts classes.
+    in_bar : bool
+        False for a page to which only other pages lead: the bar has it only while it is on screen.
     """
 
     name: str
@@ -38,6 +40,7 @@ class AppPage(NamedTuple):
     built_by: str
     of_run: bool = True
     of_classes: bool = False
+    in_bar: bool = True
 
     def builder(self) -> Any:
         """Import the function that builds the page."""
@@ -52,6 +55,8 @@ PAGES = (
     AppPage("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
          of_classes=True),
     AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
+    AppPage("seeds", "What comes back", "again", "See what runs with other seeds have too",
+            "app.pages.seeds:build_seeds_page", in_bar=False),
     AppPage("documents", "Documents", "page", "Place documents in the tree",
             "app.pages.documents:build_documents_page"),
     AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
@@ -166,7 +171,7 @@ def _draw_page_links(place: VisitorPlace) -> str:
             aria_current="page" if page.name == place.page else None,
         )
         for page in PAGES
-        if place.predicts or not page.of_classes or page.name == place.page
+        if page.name == place.page or (page.in_bar and (place.predicts or not page.of_classes))
     )
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 

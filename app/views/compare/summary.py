@@ -2,13 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
-from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, is_below, pick_layer
+from app.analysis.seeds import (
+    ROUNDED,
+    UNKNOWN,
+    JudgedPair,
+    Range,
+    SeedExcess,
+    SeedSpread,
+    count_excesses,
+    is_below,
+    pick_layer,
+)
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
-from app.views.text import escape, format_percent, shorten, write_title
+from app.views.text import escape, format_percent, format_weight, shorten, write_title
 
 _COUNTS_TIP = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at mini-batch "
@@ -100,8 +111,11 @@ def _summarise_words(comparison: Comparison) -> str:
 
 
 _CHANCE = "These two runs differ only in their seed, so every difference here is chance."
-_RANGES_TIP = "Each figure with the lowest and the highest of the pairs of seeds; the figures are explained below"
-_SEARCHING = "Looking for runs with other seeds, to tell differences from chance …"
+_BADGE_TIP = "Figures that differ by more than between any two seeds of one model; open it for which, and for the runs"
+_SEEDS_TIP = "Which topics runs with other seeds have in common"
+_SEARCHING = "looking for other seeds …"
+_TWO_SEEDS = "two seeds of one model"
+_NO_SECOND = "no second seed yet"
 _NONE = (
     "There is no second seed of either run, so no difference below can be told from chance: train run {} once more "
     "with another seed (the same settings, corpus and number of mini-batches)."
@@ -131,11 +145,40 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     return f"Two seeds of one model: {subject} in nothing but the seed, {'; '.join(pairs)}."
 
 
-def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
-    """Return as HTML whether the runs differ by more than two seeds of one model do, and in which figures.
+class SeedVerdict(NamedTuple):
+    """How two runs differ in comparison with two seeds of one model.
+
+    Attributes
+    ----------
+    excesses : sequence of SeedExcess
+        The figures by which the runs differ by more than two seeds.
+    n_figures : int
+        Number of figures that can be compared with seeds; 0 without a second seed.
+    sentence : str
+        A sentence from `describe_seeds`; empty while runs with other seeds are searched for.
+    judged : JudgedPair or None
+        Estimates of how well each run predicts held-out words.
+    """
+
+    excesses: Sequence[SeedExcess] = ()
+    n_figures: int = 0
+    sentence: str = ""
+    judged: JudgedPair | None = None
+
+    @property
+    def is_chance(self) -> bool:
+        """True if the two runs differ only in their seed."""
+        return self.sentence.startswith(_CHANCE)
+
+
+def judge_comparison(
+    comparison: Comparison, now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None
+) -> SeedVerdict:
+    """Compare the differences between two runs with those between seeds.
 
     Parameters
     ----------
+    comparison : Comparison
     now : Agreement
         The agreement of the two runs on screen.
     spread : SeedSpread or None
@@ -145,12 +188,49 @@ def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judge
     judged : JudgedPair or None
         Estimates of how well each run predicts held-out words.
     """
-    first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES_TIP)
-    if judged is None:
-        return first
-    return first + write_element(
-        "p", escape(compare_perplexities(judged)), class_="cm-verdict", title=f"{judged.a.protocol}."
-    )
+    if spread is None or not sentence:
+        return SeedVerdict(sentence=sentence, judged=judged)
+    return SeedVerdict(*count_excesses(comparison, now, spread, judged), sentence, judged)
+
+
+def draw_verdict(verdict: SeedVerdict) -> str:
+    """Return a badge that says by how many figures two runs differ beyond seeds, with the details in a fold."""
+    if not verdict.sentence:
+        return f'<p class="cm-verdict" role="status"><span class="cm-badge">{_SEARCHING}</span></p>'
+    if verdict.is_chance:
+        badge = _TWO_SEEDS
+    elif not verdict.n_figures:
+        badge = _NO_SECOND
+    else:
+        badge = count_beyond(verdict)
+    lines = [f"<li>{escape(describe_excess(each))}</li>" for each in _list_real(verdict)]
+    parts = [f"<ul>{''.join(lines)}</ul>" if lines else ""]
+    if verdict.judged is not None:
+        tip = f"{verdict.judged.a.protocol}."
+        parts.append(write_element("p", escape(compare_perplexities(verdict.judged)), title=tip))
+    parts.append(f'<p class="tp-dim">{escape(verdict.sentence)}</p>')
+    if verdict.is_chance or verdict.n_figures:
+        parts.append(write_element("button", "What comes back", class_="tp-button", data_do="seeds", title=_SEEDS_TIP))
+    summary = write_element("summary", f'<span class="cm-badge">{badge}</span>', title=_BADGE_TIP)
+    return f'<details class="cm-verdict">{summary}<div>{"".join(parts)}</div></details>'
+
+
+def count_beyond(verdict: SeedVerdict) -> str:
+    """Return the number of figures beyond seeds: ``differences beyond seeds: 3 of 11``."""
+    return f"differences beyond seeds: {len(verdict.excesses)} of {verdict.n_figures}"
+
+
+def describe_excess(excess: SeedExcess) -> str:
+    """Return a figure beyond seeds in words, with what two seeds reach."""
+    if excess.is_difference:
+        by, usual = format_weight(excess.value), format_weight(excess.usual.high)
+        return f"{excess.name} differs by {by}, two seeds by up to {usual}"
+    return f"{excess.name} {excess.value:.2f}, two seeds {format_range(excess.usual)}"
+
+
+def _list_real(verdict: SeedVerdict) -> Sequence[SeedExcess]:
+    """Return the figures beyond seeds; none for two seeds of one model, all of whose differences are chance."""
+    return () if verdict.is_chance else verdict.excesses
 
 
 def compare_perplexities(judged: JudgedPair) -> str:
@@ -165,31 +245,12 @@ def compare_perplexities(judged: JudgedPair) -> str:
     return f"{sentence}: {apart} apart, {comparison} two seeds of one model, which differ by up to {gap}."
 
 
-def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
+def write_verdict(verdict: SeedVerdict) -> str:
     """Return the verdict as one line of plain text."""
-    if spread is None or sentence.startswith(_CHANCE):
-        return sentence
-    exceeded = find_exceeded(now, spread)
-    if not exceeded:
-        return f"no more than another seed changes: no figure is lower than two seeds of one model reach. {sentence}"
-    return f"more than another seed changes: {'; '.join(exceeded)}. {sentence}"
-
-
-def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
-    """Return the figures that are lower than between two seeds of one model, each with the range between seeds."""
-    figures = [
-        *(
-            (f"likeness of layer {index + 1}", score, pick_layer(spread.scores, index))
-            for index, score in enumerate(now.scores)
-        ),
-        ("edges kept", now.edges, spread.edges),
-        ("edge weights", now.correlation, spread.correlation),
-    ]
-    return [
-        f"{name} {value:.2f}, two seeds {format_range(usual)}"
-        for name, value, usual in figures
-        if usual is not None and is_below(value, usual)
-    ]
+    if verdict.is_chance or not verdict.n_figures:
+        return f"compared with other seeds: {verdict.sentence}"
+    details = "; ".join(map(describe_excess, verdict.excesses))
+    return f"{count_beyond(verdict)}{f' ({details})' if details else ''}. {verdict.sentence}"
 
 
 def format_range(usual: Range | None) -> str:
@@ -198,23 +259,6 @@ def format_range(usual: Range | None) -> str:
         return "–"
     low, high = f"{usual.low:.2f}", f"{usual.high:.2f}"
     return low if low == high else f"{low} to {high}"
-
-
-def _describe_exceeded(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
-    if not sentence:
-        return _SEARCHING
-    if spread is None or sentence.startswith(_CHANCE):
-        return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
-    exceeded = find_exceeded(now, spread)
-    if not exceeded:
-        return (
-            "<b>No more than another seed changes:</b> no figure is lower than two seeds of one model reach. "
-            f'<span class="tp-dim">{escape(sentence)}</span>'
-        )
-    return (
-        f"<b>More than another seed changes:</b> {escape('; '.join(exceeded))}. "
-        f'<span class="tp-dim">{escape(sentence)}</span>'
-    )
 
 
 _TIPS = {

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
 from app.views.palette import declare_hue
@@ -256,7 +257,7 @@ def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
         f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}</p>"
-        f'{unused_note}<div class="ex-acts">{buttons}</div></header>'
+        f'{draw_found_link(hierarchy, node)}{unused_note}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
@@ -299,7 +300,8 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
 def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above: bool) -> str:
     """Return the parents or the children of a topic with the weights of the edges; empty if there are none.
 
-    Edges not above ``threshold / K`` are paler, with K topics in the lower layer; the tip says how certain an edge is.
+    Edges not above ``threshold / K`` are paler, with K topics in the lower layer; the tip says how certain an edge is,
+    and in how many runs with other seeds it is found.
     """
     relatives = hierarchy.parents(node, 8) if above else hierarchy.children(node, 12)
     if not relatives:
@@ -310,6 +312,9 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
         ends = (relative.node, node) if above else (node, relative.node)
         certainty = hierarchy.find_certainty(*ends, threshold)
         tip = _EDGES_TIP if certainty is None else f"{_EDGES_TIP}; {describe_certainty(certainty)}"
+        n_found = hierarchy.count_edge_runs(*ends, threshold)
+        if n_found and hierarchy.recurrence is not None:
+            tip += f"; {describe_found(n_found, hierarchy.recurrence.n_runs)}"
         weight = draw_bar(relative.weight, largest, write_title(tip, hierarchy))
         rows += _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
     title = draw_heading("Parents" if above else "Children", f"layer {relatives[0].node.layer}", _EDGES_TIP)

@@ -75,6 +75,8 @@ _NO_ESTIMATE_TIP = "No test document has been evaluated yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
 _PROGRESS_TIP = "Mini-batches trained, and those planned; then the training time, or what is left of it"
 _GROUP_TIP = "Runs requested together, named after the number of the first; then the seed of this one"
+_SEEDS = "What comes back"
+_SEEDS_TIP = "Which topics the runs of the group that differ in the seed alone have in common"
 _PACE_TIP = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
@@ -88,6 +90,7 @@ def draw_runs(
     known: Collection[int] = (),
     bare: Collection[int] = (),
     latest: Callable[[int], Mapping[str, float | None]] = lambda _: {},
+    seeded: Collection[int] = (),
 ) -> str:
     """Return a list of runs, one row each.
 
@@ -108,6 +111,8 @@ def draw_runs(
         The numbers of the runs that cannot be continued yet, because they have no snapshot.
     latest : (run number) -> mapping of str to float or None
         The newest values of the curves that `app.jobs.estimates` reads.
+    seeded : collection of int
+        The numbers of the runs whose group has runs that differ from them in the seed alone.
     """
     known = known or {run.number for run in runs}
     rows = "".join(
@@ -118,6 +123,7 @@ def draw_runs(
             known,
             selected=run.number == selected,
             fork=_draw_fork_button(run, labelled=run.number in labelled, bare=run.number in bare),
+            seeded=run.number in seeded,
         )
         for run in runs
     )
@@ -199,7 +205,7 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
 
 
 def _draw_run(
-    run: RunFacts, state: str, numbers: str, all_numbers: Collection[int], *, selected: bool, fork: str
+    run: RunFacts, state: str, numbers: str, all_numbers: Collection[int], *, selected: bool, fork: str, seeded: bool
 ) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
@@ -212,7 +218,7 @@ def _draw_run(
         f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
-        f"{_describe_group(run)}{_draw_lineage(run, all_numbers)}</div></div>"
+        f"{_describe_group(run, seeded=seeded)}{_draw_lineage(run, all_numbers)}</div></div>"
         f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
         f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, all_numbers) + fork)}</div>'
@@ -230,10 +236,19 @@ def _draw_lineage(run: RunFacts, all_numbers: Collection[int]) -> str:
     return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{sentence}</div>' if sentence else ""
 
 
-def _describe_group(run: RunFacts) -> str:
-    """Return the group in which a run was requested, and its seed, as HTML; empty for a run without a group."""
+def _describe_group(run: RunFacts, *, seeded: bool) -> str:
+    """Return the group in which a run was requested, and its seed, as HTML; empty for a run without a group.
+
+    If the group has runs that differ from it in the seed alone (``seeded``), a button shows what comes back in them.
+    """
     sentence = _group_runs(run)
-    return f'<div class="tp-dim" title="{_GROUP_TIP}">{sentence}</div>' if sentence else ""
+    if not sentence:
+        return ""
+    label = f"What comes back of run {run.number}"
+    button = write_element(
+        "button", _SEEDS, class_="tp-inline", data_do="seeds", data_run=run.number, title=_SEEDS_TIP, aria_label=label
+    )
+    return f'<div class="tp-dim" title="{_GROUP_TIP}">{sentence}{f" · {button}" if seeded else ""}</div>'
 
 
 def _group_runs(run: RunFacts) -> str:

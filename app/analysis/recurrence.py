@@ -1,0 +1,237 @@
+"""What comes back with other seeds: the runs that differ from one run in their seed alone, and what they share.
+
+Marks of two kinds must not be mixed.  Intervals, sure edges and wandering topics (`engine.hierarchy.certainty`) come
+from the samples of one chain and say how far it still moves.  What is here comes from several chains with other random
+numbers, and says whether another analyst would have found the same topics.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from app.analysis.comparison import Comparison, compare
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
+from app.analysis.partners import find_nearest_snapshot, find_other_seeds, list_decisions
+from app.analysis.read_hierarchy import read_hierarchy
+from app.jobs import launcher
+from engine.contract import Topics
+from engine.hierarchy.recurrence import Recurrence, SeedTopics, measure_recurrence
+from engine.hierarchy.tree import Node
+from store import runs
+from store.database import Database
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
+
+MOST_SEEDS = 20  # runs that are compared at most, the reference among them
+MOST_BYTES = 1_000_000_000  # of the hierarchies that are compared at the same time
+MOST = 0.8  # share of the runs in which something must be found to be called found in most of them
+_UNFINISHED = ("queued", "running", "paused", "silent")  # states of runs that can still get a snapshot
+
+Compare: TypeAlias = Callable[[Hierarchy, Hierarchy], Comparison]
+
+
+class SeedGroup(NamedTuple):
+    """The runs that differ from a reference run in their seed alone, one for each seed.
+
+    Attributes
+    ----------
+    reference : RunRow
+    ready : tuple of (RunRow, SnapshotRow)
+        Runs with a snapshot that is trained as long as that of the reference, in the order of their numbers.
+    waiting : tuple of RunRow
+        Runs that may still get one.
+    absent : tuple of RunRow
+        Runs that ended without one.
+    left_out : int
+        Number of further runs, which are not read because there are too many.
+    """
+
+    reference: RunRow
+    ready: tuple[tuple[RunRow, SnapshotRow], ...] = ()
+    waiting: tuple[RunRow, ...] = ()
+    absent: tuple[RunRow, ...] = ()
+    left_out: int = 0
+
+    @property
+    def n_others(self) -> int:
+        """The number of other runs, whether they can be read or not."""
+        return len(self.ready) + len(self.waiting) + len(self.absent) + self.left_out
+
+    @property
+    def snapshots(self) -> tuple[int, ...]:
+        """The numbers of the snapshots that are compared with the reference."""
+        return tuple(snapshot.number for _, snapshot in self.ready)
+
+
+def list_seed_runs(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
+    """Return the runs that differ from a run in their seed alone, by number; of equal seeds the latest one."""
+    by_seed: dict[int, RunRow] = {}
+    for row in find_other_seeds(run, everyone):  # the latest first
+        by_seed.setdefault(row.seed, row)
+    return sorted(by_seed.values(), key=lambda row: row.number)
+
+
+def find_seed_groups(everyone: Sequence[RunRow]) -> set[int]:
+    """Return the numbers of the runs that were created together with one that differs from them in the seed alone."""
+    groups: dict[int, list[RunRow]] = {}
+    for row in everyone:
+        if row.run_group is not None:
+            groups.setdefault(row.run_group, []).append(row)
+    return {row.number for rows in groups.values() for row in rows if find_other_seeds(row, rows)}
+
+
+def find_seed_group(
+    db: Database,
+    run: RunRow,
+    minibatch: int,
+    everyone: Iterable[RunRow],
+    find_state: Callable[[RunRow], str] = launcher.find_state,
+    most: int = MOST_SEEDS,
+) -> SeedGroup:
+    """Find the runs with other seeds and their snapshots nearest to a mini-batch; this waits for the store.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+        The reference.
+    minibatch : int
+        Mini-batch of its snapshot.
+    everyone : iterable of RunRow
+        All runs of the store.
+    find_state : (row) -> str
+        The state to show for a run.
+    most : int
+        Most runs to compare, the reference among them (`choose_most_seeds`).
+    """
+    others = list_seed_runs(run, everyone)
+    ready, waiting, absent = [], [], []
+    for row in others[: most - 1]:
+        snapshot = find_nearest_snapshot(db, row.number, minibatch)
+        if snapshot is not None:
+            ready.append((row, snapshot))
+        else:
+            (waiting if find_state(row) in _UNFINISHED else absent).append(row)
+    return SeedGroup(run, tuple(ready), tuple(waiting), tuple(absent), max(0, len(others) - most + 1))
+
+
+def choose_most_seeds(hierarchy: Hierarchy) -> int:
+    """Return how many hierarchies of this size may be compared at the same time, 3 to ``MOST_SEEDS``."""
+    size = sum(table.nbytes for table in (*hierarchy.projections, *hierarchy.phi[1:]))
+    return max(3, min(MOST_SEEDS, MOST_BYTES // max(1, size)))
+
+
+def measure_group(reference: Hierarchy, others: Sequence[Hierarchy], match: Compare = compare) -> Recurrence:
+    """Measure what of a hierarchy comes back in others of the same corpus; takes a second for each large one.
+
+    Parameters
+    ----------
+    reference : Hierarchy
+    others : sequence of Hierarchy
+    match : (reference, other) -> Comparison
+        Matches the topics of two hierarchies, such as a cache of comparisons.
+    """
+    alignments = [match(reference, other).alignment for other in others]
+    return measure_recurrence(_list_topics(reference), [_list_topics(other) for other in others], alignments)
+
+
+def _list_topics(hierarchy: Hierarchy) -> SeedTopics:
+    """Return the topics of a hierarchy as pages show them."""
+    topics = Topics(hierarchy.phi, hierarchy.r, popularity=hierarchy.popularity)
+    return SeedTopics(topics, hierarchy.projections, tuple(words[:, :PRINTED_WORDS] for words in hierarchy.words))
+
+
+def read_recurrence(db: Database, run: RunRow, hierarchy: Hierarchy) -> tuple[SeedGroup, Hierarchy]:
+    """Return the runs with other seeds, and the hierarchy with what comes back in them, read from the store.
+
+    The hierarchy is returned as it is if there is no other run to compare it with.
+    """
+    group = find_seed_group(db, run, hierarchy.minibatch, runs.list_runs(db), most=choose_most_seeds(hierarchy))
+    if not group.ready:
+        return group, hierarchy
+
+    def match(a: Hierarchy, b: Hierarchy) -> Comparison:
+        return compare(a, b, list_decisions(db, a.run, b.run))
+
+    others = [read_hierarchy(db, row, snapshot, hierarchy.vocabulary) for row, snapshot in group.ready]
+    return group, replace(hierarchy, recurrence=measure_group(hierarchy, others, match))
+
+
+class LayerRecurrence(NamedTuple):
+    """What of a layer comes back, leaving out light topics in the counts.
+
+    Attributes
+    ----------
+    layer : int
+    agreement : float
+        Share of the layer that lies in topics found in another run, the mean over the other runs.
+    topics, topics_in_most : int
+        Number of topics that are not light, and of those among them that are found in at least 80 % of the runs.
+    edges, edges_in_most : int
+        Number of edges to the layer below that are above the threshold, and of those found in as many runs.
+    edge_agreement : float
+        Share of these edges that another run has too, the mean over the other runs; nan without edges.
+    """
+
+    layer: int
+    agreement: float
+    topics: int
+    topics_in_most: int
+    edges: int
+    edges_in_most: int
+    edge_agreement: float
+
+
+def summarize_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, threshold: float) -> LayerRecurrence:
+    """Return what of a layer comes back, with the edges above ``threshold / K`` of the layer below."""
+    nodes = [node for node in hierarchy.nodes(layer) if node not in hierarchy.light]
+    counts = recurrence.count_runs(layer)
+    least = count_most(recurrence.n_runs)
+    edges = recurrence.count_edge_runs(layer, threshold) if layer > 1 else None
+    return LayerRecurrence(
+        layer,
+        recurrence.measure_agreement(layer),
+        len(nodes),
+        sum(int(counts[hierarchy.place(node)]) >= least for node in nodes),
+        0 if edges is None else int((edges > 0).sum()),
+        0 if edges is None else int((edges >= least).sum()),
+        float("nan") if edges is None else recurrence.measure_edge_agreement(layer, threshold),
+    )
+
+
+def count_most(n_runs: int) -> int:
+    """Return the least number of runs in which something is found that is found in most of ``n_runs``: 4 of 5."""
+    return max(2, -(-round(100 * MOST) * n_runs // 100))
+
+
+class ConsensusTerm(NamedTuple):
+    """A word that is shown of a topic in most runs that have it: in how many, and its mean probability there."""
+
+    text: str
+    runs: int
+    probability: float
+
+
+def list_consensus(hierarchy: Hierarchy, recurrence: Recurrence, node: Node) -> list[ConsensusTerm]:
+    """Return the words of a topic that are shown in most of the runs that have it, those of most runs first."""
+    words = recurrence.consensus[node.layer - 1][hierarchy.place(node)]
+    return [ConsensusTerm(hierarchy.vocabulary[each.word], each.runs, each.probability) for each in words]
+
+
+def list_recurrent(hierarchy: Hierarchy, recurrence: Recurrence, layer: int) -> list[Node]:
+    """Return the topics of a layer that are not light, those found in most runs first, then the most popular."""
+    counts = recurrence.count_runs(layer)
+    nodes = [node for node in hierarchy.nodes(layer) if node not in hierarchy.light]
+    return sorted(nodes, key=lambda node: -int(counts[hierarchy.place(node)]))
+
+
+def list_seed_edges(
+    hierarchy: Hierarchy, recurrence: Recurrence, node: Node, threshold: float
+) -> list[tuple[Node, int]]:
+    """Return the children of a topic above the threshold and in how many runs each edge is found, heaviest first."""
+    if node.layer == 1:
+        return []
+    counts = recurrence.count_edge_runs(node.layer, threshold)[:, hierarchy.place(node)]
+    children = [relative.node for relative in hierarchy.children(node, len(counts))]
+    pairs = [(child, int(counts[hierarchy.place(child)])) for child in children]
+    return [(child, count) for child, count in pairs if count]

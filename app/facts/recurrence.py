@@ -1,0 +1,151 @@
+"""What comes back with other seeds, as facts for JSON and tables, and as text."""
+
+from typing import Any
+
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.mixing import MIXED, MixingFigure, measure_mixing
+from app.analysis.recurrence import (
+    SeedGroup,
+    list_consensus,
+    list_recurrent,
+    list_seed_edges,
+    read_recurrence,
+    summarize_layer,
+)
+from app.export.texts import drop_infinite, flatten_text, format_share
+from app.views.compare.recurrence import describe_most, explain_no_seeds, explain_waiting
+from app.views.tree.opening import choose_threshold
+from engine.hierarchy.recurrence import Recurrence
+from engine.hierarchy.tree import Node
+from store.database import Database
+from store.run_rows import RunRow
+
+
+def collect_recurrence(
+    db: Database, run: RunRow, hierarchy: Hierarchy, threshold: float | None = None, layer: int | None = None
+) -> dict[str, Any]:
+    """Return what of a hierarchy comes back in runs with other seeds, the top layer first.
+
+    Parameters
+    ----------
+    db : Database
+    run : RunRow
+    hierarchy : Hierarchy
+        Of a snapshot of the run.
+    threshold : float, optional
+        Edges above ``threshold / K`` are counted; the default of pages if None.
+    layer : int, optional
+        The only layer; all by default.
+
+    Returns
+    -------
+    dict
+        ``run``, ``minibatch`` and ``threshold``; ``runs``, the compared runs with their ``seed`` and ``minibatch``,
+        this one first; ``waiting`` and ``left_out``, the numbers of runs that cannot be compared yet, or at all;
+        ``layers``, each with the figures of `app.analysis.recurrence.LayerRecurrence` and ``by_topic``; and
+        ``mixing``, R-hat and ESS.
+
+    Raises
+    ------
+    LookupError
+        When no other run can be compared, or there is no such layer.
+    """
+    if layer is not None:
+        hierarchy.at_rank(layer, 1)
+    group, measured = read_recurrence(db, run, hierarchy)
+    if measured.recurrence is None:
+        raise LookupError(explain_waiting(group) or explain_no_seeds(run))
+    tau = choose_threshold(threshold, measured)
+    layers = range(measured.n_layers, 0, -1) if layer is None else (layer,)
+    numbers = [run.number, *(row.number for row, _ in group.ready)]
+    mixing = measure_mixing(db, numbers, measured.n_layers, measured.minibatch)
+    return {
+        "run": run.number,
+        "minibatch": measured.minibatch,
+        "threshold": tau,
+        "runs": _list_runs(group, measured),
+        "waiting": [row.number for row in group.waiting],
+        "left_out": [row.number for row in group.absent],
+        "layers": [_list_layer(measured, measured.recurrence, each, tau) for each in layers],
+        "mixing": [_list_figure(each) for each in mixing],
+    }
+
+
+def summarize_seeds(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, threshold: float) -> str:
+    """Return a line on what of a layer comes back."""
+    return _describe_layer(summarize_layer(hierarchy, recurrence, layer, threshold)._asdict(), recurrence.n_runs)
+
+
+def write_recurrence(facts: dict[str, Any], most: int) -> str:
+    """Return the text of `collect_recurrence`, with at most ``most`` topics of each layer."""
+    n_runs = len(facts["runs"])
+    compared = ", ".join(f"{run['run']} (seed {run['seed']})" for run in facts["runs"])
+    lines = [f"runs that differ in the seed alone: {compared}"]
+    for each in facts["layers"]:
+        lines.append(f"\n{_describe_layer(each, n_runs)}")
+        lines += [_describe_topic(row, n_runs) for row in each["by_topic"][:most]]
+    lines += ["", *(_describe_figure(each) for each in facts["mixing"] if each["chains"] > 1)]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _list_runs(group: SeedGroup, hierarchy: Hierarchy) -> list[dict[str, int]]:
+    own = {"run": group.reference.number, "seed": group.reference.seed, "minibatch": hierarchy.minibatch}
+    return [own] + [
+        {"run": row.number, "seed": row.seed, "minibatch": snapshot.minibatch} for row, snapshot in group.ready
+    ]
+
+
+def _list_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, threshold: float) -> dict[str, Any]:
+    summary = summarize_layer(hierarchy, recurrence, layer, threshold)._asdict()
+    topics = list_recurrent(hierarchy, recurrence, layer)
+    return summary | {
+        "edge_agreement": drop_infinite(summary["edge_agreement"]),
+        "by_topic": [_list_topic(hierarchy, recurrence, node, threshold) for node in topics],
+    }
+
+
+def _list_topic(hierarchy: Hierarchy, recurrence: Recurrence, node: Node, threshold: float) -> dict[str, Any]:
+    edges = list_seed_edges(hierarchy, recurrence, node, threshold)
+    return {
+        "topic": identity(node),
+        "rank": hierarchy.rank(node),
+        "share": hierarchy.share(node),
+        "title": hierarchy.title(node),
+        "found_in": hierarchy.count_runs(node),
+        "words": [
+            {"word": each.text, "runs": each.runs, "probability": each.probability}
+            for each in list_consensus(hierarchy, recurrence, node)
+        ],
+        "edges": [{"topic": identity(child), "found_in": count} for child, count in edges],
+    }
+
+
+def _list_figure(figure: MixingFigure) -> dict[str, Any]:
+    facts = figure._asdict()
+    del facts["constant"]
+    return facts | {"rhat": drop_infinite(figure.rhat), "ess": drop_infinite(figure.ess)}
+
+
+def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
+    counts = f"{facts['topics_in_most']} of {facts['topics']} topics"
+    if facts["edges"]:
+        counts += f", {facts['edges_in_most']} of {facts['edges']} edges"
+    agreement = format_share(facts["agreement"], 0)
+    return f"layer {facts['layer']}: agreement {agreement}; {counts} {describe_most(n_runs)}"
+
+
+def _describe_topic(row: dict[str, Any], n_runs: int) -> str:
+    words = flatten_text(" ".join(word["word"] for word in row["words"]))
+    return (
+        f"  {row['found_in']} of {n_runs}  {row['topic']:<7}{row['rank']:>5}  {format_share(row['share'], 1):>7}  "
+        f"{flatten_text(row['title'])}: {words}"
+    )
+
+
+def _describe_figure(figure: dict[str, Any]) -> str:
+    name = figure["name"] + (f", layer {figure['layer']}" if figure["layer"] else "")
+    if figure["rhat"] is None:
+        return f"{name:<28} R-hat    -"
+    mark = "  not mixed" if figure["rhat"] > MIXED else ""
+    n_draws = figure["chains"] * figure["draws"]
+    return f"{name:<28} R-hat {figure['rhat']:.3f}, bulk ESS {figure['ess']:,.0f} of {n_draws:,}{mark}"

@@ -1,0 +1,318 @@
+"""The page What comes back: topics, edges and words that runs with other seeds have too, and how the chains mix."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.mixing import ACTIVE, ENTROPY, LEAST_DRAWS, LIKELIHOOD, MIXED, TOTAL, MixingFigure
+from app.analysis.recurrence import (
+    LayerRecurrence,
+    SeedGroup,
+    count_most,
+    list_consensus,
+    list_recurrent,
+    list_seed_edges,
+    summarize_layer,
+)
+from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.markup import draw_icon, write_element
+from app.views.palette import declare_hue
+from app.views.run_facts import RunFacts, name_state
+from app.views.text import escape, format_percent, format_weight, shorten
+from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence
+from engine.hierarchy.tree import Node
+
+AT_ONCE = 12  # topics of a layer that are shown unfolded
+_MOST_PIPS = 12  # more runs are written as a number only
+_MOST_WORDS, _MOST_EDGES = 10, 8  # of a topic
+TITLE = "What comes back"
+OPEN = "Which topics runs with other seeds have too, and which one has alone"
+MARKS = (
+    "<b>Two kinds of marks.</b> What is <i>found in … runs</i>, here, in Explore and in exports, comes from runs with "
+    "other <b>seeds</b>: it says whether chance alone made it. Intervals, the solidity of lines and <i>wanders</i> "
+    "come from the <b>samples</b> of one run: they say how far its chain still moves. Where a chain starts matters "
+    "more than its noise, so ask the seeds whether a topic is real."
+)
+_FOUND_TIP = (
+    "Runs, this one included, in which the topic has a partner whose words have a cosine of at least "
+    f"{LEAST_COSINE:g} with its own, and more than 95 % of the layer's pairs that are no partners"
+)
+_AGREEMENT_TIP = "Share of the layer's tokens in topics that another run has too; the mean over the other runs"
+_EDGE_TIP = "Runs, this one included, in which both topics are found and the edge between them is above the threshold"
+_RHAT_TIP = "Rank-normalised split R-hat: 1 if the chains cannot be told apart by this number"
+_ESS_TIP = "Bulk effective sample size: as many independent draws would tell the mean as well as all these points"
+_NAMES = {
+    LIKELIHOOD: ("Log likelihood of held-out tokens", "Of the curve that Watch shows"),
+    TOTAL: ("Sum of r", "The popularities of the top layer together"),
+    ACTIVE: ("Topics in use", "With at least a hundredth of the mean popularity of the layer"),
+    ENTROPY: ("Entropy of shares", "0 if one topic has the whole layer, the logarithm of K if all have the same share"),
+}
+
+
+class SeedReport(NamedTuple):
+    """What the page shows.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        Of the reference run.
+    group : SeedGroup
+    recurrence : Recurrence or None
+        None if there is no other run to compare with yet.
+    mixing : sequence of MixingFigure
+    threshold : float
+        Edges above ``threshold / K`` are counted.
+    """
+
+    hierarchy: Hierarchy
+    group: SeedGroup
+    recurrence: Recurrence | None
+    mixing: Sequence[MixingFigure]
+    threshold: float
+
+
+def draw_seed_page(report: SeedReport) -> str:
+    """Return the page as HTML."""
+    group, recurrence = report.group, report.recurrence
+    sentence = explain_waiting(group)
+    waiting = write_element("p", escape(sentence), class_="se-wait", role="status") if sentence else ""
+    if recurrence is None:
+        body = "" if group.n_others else write_element("p", escape(explain_no_seeds(group.reference)), class_="tp-lead")
+    else:
+        layers = range(report.hierarchy.n_layers, 0, -1)
+        summaries = [summarize_layer(report.hierarchy, recurrence, layer, report.threshold) for layer in layers]
+        body = (
+            f'<div class="tp-kpis se-kpis">{"".join(_draw_summary(each, recurrence.n_runs) for each in summaries)}'
+            f'</div><p class="se-note">{MARKS}</p>'
+            + "".join(_draw_layer(report, recurrence, layer) for layer in layers)
+            + draw_mixing(report.mixing, len(group.ready) + 1)
+        )
+    return f'<div class="tp-page-in se-page">{_draw_seed_head(report)}{waiting}{body}</div>'
+
+
+def draw_seed_progress(sentence: str, *, busy: bool) -> str:
+    """Return the page while it is being measured, or with the reason why it cannot be."""
+    kind = "cm-wait cm-busy" if busy else "cm-wait"
+    return (
+        f'<div class="tp-page-in se-page"><h1>{TITLE}</h1><p class="{kind}" role="status">{escape(sentence)}</p></div>'
+    )
+
+
+def explain_waiting(group: SeedGroup) -> str:
+    """Return a sentence on the runs that cannot be compared yet, or at all; empty if all can."""
+    parts = []
+    if group.waiting:
+        verb = "has" if len(group.waiting) == 1 else "have"
+        parts.append(
+            f"Waiting for {_list_runs(group.waiting)}, which {verb} no snapshot yet from about the same step as this "
+            "one."
+        )
+    if group.absent:
+        parts.append(f"Left out: {_list_runs(group.absent)}, which ended without such a snapshot.")
+    if group.left_out:
+        parts.append(f"Left out: {group.left_out} further runs, to save memory.")
+    return " ".join(parts)
+
+
+def explain_no_seeds(run: RunFacts) -> str:
+    """Return a sentence on how to get runs with other seeds."""
+    return (
+        f"No run differs from run {run.number} in its seed alone. Start some with its settings and several seeds, such "
+        "as 1-5, by New run on the page Runs or by topiary train --seeds 1-5."
+    )
+
+
+def describe_found(n_found: int, n_runs: int) -> str:
+    """Return in how many runs something is found, as on every page: ``found in 4 of 5 runs with other seeds``."""
+    return f"found in {n_found} of {n_runs} runs with other seeds"
+
+
+def describe_most(n_runs: int) -> str:
+    """Return in how many runs something is found that is found in most: ``in at least 4 of 5 runs``."""
+    least = count_most(n_runs)
+    if least < n_runs:
+        return f"in at least {least} of {n_runs} runs"
+    return "in both runs" if n_runs == 2 else f"in all {n_runs} runs"
+
+
+def draw_found_link(hierarchy: Hierarchy, node: Node) -> str:
+    """Return in how many runs a topic is found, as a button that opens the page; empty where it is not measured."""
+    n_found = hierarchy.count_runs(node)
+    if n_found is None or hierarchy.recurrence is None:
+        return ""
+    pips = _draw_pips(n_found, hierarchy.recurrence.n_runs)
+    text = describe_found(n_found, hierarchy.recurrence.n_runs)
+    return write_element(
+        "button",
+        f"{pips}<span>{text.capitalize()}</span>",
+        class_="ex-found",
+        data_do="seeds",
+        title=f"{_FOUND_TIP}. {OPEN}",
+    )
+
+
+def _list_runs(runs: Sequence[RunFacts]) -> str:
+    return ", ".join(f"run {row.number} (seed {row.seed}, {name_state(row.state)})" for row in runs)
+
+
+def _draw_seed_head(report: SeedReport) -> str:
+    run, ready = report.group.reference, report.group.ready
+    others = ", ".join(f"{row.number} (seed {row.seed})" for row, _ in ready)
+    note = f"Run {run.number} (seed {run.seed}) at mini-batch {report.hierarchy.minibatch:,}"
+    if ready:
+        note += (
+            f", and {'the run that differs' if len(ready) == 1 else 'the runs that differ'} in the seed alone: {others}"
+        )
+    buttons = "".join(
+        write_element(
+            "button",
+            f"{draw_icon('compare')}{row.number}",
+            class_="tp-button",
+            data_do="compare",
+            data_run=row.number,
+            title=f"Compare with run {row.number}, seed {row.seed}",
+            aria_label=f"Compare with run {row.number}",
+        )
+        for row, _ in ready
+    )
+    return (
+        f'<div class="tp-title se-title"><div><h1>{TITLE}</h1><p class="tp-dim">{escape(note)}.</p></div>'
+        f'<div class="tp-title-acts">{buttons}</div></div>'
+    )
+
+
+def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
+    """Return the figure of a layer: its agreement, and how many topics and edges are found in most runs."""
+    counts = [f"{summary.topics_in_most} of {summary.topics} topics"]
+    if summary.edges:
+        counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
+    note = f"{' and '.join(counts)} {describe_most(n_runs)}"
+    name = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>Layer {summary.layer}: agreement'
+    return (
+        f'<div class="tp-kpi" title="{_AGREEMENT_TIP}"><span class="tp-kpi-name">{name}</span>'
+        f'<b>{format_percent(summary.agreement)}</b><span class="tp-dim">{note}</span></div>'
+    )
+
+
+def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:
+    nodes = list_recurrent(report.hierarchy, recurrence, layer)
+    rows = [_draw_topic_row(report, recurrence, node) for node in nodes]
+    listing = f'<ul class="se-topics" data-rove aria-label="Topics of layer {layer}">{{}}</ul>'
+    rest = len(rows) - AT_ONCE
+    more = ""
+    if rest > 0:
+        noun = "topic" if rest == 1 else "topics"
+        inside = listing.format("".join(rows[AT_ONCE:]))
+        more = f"<details><summary>{rest} more {noun}</summary>{inside}</details>"
+    return (
+        f'<section class="se-layer" style="{declare_hue(layer)}"><h2 class="tp-h2"><i class="cm-dot"></i>Layer {layer}'
+        f" <small>{len(rows)} topics, those that come back most often first</small></h2>"
+        f"{listing.format(''.join(rows[:AT_ONCE]))}{more}</section>"
+    )
+
+
+def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
+    hierarchy, n_runs = report.hierarchy, recurrence.n_runs
+    n_found = int(recurrence.count_runs(node.layer)[hierarchy.place(node)])
+    key = identity(node)
+    mark = (
+        f'<span class="se-found" title="{_FOUND_TIP}">{_draw_pips(n_found, n_runs)}<b>{n_found} of {n_runs}</b></span>'
+    )
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
+    title = (
+        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{hierarchy.rank(node)}</b>{picture}'
+        f"<span>{escape(shorten(hierarchy.title(node), 60))}</span></button>"
+    )
+    share = f'<small title="Share of the layer\'s tokens">{format_percent(hierarchy.share(node))}</small>'
+    return (
+        f'<li data-key="{key}">{mark}<div class="se-topic">{title}{share}</div>'
+        f"{_draw_consensus(hierarchy, recurrence, node)}{_draw_edges(report, recurrence, node)}</li>"
+    )
+
+
+def _draw_consensus(hierarchy: Hierarchy, recurrence: Recurrence, node: Node) -> str:
+    if has_pictures(hierarchy):
+        return ""
+    words = list_consensus(hierarchy, recurrence, node)[:_MOST_WORDS]
+    n_found = int(recurrence.count_runs(node.layer)[hierarchy.place(node)])
+    spans = " ".join(
+        f'<span title="Shown in {each.runs} of the {n_found} runs that have the topic; mean probability '
+        f'{format_weight(each.probability)}">{escape(each.text)}</span>'
+        for each in words
+    )
+    return f'<p class="se-words">{spans or "no word is shown in most of them"}</p>'
+
+
+def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
+    """Return the children of a topic and in how many runs each edge is found; empty in layer 1."""
+    edges = list_seed_edges(report.hierarchy, recurrence, node, report.threshold)
+    if not edges:
+        return ""
+    pieces = [
+        write_element(
+            "button",
+            f"{escape(shorten(report.hierarchy.title(child), 32))} <small>{count} of {recurrence.n_runs}</small>",
+            class_="se-edge se-often" if count >= count_most(recurrence.n_runs) else "se-edge",
+            data_do="topic",
+            data_id=identity(child),
+            style=declare_hue(child.layer),
+            title=_EDGE_TIP,
+        )
+        for child, count in edges[:_MOST_EDGES]
+    ]
+    rest = f"<small>and {len(edges) - _MOST_EDGES} more</small>" if len(edges) > _MOST_EDGES else ""
+    return f'<div class="se-edges">{"".join(pieces)}{rest}</div>'
+
+
+def _draw_pips(n_found: int, n_runs: int) -> str:
+    """Return a dot for each run, filled for those that have it; empty for many runs."""
+    if n_runs > _MOST_PIPS:
+        return ""
+    dots = "".join(f"<i{' class=ex-on' if index < n_found else ''}></i>" for index in range(n_runs))
+    return f'<span class="ex-pips" aria-hidden="true">{dots}</span>'
+
+
+def draw_mixing(figures: Sequence[MixingFigure], n_runs: int) -> str:
+    """Return the table of R-hat and bulk ESS of numbers without labels; a sentence if no run has recorded any."""
+    known = [each for each in figures if each.chains > 1 and (math.isfinite(each.rhat) or each.constant)]
+    heading = '<h2 class="tp-h2">Have the chains mixed?</h2>'
+    if not known:
+        sentence = (
+            f"Not known: it takes {LEAST_DRAWS} points of each run in the second half of the steps that all have, and "
+            "runs of earlier versions recorded fewer numbers."
+        )
+        return f'<section class="se-layer">{heading}<p class="tp-dim">{sentence}</p></section>'
+    note = (
+        "Numbers that need no pairing of topics, at the points of the second half of the steps that all runs have. "
+        f"R-hat above {MIXED} says that the runs have not reached the same place yet: longer runs are needed, and what "
+        "is not found again may come back then."
+    )
+    heads = "".join(
+        f'<th scope="col" title="{tip}">{name}</th>'
+        for name, tip in (
+            ("Number", "Of the draws themselves, not of the means that pages show"),
+            ("R-hat", _RHAT_TIP),
+            ("Bulk ESS", _ESS_TIP),
+            ("Points", "Of all runs together"),
+        )
+    )
+    rows = "".join(_draw_figure(each, n_runs) for each in known)
+    return (
+        f'<section class="se-layer">{heading}<p class="tp-dim">{note}</p><div class="cm-quality">'
+        f'<table aria-label="How well the chains have mixed"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _draw_figure(figure: MixingFigure, n_runs: int) -> str:
+    name, tip = _NAMES[figure.name]
+    where = f", layer {figure.layer}" if figure.layer else ""
+    few = f" ({figure.chains} of {n_runs} runs)" if figure.chains < n_runs else ""
+    rhat = "all equal" if figure.constant else f"{figure.rhat:.3f}"
+    css = "se-apart" if figure.rhat > MIXED else None
+    ess = "–" if figure.constant else f"{figure.ess:,.0f}"
+    head = write_element("th", f"{name}{where}{few}", scope="row", title=tip)
+    return (
+        f"<tr>{head}{write_element('td', rhat, class_=css)}<td>{ess}</td><td>{figure.chains * figure.draws:,}</td></tr>"
+    )

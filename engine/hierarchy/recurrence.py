@@ -1,0 +1,255 @@
+"""Recurrence: which topics, edges and words of one run come back in runs that differ from it in the seed alone.
+
+Every other run is aligned to a reference run (:mod:`engine.hierarchy.align`).  The alignment pairs topics that are the
+best for each other, however unlike they are, so a pair alone does not mean that a topic has come back.  A topic is
+*found* in a run if the cosine between its words and those of its partner is at least the larger of
+
+- ``LEAST_COSINE`` = 0.5, the cosine of two topics that share half of their squared weight: their first words are then
+  largely the same, and two topics cannot both be above it with a third one that has nothing to do with them; and
+- the level of chance of the layer: the cosine that only 5 % of the pairs of the layer exceed that are no partners.
+  High up in a narrow hierarchy all topics consist of the same frequent words, so that 0.5 would find any of them.
+
+An edge is found in a run if both of its topics are, and the edge between their partners is above the threshold too.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.contract import Array, FloatArray, IntArray, Topics
+from engine.hierarchy import effects, topics
+from engine.hierarchy.align import NONE, Alignment, align_hierarchies
+
+LEAST_COSINE = 0.5
+CHANCE = 0.95  # quantile of the cosines of pairs that are no partners
+_LEAST_NORM = 1e-12
+
+
+class SeedTopics(NamedTuple):
+    """The topics of one of several runs that differ in the seed alone.
+
+    Attributes
+    ----------
+    topics : Topics
+        ``phi[0]`` over the V words, then the weights of the edges, which may be negative.
+    words : tuple of (V, K_l) arrays
+        The topics projected to the words.
+    listed : tuple of (K_l, n) int arrays
+        The words that are shown of every topic.
+    """
+
+    topics: Topics
+    words: tuple[Array, ...]
+    listed: tuple[Array, ...]
+
+    @property
+    def n_layers(self) -> int:
+        """The number of layers L."""
+        return len(self.words)
+
+
+class ConsensusWord(NamedTuple):
+    """A word that is shown of a topic in most of the runs that have the topic.
+
+    Attributes
+    ----------
+    word : int
+        Number in the vocabulary.
+    runs : int
+        Number of runs in which it is among the words shown of the topic.
+    probability : float
+        Mean of its probability over all runs that have the topic.
+    """
+
+    word: int
+    runs: int
+    probability: float
+
+
+class Recurrence(NamedTuple):
+    """What of a reference run comes back in other runs; every count includes the reference itself.
+
+    Attributes
+    ----------
+    n_runs : int
+        Number of runs n, at least 1.
+    partners : tuple of (n - 1, K_l) int arrays
+        Column of the partner in each other run in which the topic is found, else `NONE`.
+    cosines : tuple of (n - 1, K_l) float arrays
+        Cosine between a topic and its partner, whether it counts as found or not; 0 without a partner.
+    levels : tuple of (n - 1,) float arrays
+        The least cosine at which a topic is found, for each other run.
+    edges : tuple of (n, K_{l-1}, K_l) float32 arrays
+        For l = 2 ... L and each run, the reference first: weights of the edges between the partners times K_{l-1} of
+        that run, 0 where a topic is not found.
+    consensus : tuple of tuple of tuple of ConsensusWord
+        Words of every topic by layer and column, those of most runs first, then by probability.
+    shares : tuple of (K_l,) float arrays
+        Shares of the topics of the reference in their layer.
+    """
+
+    n_runs: int
+    partners: tuple[IntArray, ...]
+    cosines: tuple[FloatArray, ...]
+    levels: tuple[FloatArray, ...]
+    edges: tuple[NDArray[np.float32], ...]
+    consensus: tuple[tuple[tuple[ConsensusWord, ...], ...], ...]
+    shares: tuple[FloatArray, ...]
+
+    def count_runs(self, layer: int) -> IntArray:
+        """Return the number (K_l,) of runs in which each topic of a layer is found, 1 to n."""
+        return np.asarray(1 + (self.partners[layer - 1] != NONE).sum(axis=0))
+
+    def count_edge_runs(self, layer: int, threshold: float) -> IntArray:
+        """Return the number (K_{l-1}, K_l) of runs in which each edge below a layer >= 2 is above threshold / K_{l-1}.
+
+        It is 0 for edges that the reference does not have.  An edge that raises in one run and lowers in another is
+        not the same edge.
+        """
+        weights = self.edges[layer - 2]
+        above = (np.abs(weights) > threshold) & (np.sign(weights) == np.sign(weights[0]))
+        return np.asarray(above.sum(axis=0) * above[0])
+
+    def measure_agreement(self, layer: int) -> float:
+        """Return the share of a layer of the reference that lies in topics found in another run, the mean over runs.
+
+        0: no topic comes back in any other run; 1: every topic does in all; nan without another run.
+        """
+        if self.n_runs < 2:
+            return float("nan")
+        shares = self.shares[layer - 1]
+        return float(((self.count_runs(layer) - 1) * shares).sum() / (shares.sum() * (self.n_runs - 1)))
+
+    def measure_edge_agreement(self, layer: int, threshold: float) -> float:
+        """Return the share of the edges below a layer that another run has too, the mean over runs; nan without any."""
+        counts = self.count_edge_runs(layer, threshold)
+        n_edges = int((counts > 0).sum())
+        if self.n_runs < 2 or not n_edges:
+            return float("nan")
+        return float((counts[counts > 0] - 1).sum() / (n_edges * (self.n_runs - 1)))
+
+
+def measure_recurrence(
+    reference: SeedTopics, others: Sequence[SeedTopics], alignments: Sequence[Alignment] | None = None
+) -> Recurrence:
+    """Find the topics, edges and words of a reference run in other runs of the same corpus.
+
+    Parameters
+    ----------
+    reference : SeedTopics
+    others : sequence of SeedTopics
+        Over the same words; their widths and depths may differ from those of the reference.
+    alignments : sequence of Alignment, optional
+        Of the reference with each other run, if the caller has them; a pair that a user decided counts as found.
+
+    Raises
+    ------
+    ValueError
+        If a run has another number of words.
+    """
+    if alignments is None:
+        alignments = [_align_pair(reference, other) for other in others]
+    partners, cosines, levels = [], [], []
+    for layer in range(1, reference.n_layers + 1):
+        found = [_find_partners(reference, *pair, layer) for pair in zip(others, alignments, strict=True)]
+        width = reference.words[layer - 1].shape[1]
+        partners.append(np.array([each.partners for each in found], dtype=np.int64).reshape(-1, width))
+        cosines.append(np.array([each.cosines for each in found], dtype=np.float64).reshape(-1, width))
+        levels.append(np.array([each.level for each in found], dtype=np.float64))
+    edges = tuple(_relate_edges(reference, others, partners, layer) for layer in range(2, reference.n_layers + 1))
+    popularity = effects.compute_popularity(reference.topics)
+    consensus = tuple(_list_consensus(reference, others, each, layer) for layer, each in enumerate(partners, start=1))
+    shares = tuple(topics.compute_shares(weights) for weights in popularity)
+    return Recurrence(1 + len(others), tuple(partners), tuple(cosines), tuple(levels), edges, consensus, shares)
+
+
+class _FoundTopics(NamedTuple):
+    """The partners (K_l,) of the topics of a layer in one run, their cosines, and the least cosine that counts."""
+
+    partners: IntArray
+    cosines: FloatArray
+    level: float
+
+
+def _align_pair(reference: SeedTopics, other: SeedTopics) -> Alignment:
+    return align_hierarchies(reference.topics, other.topics, projected=(reference.words, other.words))
+
+
+def _find_partners(reference: SeedTopics, other: SeedTopics, alignment: Alignment, layer: int) -> _FoundTopics:
+    """Return where the topics of a layer are found in another run."""
+    width = reference.words[layer - 1].shape[1]
+    found, similarities = np.full(width, NONE, dtype=np.int64), np.zeros(width)
+    pairs = [match for match in alignment.matches if match.layer == layer and match.paired]
+    if not pairs:
+        return _FoundTopics(found, similarities, LEAST_COSINE)
+    table = _compute_cosines(reference.words[layer - 1], other.words[layer - 1])
+    rows, columns = np.array([(match.first, match.second) for match in pairs], dtype=np.intp).T
+    decided = np.array([match.fixed for match in pairs])
+    similarities[rows] = table[rows, columns]
+    level = max(LEAST_COSINE, _estimate_chance(table, rows, columns))
+    is_found = (similarities[rows] >= level) | decided
+    found[rows[is_found]] = columns[is_found]
+    return _FoundTopics(found, similarities, level)
+
+
+def _compute_cosines(first: Array, second: Array) -> FloatArray:
+    """Return the cosines (K, K') between the columns of two tables (V, K) and (V, K')."""
+    scaled = [
+        np.asarray(table, dtype=np.float64) / np.maximum(np.linalg.norm(table, axis=0), _LEAST_NORM)
+        for table in (first, second)
+    ]
+    return np.asarray(np.minimum(scaled[0].T @ scaled[1], 1.0))
+
+
+def _estimate_chance(table: FloatArray, rows: Array, columns: Array) -> float:
+    """Return the cosine that 5 % of the pairs exceed that are no partners; 0 where all are."""
+    is_random = np.ones(table.shape, dtype=bool)
+    is_random[rows, columns] = False
+    others = table[is_random]
+    return float(np.quantile(others, CHANCE, method="lower")) if len(others) else 0.0
+
+
+def _relate_edges(
+    reference: SeedTopics, others: Sequence[SeedTopics], partners: Sequence[IntArray], layer: int
+) -> NDArray[np.float32]:
+    """Return ``edges`` of :class:`Recurrence` for one layer."""
+    own = reference.topics.phi[layer - 1]
+    related = np.zeros((1 + len(others), *own.shape), dtype=np.float32)
+    related[0] = own * len(own)
+    for index, other in enumerate(others):
+        below, above = partners[layer - 2][index], partners[layer - 1][index]
+        children, parents = np.flatnonzero(below != NONE), np.flatnonzero(above != NONE)
+        if len(children) and len(parents):
+            weights = other.topics.phi[layer - 1]
+            related[index + 1][np.ix_(children, parents)] = weights[np.ix_(below[children], above[parents])] * len(
+                weights
+            )
+    return related
+
+
+def _list_consensus(
+    reference: SeedTopics, others: Sequence[SeedTopics], partners: IntArray, layer: int
+) -> tuple[tuple[ConsensusWord, ...], ...]:
+    """Return the consensus words of every topic of a layer."""
+    return tuple(
+        _choose_consensus(
+            [(reference, column)]
+            + [(other, int(found)) for other, found in zip(others, partners[:, column], strict=True) if found != NONE],
+            layer,
+        )
+        for column in range(reference.words[layer - 1].shape[1])
+    )
+
+
+def _choose_consensus(places: Sequence[tuple[SeedTopics, int]], layer: int) -> tuple[ConsensusWord, ...]:
+    """Return the words shown in more than half of the runs, given the runs that have a topic and its columns there."""
+    lists = [run.listed[layer - 1][column] for run, column in places]
+    words, counts = np.unique(np.concatenate(lists), return_counts=True)
+    kept = 2 * counts > len(places)
+    words, counts = words[kept], counts[kept]
+    weights = np.mean([run.words[layer - 1][words, column] for run, column in places], axis=0, dtype=np.float64)
+    order = np.lexsort((words, -weights, -counts))
+    triples = zip(words[order].tolist(), counts[order].tolist(), weights[order].tolist(), strict=True)
+    return tuple(ConsensusWord(*each) for each in triples)
