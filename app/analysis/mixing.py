@@ -111,7 +111,9 @@ def _measure_curve(name: str, layer: int, chains: Sequence[dict[int, float]]) ->
     """Return the figure of chains of values by step."""
     common = set.intersection(*map(set, chains)) if chains else set[int]()
     steps = sorted(step for step in common if step > max(common) / 2)
-    draws = np.array([[chain[step] for step in steps] for chain in chains], dtype=np.float64).reshape(len(chains), -1)
+    draws = np.array([[chain[step] for step in steps] for chain in chains], dtype=np.float64).reshape(
+        len(chains), len(steps)
+    )
     rhat, ess = diagnose_chains(draws)
     constant = draws.size > 0 and bool(np.ptp(draws) == 0.0)
     return MixingFigure(name, layer, len(chains), len(steps), rhat, ess, constant)

@@ -121,9 +121,7 @@ def _list_topic(hierarchy: Hierarchy, recurrence: Recurrence, node: Node, thresh
 
 
 def _list_figure(figure: MixingFigure) -> dict[str, Any]:
-    facts = figure._asdict()
-    del facts["constant"]
-    return facts | {"rhat": drop_infinite(figure.rhat), "ess": drop_infinite(figure.ess)}
+    return figure._asdict() | {"rhat": drop_infinite(figure.rhat), "ess": drop_infinite(figure.ess)}
 
 
 def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
@@ -145,7 +143,7 @@ def _describe_topic(row: dict[str, Any], n_runs: int) -> str:
 def _describe_figure(figure: dict[str, Any]) -> str:
     name = figure["name"] + (f", layer {figure['layer']}" if figure["layer"] else "")
     if figure["rhat"] is None:
-        return f"{name:<28} R-hat    -"
+        return f"{name:<28} {'the same at every point of every run' if figure['constant'] else 'not known yet'}"
     mark = "  not mixed" if figure["rhat"] > MIXED else ""
     n_draws = figure["chains"] * figure["draws"]
     return f"{name:<28} R-hat {figure['rhat']:.3f}, bulk ESS {figure['ess']:,.0f} of {n_draws:,}{mark}"

@@ -947,7 +947,7 @@ def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, ca
     snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
     db.close()
     out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
-    assert "compared with other seeds: more than another seed changes: likeness of layer 1 0." in out
+    assert re.search(r"differences beyond seeds: [1-9] of \d+ \(likeness of layer 1 0\.", out)
     assert "in nothing but the seed, 1 and 2." in out
     assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
     assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out
@@ -1075,3 +1075,33 @@ def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys,
     monkeypatch.setattr("store.points.read_curves", lambda _, name: {})
     assert main.main(["runs", "--store", filled]) == 0
     assert "dlda tlasgr" in capsys.readouterr().out
+
+
+def test_seeds_prints_what_comes_back_and_quality_and_graphs_say_it_too(two_runs, tmp_path, capsys):
+    out = call(capsys, "seeds", "1", "--store", two_runs)[1]
+    assert out.startswith("runs that differ in the seed alone: 1 (seed 1), 2 (seed 2)\n")
+    assert "layer 1: agreement 100 %; 3 of 3 topics in both runs" in out
+    assert re.search(r"2 of 2  L1:\d +1 +[\d.]+ %  ", out)
+    facts = json.loads(call(capsys, "seeds", "1", "--layer", "1", "--json", "--store", two_runs)[1])
+    assert [run["run"] for run in facts["runs"]] == [1, 2]
+    assert [row["found_in"] for row in facts["layers"][0]["by_topic"]] == [2, 2, 2]
+    assert {each["name"] for each in facts["mixing"]} >= {"log likelihood", "sum of r"}
+    layers = json.loads(call(capsys, "quality", "1", "--no-labels", "--json", "--store", two_runs)[1])["layers"]
+    assert (layers[0]["seeds"]["agreement"], layers[0]["seeds"]["runs"]) == (1.0, 2)
+    assert {topic["found_in"] for topic in layers[0]["by_topic"]} == {2}
+    out = call(capsys, "quality", "1", "--no-labels", "--store", two_runs)[1]
+    assert "layer 1: agreement 100 %; 3 of 3 topics in both runs" in out
+    assert "found in 2 of 2" in out
+    path = tmp_path / "tree.json"
+    call(capsys, "tree", "1", "--threshold", "0", "--output", str(path), "--store", two_runs)
+    graph = json.loads(path.read_text(encoding="utf-8"))
+    assert graph["graph"]["of_runs"] == 2
+    assert {node["found_in"] for node in graph["nodes"] if node["layer"] == 1} == {2}
+    assert {edge["found_in"] for edge in graph["edges"]} <= {1, 2}
+
+
+def test_seeds_of_a_run_without_another_seed_says_how_to_get_one(filled, capsys):
+    status, out, err = call(capsys, "seeds", "1", "--store", filled)
+    assert (status, out) == (2, "")
+    assert "No run differs from run 1 in its seed alone." in err
+    assert "topiary train --seeds 1-5" in err

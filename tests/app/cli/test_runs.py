@@ -83,6 +83,7 @@ def test_seeds_start_a_group_of_runs_named_alike(capsys, path):
     assert len({json.dumps([row.settings, row.options]) for row in rows}) == 1
     _, out, _ = call(capsys, path, "train", "food", "--seeds", "7,9", "--minibatches", "3")
     assert "topiary queue shows their order" in err
+    assert "what comes back in all of them: topiary seeds 4, or ?page=seeds&run=4 in the app" in err
     _, listed, _ = call(capsys, path, "runs")
     assert listed.splitlines()[0].split()[:3] == ["run", "group", "seed"]
     assert [line.split()[:3] for line in listed.splitlines()[-2:]] == [["7", "7", "7"], ["8", "7", "9"]]

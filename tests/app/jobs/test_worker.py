@@ -54,7 +54,8 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     assert row.tokens_per_second > 0
     assert row.process == process.identify_process()
     assert names(db, run) == {
-        "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
+        "step_size_mean", "step_size_low", "step_size_high", "active_topics", "share_entropy", "r_sum",
+        "tokens_per_second",
         "point_perplexity", "mean_perplexity", "evaluation_documents",
     }  # fmt: skip
     saved = checkpoints.load_checkpoint(db, run)
