@@ -54,7 +54,9 @@ def collect_recurrence(
         hierarchy.at_rank(layer, 1)
     group, measured = read_recurrence(db, run, hierarchy)
     if measured.recurrence is None:
-        raise LookupError(explain_waiting(group) or explain_no_seeds(run))
+        raise LookupError(
+            explain_waiting(group) or f"{explain_no_seeds(run)} The command is topiary train --seeds 1-5."
+        )
     tau = choose_threshold(threshold, measured)
     layers = range(measured.n_layers, 0, -1) if layer is None else (layer,)
     numbers = [run.number, *(row.number for row, _ in group.ready)]

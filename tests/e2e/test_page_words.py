@@ -42,7 +42,7 @@ def test_no_page_speaks_in_names_of_the_code(start_server, planted, page, wait_u
     db.close()
     server = start_server(planted)
     said = {}
-    for name in ("runs", "watch", "explore", "compare", "documents"):
+    for name in ("runs", "watch", "explore", "compare", "seeds", "documents"):
         page.goto(f"{server.url}?page={name}&run=1")
         page.get_by_role("navigation", name="Pages").wait_for()
         wait_until_quiet(page)

@@ -119,7 +119,7 @@ def explain_no_seeds(run: RunFacts) -> str:
     """Return a sentence on how to get runs with other seeds."""
     return (
         f"No run differs from run {run.number} in its seed alone. Start some with its settings and several seeds, such "
-        "as 1-5, by New run on the page Runs or by topiary train --seeds 1-5."
+        "as 1-5, by New run on the page Runs."
     )
 
 

@@ -1104,4 +1104,4 @@ def test_seeds_of_a_run_without_another_seed_says_how_to_get_one(filled, capsys)
     status, out, err = call(capsys, "seeds", "1", "--store", filled)
     assert (status, out) == (2, "")
     assert "No run differs from run 1 in its seed alone." in err
-    assert "topiary train --seeds 1-5" in err
+    assert "The command is topiary train --seeds 1-5." in err

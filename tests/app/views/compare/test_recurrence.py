@@ -90,10 +90,10 @@ def test_what_it_waits_for_and_what_is_left_out_are_sentences():
     )
     html = draw_seed_page(SeedReport(make_hierarchy(), group, None, (), TAU))
     assert '<p class="se-wait" role="status">Waiting for run 2' in html
-    assert "topiary train --seeds" not in html
+    assert "New run" not in html
     alone = draw_seed_page(SeedReport(make_hierarchy(), SeedGroup(run(1)), None, (), TAU))
     assert "No run differs from run 1 in its seed alone." in alone
-    assert "topiary train --seeds 1-5" in alone
+    assert "several seeds, such as 1-5, by New run on the page Runs." in alone
 
 
 def test_most_runs_are_put_in_words():
