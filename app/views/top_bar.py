@@ -55,7 +55,7 @@ PAGES = (
     AppPage("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
          of_classes=True),
     AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
-    AppPage("seeds", "What comes back", "again", "See what runs with other seeds have too",
+    AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
             "app.pages.seeds:build_seeds_page", in_bar=False),
     AppPage("documents", "Documents", "page", "Place documents in the tree",
             "app.pages.documents:build_documents_page"),
@@ -121,6 +121,7 @@ def draw_top_bar(
         data_do="go",
         data_page="runs",
         data_go=True,
+        aria_label="Topiary",  # narrow windows hide the word
     )
     share = write_element(
         "button",

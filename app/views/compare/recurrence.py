@@ -178,7 +178,7 @@ def _draw_seed_head(report: SeedReport) -> str:
     )
     return (
         f'<div class="tp-title se-title"><div><h1>{TITLE}</h1><p class="tp-dim">{escape(note)}.</p></div>'
-        f'<div class="tp-title-acts">{buttons}</div></div>'
+        f'<div class="tp-title-acts se-acts">{f"<span>Compare with</span>{buttons}" if buttons else ""}</div></div>'
     )
 
 

@@ -205,7 +205,7 @@ def draw_verdict(verdict: SeedVerdict) -> str:
         badge = count_beyond(verdict)
     lines = [f"<li>{escape(describe_excess(each))}</li>" for each in _list_real(verdict)]
     parts = [f"<ul>{''.join(lines)}</ul>" if lines else ""]
-    if verdict.judged is not None:
+    if verdict.judged is not None and not verdict.is_chance:
         tip = f"{verdict.judged.a.protocol}."
         parts.append(write_element("p", escape(compare_perplexities(verdict.judged)), title=tip))
     parts.append(f'<p class="tp-dim">{escape(verdict.sentence)}</p>')
