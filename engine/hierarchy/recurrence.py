@@ -4,10 +4,12 @@ Every other run is aligned to a reference run (:mod:`engine.hierarchy.align`).  
 best for each other, however unlike they are, so a pair alone does not mean that a topic has come back.  A topic is
 *found* in a run if the cosine between its words and those of its partner is at least the larger of
 
-- ``LEAST_COSINE`` = 0.5, the cosine of two topics that share half of their squared weight: their first words are then
-  largely the same, and two topics cannot both be above it with a third one that has nothing to do with them; and
+- ``LEAST_COSINE`` = 0.5, which lies between partners that are alike and pairs of topics that are not: on the BBC news
+  (64-32-16, 300 sweeps, five seeds), 88 % of the partners of layer 1 are above it, most of them above 0.8, and of the
+  pairs that are no partners 0.9 %; and
 - the level of chance of the layer: the cosine that only 5 % of the pairs of the layer exceed that are no partners.
-  High up in a narrow hierarchy all topics consist of the same frequent words, so that 0.5 would find any of them.
+  High up all topics consist of the same frequent words, so that 0.5 would find unrelated ones: there, the level is
+  about 0.6 in layer 2 and 0.8 in layer 3.
 
 An edge is found in a run if both of its topics are, and the edge between their partners is above the threshold too.
 """
