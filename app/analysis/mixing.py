@@ -77,7 +77,7 @@ def diagnose_chains(draws: NDArray[np.float64]) -> tuple[float, float]:
     """Return rank-normalised R-hat and bulk ESS of draws (chains, n); nan where they are too few or all equal."""
     if draws.shape[0] < 2 or draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0.0:
         return math.nan, math.nan
-    from arviz_stats.base import array_stats  # loaded here, as only this needs it
+    from arviz_stats.base.array import array_stats  # loaded here, as only this needs it
 
     rhat = array_stats.rhat(draws, chain_axis=0, draw_axis=1, method="rank")
     return float(rhat), float(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="bulk"))

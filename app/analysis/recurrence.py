@@ -105,7 +105,9 @@ def find_seed_group(
         Most runs to compare, the reference among them (`choose_most_seeds`).
     """
     others = list_seed_runs(run, everyone)
-    ready, waiting, absent = [], [], []
+    ready: list[tuple[RunRow, SnapshotRow]] = []
+    waiting: list[RunRow] = []
+    absent: list[RunRow] = []
     for row in others[: most - 1]:
         snapshot = find_nearest_snapshot(db, row.number, minibatch)
         if snapshot is not None:

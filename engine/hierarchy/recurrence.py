@@ -251,7 +251,8 @@ def _choose_consensus(places: Sequence[tuple[SeedTopics, int]], layer: int) -> t
     words, counts = np.unique(np.concatenate(lists), return_counts=True)
     kept = 2 * counts > len(places)
     words, counts = words[kept], counts[kept]
-    weights = np.mean([run.words[layer - 1][words, column] for run, column in places], axis=0, dtype=np.float64)
+    table = np.array([run.words[layer - 1][words, column] for run, column in places], dtype=np.float64)
+    weights = table.mean(axis=0)
     order = np.lexsort((words, -weights, -counts))
     triples = zip(words[order].tolist(), counts[order].tolist(), weights[order].tolist(), strict=True)
     return tuple(ConsensusWord(*each) for each in triples)
