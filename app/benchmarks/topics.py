@@ -29,7 +29,7 @@ from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Presentation
-from engine.parts import VALIDATION_SHARE, draw_validation, number_contents
+from engine.parts import VALIDATION_SHARE, draw_validation, hash_contents
 from engine.quality import coherence, measures
 
 OURS = "topiary"
@@ -124,7 +124,7 @@ def add_validation(corpus: Corpus) -> Corpus:
     """
     if VALIDATION in corpus.part:
         return corpus
-    contents, rng = number_contents(corpus.counts), seed_validation(corpus.split_seed)
+    contents, rng = hash_contents(corpus.counts), seed_validation(corpus.split_seed)
     return replace(corpus, part=draw_validation(rng, corpus.part, contents, VALIDATION_SHARE))
 
 

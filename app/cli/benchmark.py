@@ -7,7 +7,7 @@ import json
 from app.benchmarks import topics as measuring
 from app.benchmarks.peers import MissingPeerError
 from app.benchmarks.topics import TableError, check_file, replace_file
-from app.cli.console import Mistake, say
+from app.cli.console import UserError, say
 from app.jobs.load_corpus import load_corpus
 from app.jobs.progress import Progress
 from app.jobs.run_rules import propose_widths
@@ -23,7 +23,7 @@ def topics(arguments: argparse.Namespace) -> int:
         check_file(arguments.json)
         _print_tables(arguments)
     except (MissingPeerError, TableError) as error:
-        raise Mistake(str(error)) from error
+        raise UserError(str(error)) from error
     return 0
 
 
@@ -66,4 +66,4 @@ def _read_layers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(width) for width in text.split("-"))
     except ValueError:
-        raise Mistake(f"--layers are numbers of topics, as 64-32; got {text!r}") from None
+        raise UserError(f"--layers are numbers of topics, as 64-32; got {text!r}") from None

@@ -20,7 +20,7 @@ EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
 VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated
 LEAST_SCORED = 16  # documents in a point perplexity, and placed documents
 OBSERVED = 0.8  # share of the tokens of a document that the model reads; the others are held out
-PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
+PAPER_SCORE_NAME = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_WORDS, Effort, Plan, RunOptions, read_options
+from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -381,7 +381,7 @@ class Trainer:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
-        paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
+        paper = f"; {PAPER_SCORE_NAME} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"

@@ -4,7 +4,15 @@ import math
 from collections.abc import Sequence
 
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
-from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, is_below, pick_layer
+from app.analysis.seeds import (
+    ROUNDING_TOLERANCE,
+    UNKNOWN_SPREAD,
+    EstimatePair,
+    Range,
+    SeedSpread,
+    get_layer_value,
+    is_below_range,
+)
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
@@ -131,7 +139,9 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     return f"Two seeds of one model: {subject} in nothing but the seed, {'; '.join(pairs)}."
 
 
-def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
+def draw_verdict(
+    now: Agreement, spread: SeedSpread | None, sentence: str, estimate_pair: EstimatePair | None = None
+) -> str:
     """Return as HTML whether the runs differ by more than two seeds of one model do, and in which figures.
 
     Parameters
@@ -142,26 +152,26 @@ def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judge
         The agreement of two seeds of one model, if there are any.
     sentence : str
         A sentence from `describe_seeds`; empty while runs with other seeds are searched for.
-    judged : JudgedPair or None
+    estimate_pair : EstimatePair or None
         Estimates of how well each run predicts held-out words.
     """
     first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES_TIP)
-    if judged is None:
+    if estimate_pair is None:
         return first
     return first + write_element(
-        "p", escape(compare_perplexities(judged)), class_="cm-verdict", title=f"{judged.a.protocol}."
+        "p", escape(compare_perplexities(estimate_pair)), class_="cm-verdict", title=f"{estimate_pair.a.protocol}."
     )
 
 
-def compare_perplexities(judged: JudgedPair) -> str:
+def compare_perplexities(estimate_pair: EstimatePair) -> str:
     """Return how well both runs predict held-out words, and whether they differ by more than seeds do."""
-    name = judged.a.name.capitalize()
-    sentence = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
-    if judged.gap is None:
+    name = estimate_pair.a.name.capitalize()
+    sentence = f"{name}: {format_estimate(estimate_pair.a)} in A, {format_estimate(estimate_pair.b)} in B"
+    if estimate_pair.gap is None:
         return f"{sentence}; no second seed tells whether that is more than chance."
-    gap = format_estimate(judged.a._replace(value=judged.gap))
-    apart = format_estimate(judged.a._replace(value=judged.difference))
-    comparison = "more than" if judged.beyond else "no more than"
+    gap = format_estimate(estimate_pair.a._replace(value=estimate_pair.gap))
+    apart = format_estimate(estimate_pair.a._replace(value=estimate_pair.difference))
+    comparison = "more than" if estimate_pair.exceeds_seeds else "no more than"
     return f"{sentence}: {apart} apart, {comparison} two seeds of one model, which differ by up to {gap}."
 
 
@@ -179,7 +189,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     """Return the figures that are lower than between two seeds of one model, each with the range between seeds."""
     figures = [
         *(
-            (f"likeness of layer {index + 1}", score, pick_layer(spread.scores, index))
+            (f"likeness of layer {index + 1}", score, get_layer_value(spread.scores, index))
             for index, score in enumerate(now.scores)
         ),
         ("edges kept", now.edges, spread.edges),
@@ -188,7 +198,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     return [
         f"{name} {value:.2f}, two seeds {format_range(usual)}"
         for name, value, usual in figures
-        if usual is not None and is_below(value, usual)
+        if usual is not None and is_below_range(value, usual)
     ]
 
 
@@ -237,7 +247,7 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
         The agreement of two seeds of one model, which differ by chance only; None if there are none.
     """
     cells = [_draw_layer_agreement(now, spread, index) for index in range(len(now.scores) - 1, -1, -1)]
-    usual = spread or UNKNOWN
+    usual = spread or UNKNOWN_SPREAD
     cells.append(
         _draw_agreement_cell(
             "Edges kept", _draw_ratio(now.edges), _compare_with_seeds(now.edges, usual.edges), _TIPS["edges"]
@@ -249,9 +259,9 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
 
 
 def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, index: int) -> str:
-    usual = spread or UNKNOWN
-    score = _compare_with_seeds(now.scores[index], pick_layer(usual.scores, index))
-    matched = pick_layer(usual.matched, index)
+    usual = spread or UNKNOWN_SPREAD
+    score = _compare_with_seeds(now.scores[index], get_layer_value(usual.scores, index))
+    matched = get_layer_value(usual.matched, index)
     note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[index])} '
     note += "of the weight matched</span>"
     if matched is not None:
@@ -271,9 +281,9 @@ def _compare_with_seeds(value: float, usual: Range | None) -> str:
 
 
 def _draw_comparison(value: float, usual: Range) -> str:
-    if is_below(value, usual):
+    if is_below_range(value, usual):
         return '<strong class="cm-below">below</strong>'
-    return "above" if value > usual.high + ROUNDED else "like"
+    return "above" if value > usual.high + ROUNDING_TOLERANCE else "like"
 
 
 def _draw_ratio(value: float) -> str:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from app.analysis.comparison import Agreement
-from app.analysis.seeds import Range, SeedSpread, judge_pair
+from app.analysis.seeds import Range, SeedSpread, compare_estimates
 from app.views.compare.summary import compare_perplexities, describe_seeds, draw_verdict, format_range, write_verdict
 
 SPREAD = SeedSpread(2, (Range(0.5, 0.56), Range(0.6, 0.7)), (None, None), Range(0.4, 0.5), None, (), ())
@@ -44,12 +44,12 @@ def test_perplexities_are_told_beside_those_of_seeds():
         return SimpleNamespace(**fields, point_perplexity=point)
 
     a, b, c = run(1, 2013.7), run(2, 2070.0), run(3, 1943.5)
-    said = compare_perplexities(judge_pair(a, b, [(a, c)], lambda _: {}))
+    said = compare_perplexities(compare_estimates(a, b, [(a, c)], lambda _: {}))
     assert said == (
         "Point perplexity: 2,013.7 in A, 2,070.0 in B: 56.3 apart, no more than two seeds of one model, which differ "
         "by up to 70.2."
     )
-    assert compare_perplexities(judge_pair(a, b, [], lambda _: {})).endswith(
+    assert compare_perplexities(compare_estimates(a, b, [], lambda _: {})).endswith(
         "no second seed tells whether that is more than chance."
     )
 
