@@ -15,7 +15,7 @@ from scipy import sparse
 
 from engine.contract import Counts, FloatArray
 from engine.pool import Pool
-from engine.topic_moves.averages import begin_mean, count_memory, update_mean
+from engine.topic_moves.averages import count_memory, init_mean, update_mean
 
 
 class PeerTopics(NamedTuple):
@@ -59,7 +59,7 @@ def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads:
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
         model.add_doc(np.repeat(names[counts.words[first:last]], counts.values[first:last]).tolist())
-    seconds, mean, pool = 0.0, begin_mean(np.full((n_words, width), 1.0 / n_words)), Pool(threads)
+    seconds, mean, pool = 0.0, init_mean(np.full((n_words, width), 1.0 / n_words)), Pool(threads)
     while True:
         for _ in range(PIECE):
             began = time.perf_counter()

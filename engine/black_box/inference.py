@@ -81,7 +81,7 @@ class InferencePlan(NamedTuple):
     @property
     def token_draws(self) -> int:
         """Number of times a step reads the words of a document."""
-        return self.draws if self.path else self.samples
+        return self.draws if self.is_pathwise else self.samples
 
     def average_activity(self, statistics: "Evidence") -> tuple[FloatArray, ...]:
         """Return the mean units of every layer over the documents that moved."""
