@@ -40,7 +40,8 @@ def train(arguments: argparse.Namespace) -> int:
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **options)
     corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
-    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus) if proposed else "")
+    tried = bool(rows[0].options.get("tries_widths"))
+    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus, tried=tried) if proposed else "")
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
     from engine.corpus import Corpus
+    from engine.models import RegisteredModel
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
@@ -173,6 +174,8 @@ class Trainer:
         claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
         claim.show("starting kernels")
         module, config = load_model(row)
+        if self.options.tries_widths:
+            config = self._choose_widths(corpus, module, config)
         kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
         training = self._make_training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.options.averaged)
@@ -199,6 +202,22 @@ class Trainer:
         self._saved = checkpoint.minibatch
         self._record_structure(training, position)
         return training, plan, position, meta
+
+    def _choose_widths(self, corpus: "Corpus", module: "RegisteredModel", config: Any) -> Any:
+        """Try narrower layers, record the widths to use for good, and return the settings with them."""
+        from app.jobs import width_trials
+        from engine import settings
+
+        claim, row = self.claim, self.claim.row
+        claim.show(f"trying widths of layers, {width_trials.TRIAL_SWEEPS} sweeps each")
+        trials = width_trials.try_widths(corpus, module, config, self.options, claim.beat_if_due)
+        config = replace(config, layers=width_trials.choose_trial(trials).layers)
+        self.options = replace(self.options, tries_widths=False)
+        runs.record_settings(
+            claim.db, row.number, row.attempt, settings=settings.to_json(config), options=self.options.to_json(),
+            event=("widths", width_trials.describe_trials(trials)),
+        )  # fmt: skip
+        return config
 
     def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
         """Return the last intact checkpoint and its position; None without one.  Damaged ones are dropped."""

@@ -7,7 +7,7 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.jobs import claim, estimates, forks, launcher, new_run, process, records, trainer, training, worker
+from app.jobs import claim, estimates, forks, launcher, new_run, process, records, run_rules, trainer, training, worker
 from app.jobs.estimates import read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
@@ -350,6 +350,21 @@ def test_a_plateau_that_nobody_could_see_is_refused(file):
     small_corpus(file, name="untested", test=False)
     with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
         new_run.create_run(file, "untested", model="dlda", texts=SMALL, until="good")
+
+
+def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choice(file, monkeypatch):
+    monkeypatch.setattr(run_rules, "propose_widths", lambda *_: (32, 16))
+    small_corpus(file, name="judged", documents=800, validation=True)
+    row = new_run.create_run(file, "judged", model="dlda", texts={}, minibatches=20)
+    assert row.options["tries_widths"]
+    trainer.train_run(file, row.number)
+    done = runs.get_run(file, row.number)
+    (event,) = [each for each in events.read_new_events(file, row.number)[0] if each.kind == "widths"]
+    assert done.layers == (16, 8), event.text
+    assert done.settings["layers"] == [16, 8]
+    assert not done.options["tries_widths"]
+    assert event.text.startswith("16-8: validation perplexity after 30 sweeps was ")
+    assert "with 32-16, " in event.text
 
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
