@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
+READABLE = "topics are readable, as the curve is level; training goes on until the tree has settled"
 MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -96,6 +97,7 @@ class Trainer:
         self.options = read_options(claim.row)
         self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
+        self._is_readable = False
         self._cluster: RunCluster | None = None
 
     def run(self) -> None:
@@ -117,7 +119,8 @@ class Trainer:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.show(_describe_training(training, plan, self.options))
+        self._is_readable = self._has_level_curve(training, position)  # of a resumed run
+        self.claim.show(READABLE if self._is_readable else _describe_training(training, plan, self.options))
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -289,8 +292,25 @@ class Trainer:
             return (
                 position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
             )
-        has_plateau = has_settled(self.claim.falling_curve, training.count_sweeps(position))
-        return has_plateau and (not self.options.until_settled or position.tree.is_settled)
+        is_level = has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        return is_level and (not self.options.until_settled or position.tree.is_settled)
+
+    def _has_level_curve(self, training: "Training", position: "Position") -> bool:
+        """Return whether only the tree of a run that waits for both has to settle."""
+        return (
+            self.options.until_settled
+            and training.kernel.sweeps_after is not None
+            and has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        )
+
+    def _say_readable(self, training: "Training", position: "Position") -> None:
+        """Say once, in the message and the events of the run, that only the tree has to settle."""
+        if self._is_readable or not self._has_level_curve(training, position):
+            return
+        self._is_readable = True
+        claim = self.claim
+        events.append_event(claim.db, claim.row.number, claim.row.attempt, position.minibatch, "readable", READABLE)
+        claim.show(READABLE)
 
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
@@ -302,6 +322,7 @@ class Trainer:
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
             position = self._compare_trees(training, position)
+            self._say_readable(training, position)
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)

@@ -310,8 +310,11 @@ def test_a_run_whose_tree_still_changes_goes_on_when_its_curve_is_level(file, mo
     )
     for run in (good, settled):
         trainer.train_run(file, run.number)
-    assert runs.get_run(file, good.number).minibatch < 400
+    level_at = runs.get_run(file, good.number).minibatch
+    assert level_at < 400
     assert runs.get_run(file, settled.number).minibatch == 400
+    said = [each.minibatch for each in events.read_new_events(file, settled.number)[0] if each.kind == "readable"]
+    assert said == [level_at], "only the tree had to settle from then on"
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])
