@@ -274,7 +274,7 @@ class Kernel(NamedTuple):
         held-out cell: binary and real-valued links).
     init : (seed) -> State
         Make the state before anything is known about the corpus.
-    begin : (seed, Batch) -> State, or None
+    init_from_documents : (seed, Batch) -> State, or None
         Make the state before the first step of a new run from training documents (at most ``first_topics.SAMPLED``);
         None if a run begins with ``init``.
     gather : (seed, state, Batch, local) -> (Statistics, local)
@@ -349,7 +349,7 @@ class Kernel(NamedTuple):
     predict: Callable[..., FloatArray] | None = None
     read_features: Callable[..., list[FloatArray]] | None = None
     sweeps_after: int | None = None
-    begin: Callable[..., Any] | None = None
+    init_from_documents: Callable[..., Any] | None = None
     average: Callable[..., Any] | None = None
     variance: Callable[..., tuple[Array, ...]] | None = None
     has_converged: Callable[..., bool] | None = None

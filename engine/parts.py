@@ -37,7 +37,7 @@ def divide_share(n: int, share: float, *, validation: bool, least: int = 1) -> P
     return PartSizes(test, held_out - test)
 
 
-def number_contents(counts: Counts, *, binary: bool = False) -> Array:
+def hash_contents(counts: Counts, *, binary: bool = False) -> Array:
     """Return a hash of the words and counts of each document, (documents,) uint64.
 
     Documents with the same words and counts, in any order, have the same hash; if ``binary``, counts are ignored.

@@ -83,7 +83,7 @@ def list_unindexed(db: Database) -> list[int]:
         return list(connection.execute(query).scalars()) if _can_index(connection) else []
 
 
-def build_index(db: Database, corpus: int, report: IndexReport = continue_always, mapped: PieceMap = map) -> bool:
+def build_index(db: Database, corpus: int, report: IndexReport = continue_always, map_batches: PieceMap = map) -> bool:
     """Index the documents of a corpus that are not indexed yet.
 
     It can be interrupted at any moment and called again, also by two programs at once.
@@ -96,7 +96,7 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
         Number of the corpus.
     report : (done, total) -> bool
         Called after every few thousand documents; indexing stops if it returns False.
-    mapped : PieceMap
+    map_batches : PieceMap
         Applies `make_rows` to pieces, perhaps in other processes.
 
     Returns
@@ -113,7 +113,7 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
         if total is None:
             return False
         has_pieces = False
-        for rows in mapped(make_rows, _read_pieces(db, corpus, n_indexed, total)):
+        for rows in map_batches(make_rows, _read_pieces(db, corpus, n_indexed, total)):
             has_pieces = True
             is_added = db.transact(partial(_add_rows, corpus=corpus, rows=rows))
             if not report(min(rows.begin + len(rows.words), total), total):

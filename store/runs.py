@@ -1,6 +1,6 @@
 """Runs: users create them, and one worker at a time claims a run and records its progress."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, literal, select
@@ -245,6 +245,31 @@ def record_layers(
         own_run(connection, n, attempt, layers=[int(width) for width in layers])
         for kind, text, change in happened:
             events.insert_event(connection, n, attempt, minibatch, kind, text, change)
+
+    db.transact(work)
+
+
+def record_settings(
+    db: Database,
+    n: int,
+    attempt: int,
+    *,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+    event: tuple[str, str],
+) -> None:
+    """Replace the settings and options of a run, and its widths by those of the settings; add an event (kind, text).
+
+    Raises
+    ------
+    LostClaim
+        If another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> None:
+        values = {"settings": dict(settings), "options": dict(options), "layers": list(settings["layers"])}
+        own_run(connection, n, attempt, **values)
+        events.insert_event(connection, n, attempt, 0, *event)
 
     db.transact(work)
 

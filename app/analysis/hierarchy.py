@@ -195,7 +195,7 @@ class Hierarchy:
         Document NPMI of the first ten words at the default ``trade``; empty when the snapshot has none.
     spread : tuple of (K_l,) float32 arrays
         Effective share of the documents that use a topic; empty likewise.
-    everywhere : tuple of int
+    common_words : tuple of int
         Words that occur throughout the corpus and are left out of titles.
     lowers : tuple of (V, K_l) arrays or None
         How much each topic lowers each word; None for layers whose topics lower no word.
@@ -250,7 +250,7 @@ class Hierarchy:
     family: int = 0
     npmi: tuple[NDArray[Any], ...] = ()
     spread: tuple[NDArray[Any], ...] = ()
-    everywhere: tuple[int, ...] = ()
+    common_words: tuple[int, ...] = ()
     steadiness: tuple[NDArray[Any], ...] = ()
     word_bounds: tuple["WordBounds", ...] = ()
     edge_variances: tuple[NDArray[Any], ...] = ()
@@ -307,8 +307,11 @@ class Hierarchy:
         npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
         return LayerQuality(int(live.sum()), npmi, measure_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
 
-    def reword(self, trade: float | None) -> "Hierarchy":
-        """Return the same topics with words chosen by another trade between weight and lift; None changes nothing."""
+    def choose_words(self, trade: float | None) -> "Hierarchy":
+        """Return the same topics with first words chosen by another relevance; None changes nothing.
+
+        ``trade`` balances the weight of a word in a topic (1) against its lift (0).
+        """
         if trade is None or trade == self.trade:
             return self
         words, weights = select_words(self.projections, self.shares, trade)
@@ -558,7 +561,7 @@ def select_words(
     return tuple(words for words, _ in selected), tuple(weights for _, weights in selected)
 
 
-def identity(node: Node) -> str:
+def format_identity(node: Node) -> str:
     """Return the identity of a topic, the same in all snapshots: ``L3:17`` began as column 16 of Phi^(3)."""
     return f"L{node.layer}:{node.column + 1}"
 

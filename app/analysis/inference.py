@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.new_documents import Recount, Rules, find_rules
+from app.ingest.new_documents import Rules, WordCounts, find_rules
 from app.jobs import compile_kernels, launcher, records
 from app.jobs.plan import PLACE_SWEEPS
 from app.jobs.records import load_model
@@ -88,7 +88,7 @@ class DocumentInference:
         phi = self.mixtures
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
-    def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
+    def place_texts(self, recounts: Sequence[WordCounts]) -> list[DocumentTopics]:
         """Place texts whose words have been counted; the result for a text does not depend on the others."""
         cells = [(recount.words, recount.counts) for recount in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))

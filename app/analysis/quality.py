@@ -48,7 +48,7 @@ def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: boo
         _sample_counts(arrays, test) if len(test) else None,
         words=[words[:, :WORDS] for words in hierarchy.words],
         labelled=_place_labelled(db, run, hierarchy, arrays) if labels else None,
-        of=(len(train), len(test)),
+        totals=(len(train), len(test)),
     )
 
 

@@ -118,7 +118,7 @@ def build_hierarchy(
         family=run.family,
         npmi=npmi,
         spread=spread,
-        everywhere=everywhere,
+        common_words=everywhere,
         steadiness=topics.collect_arrays(arrays, "steady"),
         word_bounds=tuple(
             WordBounds(*bounds)

@@ -8,13 +8,13 @@ import numpy as np
 
 from app.analysis.comparison import Agreement, Comparison, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import measure_coherence
-from app.jobs.estimates import Estimate, JudgedRun, list_estimates
+from app.jobs.estimates import Estimate, EvaluatedRun, list_estimates
 from engine.quality.measures import Coherence
 
-ROUNDED = 0.005  # figures are written with two decimals, so smaller differences are not visible
-RARE = 0.05  # share of the pairs of topics of two seeds whose score is below the floor of their layer
-# The measures of coherence compared between seeds, in the order of `SeedSpread.gaps`.
-MEASURES: tuple[Callable[[Coherence], float], ...] = (
+ROUNDING_TOLERANCE = 0.005  # values are shown with two decimals, so smaller differences are not visible
+FLOOR_QUANTILE = 0.05  # the floor of a layer is this quantile of the scores of its topic pairs between seeds
+# The coherence measures that are compared between seeds, in the order of `SeedSpread.gaps`.
+COHERENCE_MEASURES: tuple[Callable[[Coherence], float], ...] = (
     lambda each: each.mean_npmi,
     lambda each: each.worst_tenth,
     lambda each: each.diversity,
@@ -22,31 +22,31 @@ MEASURES: tuple[Callable[[Coherence], float], ...] = (
 
 
 MEASURE_NAMES = ("NPMI", "worst tenth of NPMI", "diversity")
-Figure = TypeVar("Figure")
+Value = TypeVar("Value")
 
 
 class Range(NamedTuple):
-    """The lowest and the highest value of a figure over pairs of seeds."""
+    """The lowest and the highest value of a measure over pairs of seeds."""
 
     low: float
     high: float
 
 
 class SeedSpread(NamedTuple):
-    """The agreement that two seeds of one model reach, over some pairs of seeds.
+    """The agreement of runs that differ only in their seed, summarised over pairs of such runs.
 
     Attributes
     ----------
     pairs : int
         The number of pairs of runs.
     scores, matched : tuples of Range or None
-        Ranges for each layer, defined as in `app.analysis.comparison.Agreement`.
+        Ranges of the fields of `app.analysis.comparison.Agreement` for each layer.
     edges, correlation : Range or None
-        Ranges over all layers together, defined likewise.
+        Ranges of its fields for all layers together.
     floors : tuple of float
-        For each layer, the 5 % quantile of the scores of pairs of topics; nan without pairs.
+        For each layer, the 5 % quantile (`FLOOR_QUANTILE`) of the scores of topic pairs; nan without pairs.
     gaps : tuple of (float, float, float)
-        For each layer, the largest differences of NPMI, its worst tenth and diversity; nan where not known.
+        For each layer, the largest differences of the `COHERENCE_MEASURES`; nan where not known.
     """
 
     pairs: int
@@ -58,10 +58,10 @@ class SeedSpread(NamedTuple):
     gaps: tuple[tuple[float, float, float], ...]
 
 
-UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
+UNKNOWN_SPREAD = SeedSpread(0, (), (), None, None, (), ())
 
 
-def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
+def measure_seed_spread(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
     """Summarise comparisons of runs that differ only in their seed; None without comparisons.
 
     Parameters
@@ -106,26 +106,27 @@ class SeedExcess(NamedTuple):
 
 
 def count_excesses(
-    comparison: Comparison, agreement: Agreement, spread: SeedSpread, judged: "JudgedPair | None" = None
+    comparison: Comparison, agreement: Agreement, spread: SeedSpread, estimate_pair: "EstimatePair | None" = None
 ) -> tuple[list[SeedExcess], int]:
     """Return the figures beyond what two seeds reach, and the number of figures that can be compared with seeds.
 
     The figures are the likeness of every layer, the edges kept and their weights, the measures of coherence of every
-    layer of runs on one corpus, and the perplexity (``judged``).
+    layer of runs on one corpus, and the perplexity (``estimate_pair``).
     """
     low = [
-        *((f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
+        *((f"likeness of layer {place + 1}", score, get_layer_value(spread.scores, place))
           for place, score in enumerate(agreement.scores)),
         ("edges kept", agreement.edges, spread.edges),
         ("edge weights", agreement.correlation, spread.correlation),
     ]  # fmt: skip
-    found = [(SeedExcess(name, value, usual), is_below(value, usual)) for name, value, usual in low
+    found = [(SeedExcess(name, value, usual), is_below_range(value, usual)) for name, value, usual in low
              if usual is not None and math.isfinite(value)]  # fmt: skip
     if comparison.a.corpus == comparison.b.corpus:
         found += _judge_coherence(comparison, spread)
-    if judged is not None and judged.gap is not None:
-        excess = SeedExcess(judged.a.name, judged.difference, Range(0.0, judged.gap), is_difference=True)
-        found.append((excess, judged.beyond))
+    if estimate_pair is not None and estimate_pair.gap is not None:
+        seed_range = Range(0.0, estimate_pair.gap)
+        excess = SeedExcess(estimate_pair.a.name, estimate_pair.difference, seed_range, is_difference=True)
+        found.append((excess, estimate_pair.exceeds_seeds))
     return [each for each, beyond in found if beyond], len(found)
 
 
@@ -135,56 +136,56 @@ def _judge_coherence(comparison: Comparison, spread: SeedSpread) -> list[tuple[S
     return [
         (SeedExcess(f"{name} of layer {layer}", difference, Range(0.0, gap), is_difference=True), difference > gap)
         for layer, (a, b, gaps) in enumerate(pairs, start=1)
-        for name, measure, gap in zip(MEASURE_NAMES, MEASURES, gaps, strict=True)
+        for name, measure, gap in zip(MEASURE_NAMES, COHERENCE_MEASURES, gaps, strict=True)
         if math.isfinite(gap) and math.isfinite(difference := abs(measure(a) - measure(b)))
     ]
 
 
-def is_below(value: float, usual: Range | None) -> bool:
+def is_below_range(value: float, usual: Range | None) -> bool:
     """Return True if a figure is lower than the lowest that two seeds reach; False where either is unknown."""
-    return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
+    return usual is not None and math.isfinite(value) and value < usual.low - ROUNDING_TOLERANCE
 
 
-def pick_layer(figures: Sequence[Figure], place: int) -> Figure | None:
-    """Return the figure of a layer, counted from 0; None where there is none."""
-    return figures[place] if place < len(figures) else None
+def get_layer_value(values: Sequence[Value], index: int) -> Value | None:
+    """Return the value of the layer with an index, counted from 0; None for a layer without a value."""
+    return values[index] if index < len(values) else None
 
 
 def _find_range(values: Iterable[float]) -> Range | None:
-    """Return the range of the finite values, None without any."""
+    """Return the range of the finite values; None if there are none."""
     finite = [value for value in values if math.isfinite(value)]
     return Range(min(finite), max(finite)) if finite else None
 
 
 def _find_floor(comparisons: Sequence[Comparison], layer: int) -> float:
-    """Return the score that 5 % of the pairs of topics of a layer stay below; nan without pairs."""
+    """Return the 5 % quantile of the scores of the topic pairs of a layer; nan without pairs."""
     scores = [pair.score for each in comparisons for pair in each.pairs if pair.layer == layer and pair.paired]
-    return float(np.quantile(scores, RARE)) if scores else float("nan")
+    return float(np.quantile(scores, FLOOR_QUANTILE)) if scores else float("nan")
 
 
 def _measure_gaps(comparisons: Sequence[Comparison], index: int) -> tuple[float, float, float]:
-    """Return the largest difference of each of `MEASURES` in a layer, counted from 0."""
-    gaps = np.full((len(comparisons), len(MEASURES)), np.nan)
+    """Return the largest difference of each of the `COHERENCE_MEASURES` in the layer with an index, counted from 0."""
+    gaps = np.full((len(comparisons), len(COHERENCE_MEASURES)), np.nan)
     for row, each in enumerate(comparisons):
         a, b = measure_coherence(each.a), measure_coherence(each.b)
         if index < min(len(a), len(b)):
-            gaps[row] = [abs(measure(a[index]) - measure(b[index])) for measure in MEASURES]
+            gaps[row] = [abs(measure(a[index]) - measure(b[index])) for measure in COHERENCE_MEASURES]
     finite = [column[np.isfinite(column)] for column in gaps.T]
     npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in finite)
     return npmi, worst, diversity
 
 
-Latest = Callable[[int], Mapping[str, float | None]]  # run number -> newest values of its curves by name
+ReadLatestValues = Callable[[int], Mapping[str, float | None]]  # from a run number to the newest values of its curves
 
 
-class JudgedPair(NamedTuple):
-    """The values of one estimate for two runs, and the difference that seeds alone make.
+class EstimatePair(NamedTuple):
+    """The values of one estimate for two runs, and how much that estimate differs between seeds.
 
     Attributes
     ----------
     a, b : Estimate
     gap : float or None
-        The largest difference of that estimate between two seeds of one model; None where there are none.
+        The largest difference of that estimate between two seeds of one model; None without such pairs of runs.
     """
 
     a: Estimate
@@ -197,34 +198,38 @@ class JudgedPair(NamedTuple):
         return abs(self.a.value - self.b.value)
 
     @property
-    def beyond(self) -> bool:
+    def exceeds_seeds(self) -> bool:
         """Return True if the runs differ by more than two seeds of one model do; False where that is unknown."""
         return self.gap is not None and self.difference > self.gap
 
 
-def judge_pair(
-    a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
-) -> JudgedPair | None:
-    """Return the best estimate that both runs have, compared with its differences between seeds.
+def compare_estimates(
+    a: EvaluatedRun,
+    b: EvaluatedRun,
+    seeds: Iterable[tuple[EvaluatedRun, EvaluatedRun]],
+    read_latest_values: ReadLatestValues,
+) -> EstimatePair | None:
+    """Compare the best estimate that two runs have in common, and find how much it differs between seeds.
 
-    None where the runs have no estimate in common.
+    Return None if the runs have no estimate in common.
 
     Parameters
     ----------
-    a, b : rows of the store
-    seeds : pairs of rows
-        Runs that differ only in their seed.
-    latest : (run number) -> mapping
-        The newest values of the curves that `app.jobs.estimates` reads.
+    a, b : EvaluatedRun
+    seeds : iterable of (EvaluatedRun, EvaluatedRun)
+        Pairs of runs that differ only in their seed.
+    read_latest_values : (run number) -> mapping
+        Returns the newest value of each of the curves that `app.jobs.estimates` reads, by name.
     """
 
-    def list_by_name(run: JudgedRun) -> dict[str, Estimate]:
-        return {each.name: each for each in list_estimates(run, latest(run.number))}
+    def list_by_name(run: EvaluatedRun) -> dict[str, Estimate]:
+        return {each.name: each for each in list_estimates(run, read_latest_values(run.number))}
 
     first, second = list_by_name(a), list_by_name(b)
-    name = next((each for each in first if each in second), None)  # estimates of equal name judge the same documents
+    # The best estimate comes first, and estimates of the same name are on the same documents.
+    name = next((each for each in first if each in second), None)
     if name is None:
         return None
     estimates = ((list_by_name(one), list_by_name(two)) for one, two in seeds)
     gaps = [abs(one[name].value - two[name].value) for one, two in estimates if name in one and name in two]
-    return JudgedPair(first[name], second[name], max(gaps, default=None))
+    return EstimatePair(first[name], second[name], max(gaps, default=None))

@@ -1,7 +1,8 @@
 """Other topic models, trained step by step on the same documents for comparison: LDA of three libraries, and NMF.
 
 Each has the settings that its own documentation recommends.  A peer is an iterator that trains for a while and yields
-its topics, again and again; only training is timed.
+its topics, again and again; only training is timed.  Topics of a sampler are averaged over as many samples as Topiary's
+are; variational methods return the mean of a posterior already.
 """
 
 import time
@@ -13,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from engine.contract import Counts, FloatArray
-
-PIECE = 10  # iterations of tomotopy between two results
+from engine.pool import Pool
+from engine.topic_moves.averages import count_memory, init_mean, update_mean
 
 
 class PeerTopics(NamedTuple):
@@ -41,6 +42,7 @@ class PeerTopics(NamedTuple):
     shares: FloatArray
 
 
+PIECE = 10  # iterations of tomotopy between two results
 Peer: TypeAlias = Callable[[Counts, int, int, int, int], Iterator[PeerTopics]]
 
 
@@ -49,19 +51,25 @@ class MissingPeerError(ValueError):
 
 
 def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
-    """Train LDA by collapsed Gibbs sampling, its prior optimised every ten iterations (tomotopy's defaults)."""
+    """Train LDA by collapsed Gibbs sampling, its prior optimised every ten iterations (tomotopy's defaults).
+
+    The topics are the mean over the last samples: a single one gives a higher perplexity.
+    """
     model = _import_library("tomotopy").LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
         model.add_doc(np.repeat(names[counts.words[first:last]], counts.values[first:last]).tolist())
-    seconds = 0.0
+    seconds, mean, pool = 0.0, init_mean(np.full((n_words, width), 1.0 / n_words)), Pool(threads)
     while True:
-        began = time.perf_counter()
-        model.train(PIECE, workers=threads)
-        seconds += time.perf_counter() - began
-        phi = np.full((n_words, width), 1e-12)
-        used = np.array([int(word) for word in model.used_vocabs])
-        phi[used] = np.array([model.get_topic_word_dist(k) for k in range(width)]).T
+        for _ in range(PIECE):
+            began = time.perf_counter()
+            model.train(1, workers=threads)
+            seconds += time.perf_counter() - began
+            sample = np.full((n_words, width), 1e-12)
+            used = np.array([int(word) for word in model.used_vocabs])
+            sample[used] = np.array([model.get_topic_word_dist(k) for k in range(width)]).T
+            mean, _ = update_mean(mean, sample, 0.0, pool, count_memory(model.global_step))
+        phi = mean.phi.astype(np.float64)
         shares = np.array(model.get_count_by_topics(), dtype=np.float64)
         alpha = np.array(model.alpha, dtype=np.float64)
         yield PeerTopics(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())

@@ -21,6 +21,7 @@ from app.ingest.dividing import seed_validation
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.estimates import has_settled
+from app.jobs.run_rules import SETTLING
 from app.jobs.training import Training
 from engine import models
 from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
@@ -28,14 +29,13 @@ from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Presentation
-from engine.parts import VALIDATION_SHARE, draw_validation, number_contents
+from engine.parts import VALIDATION_SHARE, draw_validation, hash_contents
 from engine.quality import coherence, measures
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)
 JUDGED_TOKENS = 200_000  # tokens in the test documents that perplexity is measured on
 LABELLED = 2_000  # labelled test documents whose strongest topics are compared with the labels
-LONGEST = 300  # sweeps of Topiary's model at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def add_validation(corpus: Corpus) -> Corpus:
     """
     if VALIDATION in corpus.part:
         return corpus
-    contents, rng = number_contents(corpus.counts), seed_validation(corpus.split_seed)
+    contents, rng = hash_contents(corpus.counts), seed_validation(corpus.split_seed)
     return replace(corpus, part=draw_validation(rng, corpus.part, contents, VALIDATION_SHARE))
 
 
@@ -146,9 +146,9 @@ def _pick_states(states: Iterator[MethodState], budgets: Sequence[float]) -> Ite
 
 
 def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
-    """Train DLDA with its default settings until the curve of validation documents has settled.
+    """Train DLDA with its default settings until the curve of validation documents and the tree have settled.
 
-    Computing the points of this curve counts as training time.
+    Computing the points of this curve and comparing trees counts as training time.
     """
     module = models.load("dlda")
     kernel = module.build(
@@ -160,7 +160,7 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     state = training.first_state()
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
     effort = mathematics.measure_effort(training, state, sweeps, tokens)
-    options = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
+    options = plans.RunOptions(minibatches=SETTLING, threads=setup.threads)
     plan = mathematics.plan_run(training, options, effort)
     position = training.start(state, plan)
     curve: list[tuple[int, float]] = []
@@ -168,12 +168,14 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     while True:
         shown_state = kernel.find_shown_state(position.state)
         yield MethodState(seconds, position.minibatch, kernel.topics(shown_state), kernel, shown_state)
-        if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
+        is_level = has_settled(curve, training.count_sweeps(position))
+        if position.minibatch >= plan.minibatches or (is_level and position.tree.is_settled):
             return
         began = time.perf_counter()
         position, _ = training.step(position)
         if position.minibatch in plan.evaluations:
             curve.append((position.minibatch, training.curve_point(position.state, plan)))
+            position = training.compare_trees(position)
         seconds += time.perf_counter() - began
 
 
@@ -255,8 +257,9 @@ HEAD = (
 )
 NOTE = """\
 Seconds of training alone, evaluation of the curve included, which is of validation documents; steps are sweeps,
-iterations or passes.  Perplexity: of the mean topics (of peers, of those they give), 20 % of the tokens of test
-documents held out, 20 + 20 sweeps, the same for all; NMF has no law of documents.
+iterations or passes.  Perplexity: of the mean topics (of tomotopy over as many samples as of Topiary; variational
+methods give a mean), 20 % of the tokens of test documents held out, 20 + 20 sweeps, the same for all; NMF has no law of
+documents.
 NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
 children less cosine with others; NMI: strongest topic against the labels.  Right of the bar: the ten words that pages

@@ -7,11 +7,15 @@ import json
 from app.benchmarks import topics as measuring
 from app.benchmarks.peers import MissingPeerError
 from app.benchmarks.topics import TableError, check_file, replace_file
-from app.cli.console import Mistake, say
+from app.cli.console import UserError, say
 from app.jobs.load_corpus import load_corpus
+from app.jobs.plan import RunOptions
 from app.jobs.progress import Progress
-from app.jobs.run_rules import propose_widths
+from app.jobs.run_rules import propose_widths, tries_widths
+from app.jobs.width_trials import choose_trial, try_widths
+from engine import models
 from engine.contract import TRAIN, VALIDATION
+from engine.corpus import Corpus
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_existing
@@ -23,7 +27,7 @@ def topics(arguments: argparse.Namespace) -> int:
         check_file(arguments.json)
         _print_tables(arguments)
     except (MissingPeerError, TableError) as error:
-        raise Mistake(str(error)) from error
+        raise UserError(str(error)) from error
     return 0
 
 
@@ -46,7 +50,7 @@ def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace)
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = measuring.add_validation(load_corpus(db, row))
     tokens, training = corpus.count_tokens(TRAIN), len(corpus.documents(TRAIN))
-    layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(training, tokens)
+    layers = _read_layers(arguments.layers) if arguments.layers else _choose_layers(corpus, row, arguments.threads)
     widths = "-".join(map(str, layers))
     say(
         f"\n{row.name}: {training:,} training documents, {len(corpus.documents(VALIDATION)):,} validation, "
@@ -61,9 +65,18 @@ def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace)
     return rows
 
 
+def _choose_layers(corpus: Corpus, row: CorpusRow, threads: int) -> tuple[int, ...]:
+    """Return the widths that a run of Topiary with its defaults has on a corpus."""
+    module, training = models.load("dlda"), len(corpus.documents(TRAIN))
+    config = module.Config(layers=propose_widths(training, corpus.count_tokens(TRAIN)))
+    if not tries_widths(config, row):
+        return config.layers
+    return choose_trial(try_widths(corpus, module, config, RunOptions(minibatches=1, threads=threads))).layers
+
+
 def _read_layers(text: str) -> tuple[int, ...]:
     """Return the widths in a text such as ``64-32``."""
     try:
         return tuple(int(width) for width in text.split("-"))
     except ValueError:
-        raise Mistake(f"--layers are numbers of topics, as 64-32; got {text!r}") from None
+        raise UserError(f"--layers are numbers of topics, as 64-32; got {text!r}") from None

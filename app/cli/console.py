@@ -59,7 +59,7 @@ def silence_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class Mistake(Exception):  # noqa: N818 - it is the user's
+class UserError(Exception):
     """Raised for an error that the user can correct; the message is one sentence."""
 
 
@@ -77,7 +77,7 @@ def find_run(db: "Database", text: str) -> "RunRow":
             raise NotFound("there is no run yet; start one with topiary train CORPUS")
         return max(rows, key=lambda row: row.number)
     if not text.isdecimal():
-        raise Mistake(f"a run is named by its number, or last; got {text!r}")
+        raise UserError(f"a run is named by its number, or last; got {text!r}")
     number = parse_count(text)
     if number is None:
         raise run_rows.make_missing_error(text)
@@ -91,8 +91,8 @@ def name_flags(sentence: str, names: Iterable[str]) -> str:
 
 
 @contextmanager
-def translate_refusals(names: Iterable[str]) -> Iterator[None]:
-    """Turn errors about files, places and options into a `Mistake`; ``names`` are the options written as flags."""
+def translate_errors(names: Iterable[str]) -> Iterator[None]:
+    """Raise errors about files, places and options as a `UserError`, with the options in ``names`` written as flags."""
     from app.ingest.errors import IngestError
     from app.ingest.options import OptionError
     from app.jobs.cluster.place import PlaceError
@@ -100,9 +100,9 @@ def translate_refusals(names: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except (IngestError, PlaceError) as error:
-        raise Mistake(str(error)) from error
+        raise UserError(str(error)) from error
     except OptionError as error:
-        raise Mistake(name_flags(str(error), names)) from error
+        raise UserError(name_flags(str(error), names)) from error
 
 
 def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
@@ -110,14 +110,14 @@ def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]
 
     Raises
     ------
-    Mistake
+    UserError
         When a setting is given twice, or a text is not NAME=VALUE.
     """
     texts = {name: value for name, value in options.items() if value is not None}
     for name, value in map(_split_setting, given):
         if name in texts:
             other = f" and by --{name}" if options.get(name) is not None else ""
-            raise Mistake(f"the setting {name} is given twice, by --set{other}; give it once")
+            raise UserError(f"the setting {name} is given twice, by --set{other}; give it once")
         texts[name] = value
     return texts
 
@@ -126,7 +126,7 @@ def _split_setting(text: str) -> tuple[str, str]:
     """Return the name and the value in a text ``NAME=VALUE``."""
     name, sign, value = text.partition("=")
     if not sign:
-        raise Mistake(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
+        raise UserError(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
     return name.strip(), value.strip()
 
 

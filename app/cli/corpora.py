@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, notify, print_json, print_table, say, translate_refusals
+from app.cli.console import UserError, notify, print_json, print_table, say, translate_errors
 from app.facts.records import list_corpus_facts
 from app.ingest.report.report import (
     Report,
@@ -35,7 +35,7 @@ def inspect(arguments: argparse.Namespace) -> int:
     given = list_given_options(arguments)
     with _show_reading_progress() as progress, spool_input(arguments.path, given.get("format")) as paths:
         options, show = ImportOptions(**given), make_import_callback(progress, notes=False)
-        report = inspect_path(paths, options, show, called=name_input(arguments.path))
+        report = inspect_path(paths, options, show, display_name=name_input(arguments.path))
     if arguments.json:
         print_json(report.to_json())
     else:
@@ -56,10 +56,10 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     with (
         _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
-        open_map(arguments.on) as mapped,
+        open_map(arguments.on) as map_batches,
     ):
         options, show = ImportOptions(**given), make_import_callback(progress)
-        row = import_path(db, paths, options, show, called=name_input(arguments.path), mapped=mapped)
+        row = import_path(db, paths, options, show, display_name=name_input(arguments.path), map_batches=map_batches)
     if arguments.json:
         print_json(list_corpus_facts(row))
         return 0
@@ -81,10 +81,10 @@ def append(arguments: argparse.Namespace) -> int:
     with (
         _show_reading_progress() as progress,
         spool_input(arguments.path, given.get("format")) as paths,
-        open_map(arguments.on) as mapped,
+        open_map(arguments.on) as map_batches,
     ):
         options, show, name = ImportOptions(**given), make_import_callback(progress), name_input(arguments.path)
-        added = append_path(db, arguments.corpus, paths, options, show, called=name, mapped=mapped)
+        added = append_path(db, arguments.corpus, paths, options, show, display_name=name, map_batches=map_batches)
     if arguments.json:
         facts = {"documents": added.documents, "train_documents": added.train}
         facts |= {"validation_documents": added.validation, "tokens_read": added.tokens}
@@ -100,7 +100,7 @@ def corpora(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     if arguments.action == "delete":
         if arguments.corpus is None:
-            raise Mistake("say which corpus to delete, by name or number")
+            raise UserError("say which corpus to delete, by name or number")
         row = corpora_of.find_exact_corpus(db, arguments.corpus)
         corpora_of.delete_corpus(db, row.number)
         logs.record_action(db.place, f"deleted {logs.name_subject('corpus', row.number, row.name)}")
@@ -108,12 +108,12 @@ def corpora(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.action != "list":
         if arguments.corpus is not None and arguments.action != "show":
-            raise Mistake(f"corpora does list, show or delete, and not {arguments.action!r}; say which")
+            raise UserError(f"corpora does list, show or delete, and not {arguments.action!r}; say which")
         if arguments.corpus is None and arguments.action == "show":
-            raise Mistake("say which corpus to show, by name or number")
+            raise UserError("say which corpus to show, by name or number")
         return show_corpus(db, arguments.corpus or arguments.action, as_json=arguments.json)
     if arguments.corpus is not None:
-        raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
+        raise UserError(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
     rows = corpora_of.list_corpora(db)
     if arguments.json:
         print_json([list_corpus_facts(row) for row in rows])
@@ -151,7 +151,7 @@ def _show_reading_progress() -> Iterator[Progress]:
 
     progress = Progress()
     try:
-        with translate_refusals(HELP):
+        with translate_errors(HELP):
             yield progress
     finally:
         progress.end()

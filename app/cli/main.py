@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from app.cli import console
-from app.cli.console import Mistake, notify
+from app.cli.console import UserError, notify
 from app.cli.parser import (
     MISTAKE,
     Parser,
@@ -58,7 +58,7 @@ def _run_command(argv: list[str]) -> int:
     module, _, function = arguments.function.rpartition(".")
     try:
         return int(getattr(importlib.import_module(f"app.cli.{module}"), function)(arguments))
-    except (Mistake, NewRunError, SettingError, StoreError) as error:
+    except (UserError, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except MemoryError:

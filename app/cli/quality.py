@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified
 from app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence, summarize_layer
-from app.cli.console import Mistake, find_run, print_json, say
+from app.cli.console import UserError, find_run, print_json, say
 from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
 from app.facts.recurrence import summarize_seeds
@@ -48,12 +48,12 @@ def quality(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     hierarchy = read_recurrence(db, run, read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)))[1]
-    hierarchy = hierarchy.reword(arguments.relevance)
+    hierarchy = hierarchy.choose_words(arguments.relevance)
     if arguments.layer is not None:
         try:
             hierarchy.at_rank(arguments.layer, 1)
         except LookupError as error:
-            raise Mistake(str(error.args[0])) from error
+            raise UserError(str(error.args[0])) from error
     all_layers = read_quality(db, run, hierarchy, labels=not arguments.no_labels)
     layers = [each for each in all_layers if arguments.layer in (None, each.layer)]
     completion = read_completion(db, run, hierarchy)
@@ -84,9 +84,9 @@ def list_quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completio
         "snapshot": hierarchy.snapshot,
         "minibatch": hierarchy.minibatch,
         "words": first.words.shape[1],
-        "training_documents": first.train.every,
+        "training_documents": first.train.total,
         "training_documents_read": first.train.documents,
-        "test_documents": first.test.every,
+        "test_documents": first.test.total,
         "test_documents_read": first.test.documents,
         "labelled_documents": first.clusters.documents if first.clusters else 0,
         "completion": None if completion is None else _list_completion_facts(completion),
@@ -189,9 +189,9 @@ def _describe_completion(completion: Completion) -> str:
 
 def _describe_sample(sample: SampleSize) -> str:
     """Return a phrase on how many documents were read."""
-    if sample.documents == sample.every:
-        return f"all {sample.every:,}"
-    return f"a sample of {sample.documents:,} of {sample.every:,}"
+    if sample.documents == sample.total:
+        return f"all {sample.total:,}"
+    return f"a sample of {sample.documents:,} of {sample.total:,}"
 
 
 def _describe_missing(layer_quality: Quality) -> str:
@@ -232,7 +232,8 @@ def _print_topics(hierarchy: Hierarchy, layer_quality: Quality, most: int) -> No
             words = flatten_text(" ".join(_list_words(hierarchy, layer_quality, column)))
             n_found, recurrence = hierarchy.count_runs(node), hierarchy.recurrence
             seeds = "" if recurrence is None else f"  found in {n_found} of {recurrence.n_runs}"
-            say(f"  {layer_quality.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}{seeds}  {words}")
+            place = f"{format_identity(node):<7}{hierarchy.rank(node):>5}"
+            say(f"  {layer_quality.npmi[column]:6.3f}  {place}{seeds}  {words}")
 
 
 def _rank_topics(hierarchy: Hierarchy, layer_quality: Quality) -> list[int]:
@@ -255,7 +256,7 @@ def classify(arguments: argparse.Namespace) -> int:
         snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
         predictions = fetch_predictions(db, run, snapshot)
     except ClassError as error:
-        raise Mistake(str(error)) from error
+        raise UserError(str(error)) from error
     hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, predictions.snapshot))
     facts = list_class_facts(predictions, hierarchy)
     if arguments.json:

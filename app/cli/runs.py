@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, read_settings, say
+from app.cli.console import OutputClosed, UserError, find_run, notify, print_json, print_table, read_settings, say
 from app.ingest.options import parse_count
 from app.jobs import launcher, logs
 from app.jobs.cluster.whole import is_on_cluster
@@ -29,7 +29,7 @@ def train(arguments: argparse.Namespace) -> int:
     texts = read_settings(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     options = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
-        raise Mistake("--seed and --seeds say the same twice; give one of them")
+        raise UserError("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
     options["seed"] = 1 if arguments.seed is None else arguments.seed
     if arguments.seeds is None and not arguments.grid:
@@ -40,7 +40,8 @@ def train(arguments: argparse.Namespace) -> int:
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **options)
     corpus = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes_widths(texts | dict(arguments.grid))
-    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus) if proposed else "")
+    tried = bool(rows[0].options.get("tries_widths"))
+    return _start_runs(db, rows, arguments, describe_widths(rows[0].layers, corpus, tried=tried) if proposed else "")
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -48,7 +49,7 @@ def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[
     names = [name for name, _ in given]
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
-        raise Mistake(f"--grid names {duplicate} twice; give all its values at once, as in {duplicate}=VALUE,VALUE")
+        raise UserError(f"--grid names {duplicate} twice; give all its values at once, as in {duplicate}=VALUE,VALUE")
     return dict(given)
 
 
@@ -69,7 +70,7 @@ def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
         flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)
     ]
     if useless and not arguments.averaged:
-        raise Mistake(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
+        raise UserError(f"{' and '.join(useless)} without --averaged would change nothing; give --averaged too")
     names = (
         "minibatches",
         "seed",
@@ -125,7 +126,7 @@ def _read_minibatch(text: str) -> int | None:
         return None
     number = parse_count(text)
     if number is None:
-        raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
+        raise UserError(f"--snapshot is a mini-batch, or latest; got {text!r}")
     return number
 
 
@@ -194,11 +195,11 @@ def queue(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     moves = arguments.first or arguments.last or arguments.before is not None
     if moves and arguments.run is None:
-        raise Mistake("say which run is to start first, last or before another one: topiary queue RUN --first")
+        raise UserError("say which run is to start first, last or before another one: topiary queue RUN --first")
     if arguments.run is None:
         rows = queue_of.list_waiting(db)
     elif not moves:
-        raise Mistake("say where the run is to go: --first, --last or --before RUN")
+        raise UserError("say where the run is to go: --first, --last or --before RUN")
     else:
         run = find_run(db, arguments.run).number
         before = None if arguments.before is None else find_run(db, arguments.before).number

@@ -4,15 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
+from app.cli.console import UserError, find_run, notify, print_json, print_table, say, say_json
 from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
-from app.jobs.plan import PAPER_WORDS
+from app.jobs.plan import PAPER_SCORE_NAME
 from app.plots.request import FigureError, FigureRequest, read_width
 from app.views.run_facts import format_estimate, name_estimate
-from store import points as points_of
+from store import points as run_points
 from store import runs
 from store.database import Database, open_existing
 from store.run_rows import RunRow
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from engine.hierarchy.tree import Direction
 
 
-CHANGED = 12  # changed topics that a comparison lists by default
+DEFAULT_CHANGED_TOPICS = 12  # number of changed topics that a comparison lists by default
 
 
 def list_runs(arguments: argparse.Namespace) -> int:
     """Print all runs as a table."""
     db = open_existing(arguments.store)
-    rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
+    rows, curves = runs.list_runs(db), run_points.read_curves(db, "point_perplexity")
     headlines = find_headlines(db, rows)
     if arguments.json:
         print_json(
@@ -83,7 +83,11 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    names = {"test_perplexity": PAPER_WORDS, "judged": f"{find_estimate_name(row, POINT)} of", "trend": "its curve"}
+    names = {
+        "test_perplexity": PAPER_SCORE_NAME,
+        "judged": f"{find_estimate_name(row, POINT)} of",
+        "trend": "its curve",
+    }
     names |= {kind: find_estimate_name(row, kind) for kind in ESTIMATE_NAMES | LOGLIK_NAMES}
     for name, value in facts.items():
         if value not in (None, "", {}):
@@ -95,7 +99,7 @@ def show(arguments: argparse.Namespace) -> int:
 def topics(arguments: argparse.Namespace) -> int:
     """Print the topics of a run, most popular first."""
     from app.analysis.hierarchy import LIVE
-    from app.export.topics import list_both_sides
+    from app.export.topics import list_row_and_column_topics
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
@@ -104,15 +108,15 @@ def topics(arguments: argparse.Namespace) -> int:
         from app.analysis.quality import add_npmi
 
         hierarchy = add_npmi(db, run, hierarchy)
-    hierarchy = hierarchy.reword(arguments.relevance)
+    hierarchy = hierarchy.choose_words(arguments.relevance)
     try:
-        table = list_both_sides(hierarchy, arguments.layer, arguments.words)
+        table = list_row_and_column_topics(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
-        raise Mistake(str(error.args[0])) from error
+        raise UserError(str(error.args[0])) from error
     if arguments.json:
         print_json(table)
         return 0
-    columns = [row for row in table if row.get("side") == "columns"]
+    columns = [row for row in table if row.get("side") == "columns"]  # topics of columns come last
     table = table[: len(table) - len(columns)]
     light = 0 if arguments.all else sum(row["light"] for row in table)
     table = [row for row in table if arguments.all or not row["light"]]
@@ -139,14 +143,14 @@ def topics(arguments: argparse.Namespace) -> int:
         notify("figures before the titles: NPMI of the first ten words in the training documents, see topiary quality")
     if light:
         notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
-    if hierarchy.everywhere:
-        common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.everywhere))
+    if hierarchy.common_words:
+        common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.common_words))
         notify(f"everywhere in this corpus, and left out of titles: {common}")
     return 0
 
 
 def tree(arguments: argparse.Namespace) -> int:
-    """Write the tree below (or above) some topics to a file and print its path."""
+    """Write the tree below (or above) some topics to a file and print the path of the file."""
     from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
@@ -159,7 +163,7 @@ def tree(arguments: argparse.Namespace) -> int:
         from app.analysis.recurrence import read_recurrence
 
         hierarchy = read_recurrence(db, row, hierarchy)[1]
-    hierarchy = hierarchy.reword(arguments.relevance)
+    hierarchy = hierarchy.choose_words(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
@@ -171,7 +175,7 @@ def tree(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise _make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
-        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
+        raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
     return 0
 
@@ -184,7 +188,7 @@ def compare(arguments: argparse.Namespace) -> int:
     picture_options = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, picture_options)
     if arguments.most is not None and (arguments.output or arguments.json):
-        raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
+        raise UserError("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
     hierarchies = (
@@ -205,13 +209,13 @@ def compare(arguments: argparse.Namespace) -> int:
                 db,
                 hierarchies,
                 threshold,
-                most=CHANGED if arguments.most is None else arguments.most,
+                most=DEFAULT_CHANGED_TOPICS if arguments.most is None else arguments.most,
                 as_json=arguments.json,
             )
     except OSError as error:
         raise _make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
-        raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
+        raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if arguments.json and not arguments.output else say)(text)
     return 0
 
@@ -226,7 +230,7 @@ def seeds(arguments: argparse.Namespace) -> int:
     try:
         facts = collect_recurrence(db, row, hierarchy, arguments.threshold, arguments.layer)
     except LookupError as error:
-        raise Mistake(str(error.args[0])) from error
+        raise UserError(str(error.args[0])) from error
     if arguments.json:
         print_json(facts)
         return 0
@@ -242,7 +246,7 @@ def points(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     say("minibatch,documents,seconds,name,layer,value")
-    for point in points_of.read_points(db, run):
+    for point in run_points.read_points(db, run):
         value = "" if point.value is None else repr(point.value)
         say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
     return 0
@@ -252,12 +256,12 @@ def _refuse_without_picture(example: str, output: str | None, options: dict[str,
     """Raise an error for options that only affect a picture if none is written."""
     if any(options.values()) and Path(output or "").suffix.lower() != ".svg":
         flags = " and ".join(flag for flag, value in options.items() if value)
-        raise Mistake(f"{flags} without a picture would change nothing; give --output {example} too")
+        raise UserError(f"{flags} without a picture would change nothing; give --output {example} too")
 
 
-def _make_file_error(path: str, error: OSError) -> Mistake:
+def _make_file_error(path: str, error: OSError) -> UserError:
     """Return the error for a file that cannot be written."""
-    return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
+    return UserError(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
 
 
 def _format_quality(topic: dict[str, Any]) -> str:
@@ -267,14 +271,14 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    # imported here because it loads SciPy, which lists of runs do not need
+    # The import is here because it loads SciPy, which the list of runs does not need.
     from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
     return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
 
 
 def _format_value(value: Any) -> str:
-    """Return a fact as text; dictionaries and lists become one line."""
+    """Return a fact as text on one line."""
     if isinstance(value, dict):
         values = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
         return ", ".join(f"{name}={_format_value(item)}" for name, item in values.items())
@@ -289,19 +293,19 @@ def figure(arguments: argparse.Namespace) -> int:
 
     try:
         kind = find_kind(arguments.kind)
-        chosen = _read_figure(arguments)
-        _refuse_ignored_option(arguments.kind, kind.options, chosen)
+        request = _make_figure_request(arguments)
+        _refuse_ignored_option(arguments.kind, kind.options, request)
         _check_number_of_runs(arguments.kind, kind.runs, 1 + len(arguments.others))
-        say(_write_figure(arguments, chosen))
+        say(_write_figure(arguments, request))
     except OSError as error:
         raise _make_file_error(arguments.output, error) from error
     except (FigureError, LookupError) as error:
-        raise Mistake(str(error.args[0])) from error
+        raise UserError(str(error.args[0])) from error
     return 0
 
 
-def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
-    """Draw the figure, write it to the file and return the path."""
+def _write_figure(arguments: argparse.Namespace, request: FigureRequest) -> str:
+    """Draw a figure, write it to the file that the arguments name, and return the path."""
     from app.plots.read import Source
     from app.plots.request import plot_figure
     from app.plots.style import check_path, save
@@ -309,11 +313,11 @@ def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     path = check_path(arguments.output)
     db = open_existing(arguments.store)
     sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
-    return str(save(plot_figure(arguments.kind, sources, chosen), path))
+    return str(save(plot_figure(arguments.kind, sources, request), path))
 
 
-def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
-    """Return the options of a figure."""
+def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
+    """Return the options of a figure that the arguments hold."""
     return FigureRequest(
         read_width(arguments.width),
         arguments.layer,
@@ -325,19 +329,19 @@ def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
     )
 
 
-def _refuse_ignored_option(kind: str, used: tuple[str, ...], chosen: FigureRequest) -> None:
+def _refuse_ignored_option(kind: str, used_options: tuple[str, ...], request: FigureRequest) -> None:
     """Raise an error for an option that the kind of figure ignores."""
-    given = [name for name, value in chosen._asdict().items() if name != "width" and value not in (None, ())]
-    ignored = next((name for name in given if name not in used), None)
+    given = [name for name, value in request._asdict().items() if name != "width" and value not in (None, ())]
+    ignored = next((name for name in given if name not in used_options), None)
     if ignored is not None:
-        raise Mistake(f"--{ignored} changes nothing in the figure {kind}; leave it out")
+        raise UserError(f"--{ignored} changes nothing in the figure {kind}; leave it out")
 
 
 def _check_number_of_runs(kind: str, allowed: tuple[int, int], n_runs: int) -> None:
     """Raise an error if a kind of figure cannot show this number of runs."""
     least, most = allowed
     if n_runs < least:
-        raise Mistake(f"the figure {kind} shows {least} runs; name the other one by --with RUN")
+        raise UserError(f"the figure {kind} shows {least} runs; name the other one by --with RUN")
     if n_runs > most:
         limit = "one run" if most == 1 else f"{most} runs at most"
-        raise Mistake(f"the figure {kind} shows {limit}, and {n_runs} are named; give fewer by --with")
+        raise UserError(f"the figure {kind} shows {limit}, and {n_runs} are named; give fewer by --with")

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from app.cli.console import Mistake, find_run, notify, print_json, say, write_output
+from app.cli.console import UserError, find_run, notify, print_json, say, write_output
 from app.export.texts import flatten_text
 from app.jobs import process
 from app.jobs.progress import Progress
@@ -27,13 +27,13 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
-    """Run a server until it is stopped; errors about starting it become a `Mistake`."""
+    """Run a server until it is stopped; errors about starting it become a `UserError`."""
     from app.server.ports import ServeError
 
     try:
         serve_app(arguments)
     except ServeError as error:
-        raise Mistake(str(error)) from error
+        raise UserError(str(error)) from error
     return 0
 
 
@@ -170,7 +170,7 @@ def prune(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     chosen = {find_run(db, text).number for text in arguments.run}
     if chosen and arguments.keep is None and arguments.budget is None and not arguments.damaged:
-        raise Mistake("say with --keep, --budget or --damaged which snapshots of the runs are to go")
+        raise UserError("say with --keep, --budget or --damaged which snapshots of the runs are to go")
     rule = PruneRule(arguments.keep, arguments.budget, arguments.damaged, chosen or None)
     items = find_removable(db, rule)
     for item in items:

@@ -166,8 +166,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         documents = np.arange(counts.n_documents)
         all_documents = take_documents(counts, documents, labels)
         state = kernel.init(self.seed_)
-        if kernel.begin is not None:
-            state = kernel.begin(self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels))
+        if kernel.init_from_documents is not None:
+            state = kernel.init_from_documents(
+                self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels)
+            )
         if kernel.is_sweeping(state):
             state = kernel.prepare(self.seed_, state, all_documents)
         for t in range(1, n_iter + 1):

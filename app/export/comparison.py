@@ -13,8 +13,16 @@ from app.analysis.comparison import (
     find_edge_changes,
     measure_agreement,
 )
-from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
-from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, is_below, measure_seeds, pick_layer
+from app.analysis.hierarchy import Hierarchy, format_identity, measure_coherence
+from app.analysis.seeds import (
+    UNKNOWN_SPREAD,
+    EstimatePair,
+    Range,
+    SeedSpread,
+    get_layer_value,
+    is_below_range,
+    measure_seed_spread,
+)
 from app.export.texts import drop_infinite, render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
@@ -31,7 +39,7 @@ class SeedPairs(Protocol):
     @property
     def comparisons(self) -> Sequence[Comparison]: ...  # noqa: D102
     @property
-    def judged(self) -> JudgedPair | None: ...  # noqa: D102
+    def estimate_pair(self) -> EstimatePair | None: ...  # noqa: D102
 
 
 def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
@@ -168,7 +176,7 @@ def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
     names = (f"parent_{side}", f"child_{side}", f"weight_{side}")
     if edge is None:
         return dict.fromkeys(names)
-    return dict(zip(names, (identity(edge.above), identity(edge.below), edge.weight), strict=True))
+    return dict(zip(names, (format_identity(edge.above), format_identity(edge.below), edge.weight), strict=True))
 
 
 def _list_coherence(layers: Sequence[Coherence], index: int, side: Side) -> dict[str, float | None]:
@@ -215,13 +223,13 @@ def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[
         ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  Unknown ranges
         are None.
     """
-    spread = measure_seeds(seeds.comparisons, threshold) or UNKNOWN
+    spread = measure_seed_spread(seeds.comparisons, threshold) or UNKNOWN_SPREAD
     return {
         "pairs": [[each.a.run, each.b.run] for each in seeds.comparisons],
         "layers": [_list_layer(spread, now, index) for index in range(len(spread.scores))],
         "edge_f1": _list_range(spread.edges, now.edges),
         "edge_correlation": _list_range(spread.correlation, now.correlation),
-        "estimate": None if seeds.judged is None else _list_estimate(seeds.judged),
+        "estimate": None if seeds.estimate_pair is None else _list_estimate(seeds.estimate_pair),
     }
 
 
@@ -229,14 +237,14 @@ def _list_layer(spread: SeedSpread, agreement: Agreement, index: int) -> dict[st
     gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[index], strict=True))
     return {
         "layer": index + 1,
-        "score": _list_range(pick_layer(spread.scores, index), _find_value(agreement.scores, index)),
-        "matched_share": _list_range(pick_layer(spread.matched, index), _find_value(agreement.matched, index)),
+        "score": _list_range(get_layer_value(spread.scores, index), _find_value(agreement.scores, index)),
+        "matched_share": _list_range(get_layer_value(spread.matched, index), _find_value(agreement.matched, index)),
     } | {name: drop_infinite(gap) for name, gap in gaps.items()}
 
 
 def _list_range(usual: Range | None, value: float) -> dict[str, Any] | None:
     """Return the ends of a range, and whether the ``value`` of A and B lies below it."""
-    return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below(value, usual)}
+    return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below_range(value, usual)}
 
 
 def _find_value(values: Sequence[float], index: int) -> float:
@@ -244,12 +252,12 @@ def _find_value(values: Sequence[float], index: int) -> float:
     return values[index] if index < len(values) else math.nan
 
 
-def _list_estimate(judged: JudgedPair) -> dict[str, Any]:
+def _list_estimate(estimate_pair: EstimatePair) -> dict[str, Any]:
     return {
-        "name": judged.a.kind,
-        "a": judged.a.value,
-        "b": judged.b.value,
-        "difference": judged.difference,
-        "seeds_differ_by": judged.gap,
-        "beyond": None if judged.gap is None else judged.beyond,
+        "name": estimate_pair.a.kind,
+        "a": estimate_pair.a.value,
+        "b": estimate_pair.b.value,
+        "difference": estimate_pair.difference,
+        "seeds_differ_by": estimate_pair.gap,
+        "beyond": None if estimate_pair.gap is None else estimate_pair.exceeds_seeds,
     }

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import networkx as nx
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.views.text import replace_unprintable
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
@@ -49,7 +49,7 @@ def _make_graph(
     )
     for node in nodes:
         graph.add_node(
-            identity(node),
+            format_identity(node),
             layer=node.layer,
             topic=node.column + 1,
             rank=hierarchy.rank(node),
@@ -64,7 +64,7 @@ def _make_graph(
         certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
         known = {} if certainty is None else certainty._asdict()
         found = _write_found(hierarchy.count_edge_runs(edge.above, edge.below, threshold))
-        graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight, **known, **found)
+        graph.add_edge(format_identity(edge.above), format_identity(edge.below), weight=edge.weight, **known, **found)
     return graph
 
 

@@ -80,7 +80,9 @@ def list_column_topics(
     ]
 
 
-def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+def list_row_and_column_topics(
+    hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS
+) -> list[dict[str, Any]]:
     """Return facts about topics of rows and of columns, distinguished by ``side``.
 
     Where there are no topics of columns, the key ``side`` is missing.
@@ -133,5 +135,5 @@ def write_topics(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> P
     """
     path = Path(path)
     form = find_format(path, FORMATS, f"topics as {path.name!r}")
-    path.write_text(render_topics(list_both_sides(hierarchy, layer), form), encoding="utf-8", newline="\n")
+    path.write_text(render_topics(list_row_and_column_topics(hierarchy, layer), form), encoding="utf-8", newline="\n")
     return path

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.export.texts import find_format, render_json
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.text import replace_unprintable, wrap_words
@@ -49,7 +49,7 @@ def write_tree(
     for node in nodes:
         if not hierarchy.has(node):
             raise ValueError(
-                f"run {hierarchy.run} has no topic {identity(node)}; its layers have {hierarchy.widths} topics"
+                f"run {hierarchy.run} has no topic {format_identity(node)}; its layers have {hierarchy.widths} topics"
             )
     choice = TreeChoice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
     path.write_text(render_tree(hierarchy, choice, form), encoding="utf-8", newline="\n")
@@ -73,7 +73,7 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         if nodes:
             lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
-        ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
+        ends = f'"{format_identity(edge.above)}" -> "{format_identity(edge.below)}"'
         style = f', style=dashed, color="{LIGHT.lowers}"' if edge.weight < 0 else ""
         lines.append(
             f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{style}];"
@@ -88,7 +88,7 @@ def _write_node(hierarchy: Hierarchy, node: Node) -> str:
         [str(hierarchy.rank(node)), *name, *wrap_words([word.text for word in hierarchy.top_words(node)], 11.0)]
     )
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
-    return f'"{identity(node)}" [label={label}, {style}];'
+    return f'"{format_identity(node)}" [label={label}, {style}];'
 
 
 def _quote_lines(lines: list[str]) -> str:

@@ -14,7 +14,14 @@ from app.analysis.partners import (
     list_seed_pairs,
 )
 from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.seeds import UNKNOWN, JudgedPair, Range, judge_pair, measure_seeds, pick_layer
+from app.analysis.seeds import (
+    UNKNOWN_SPREAD,
+    EstimatePair,
+    Range,
+    compare_estimates,
+    get_layer_value,
+    measure_seed_spread,
+)
 from app.export import comparison as files
 from app.export.texts import flatten_text, format_share
 from app.jobs.estimates import read_all_latest
@@ -82,7 +89,7 @@ class SeedComparisons(NamedTuple):
 
     comparisons: list[Comparison]
     sentence: str
-    judged: JudgedPair | None
+    estimate_pair: EstimatePair | None
 
 
 def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
@@ -100,7 +107,9 @@ def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
     is_seed_pair = differ_only_in_seed(run_a, run_b) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(pair_names, run_b.number, alone=is_seed_pair)
     latest = read_all_latest(db)
-    return SeedComparisons(comparisons, sentence, judge_pair(run_a, run_b, seeds, lambda run: latest.get(run, {})))
+    return SeedComparisons(
+        comparisons, sentence, compare_estimates(run_a, run_b, seeds, lambda run: latest.get(run, {}))
+    )
 
 
 def _read_nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
@@ -161,13 +170,14 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         f"A: run {a.run}, mini-batch {a.minibatch:,}, {'-'.join(map(str, a.widths))}   "
         f"B: run {b.run}, mini-batch {b.minibatch:,}, {'-'.join(map(str, b.widths))}"
     ]
-    spread = measure_seeds(seeds.comparisons, threshold)
-    baseline = spread or UNKNOWN
+    spread = measure_seed_spread(seeds.comparisons, threshold)
+    baseline = spread or UNKNOWN_SPREAD
     for index in range(len(agreement.scores) - 1, -1, -1):
         paired = len(comparison.alignment.partners(index + 1))
+        score, seed_range = agreement.scores[index], get_layer_value(baseline.scores, index)
         lines.append(
             f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics matched, "
-            f"mean score {_format_number(agreement.scores[index])}{_format_range(pick_layer(baseline.scores, index))}, "
+            f"mean score {_format_number(score)}{_format_range(seed_range)}, "
             f"{format_share(agreement.matched[index], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
@@ -178,8 +188,10 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
     )
     lines.append(f"edges at threshold {threshold:g}: {edges}; {similarity}")
     if seeds.sentence:
-        lines.append(write_verdict(judge_comparison(comparison, agreement, spread, seeds.sentence, seeds.judged)))
-    lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
+        lines.append(
+            write_verdict(judge_comparison(comparison, agreement, spread, seeds.sentence, seeds.estimate_pair))
+        )
+    lines += [compare_perplexities(seeds.estimate_pair)] if seeds.estimate_pair is not None else []
     lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
 

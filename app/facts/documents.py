@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.inference import DocumentInference
 from app.analysis.interpolation import Step, decode_line, find_telling_layer
 from app.analysis.predictions import Classified, Misled
@@ -60,7 +60,7 @@ def _list_misled(misled: Misled, predictions: Classified, hierarchy: Hierarchy) 
         "probability": misled.probability,
         "share": misled.share,
         "path": [
-            {"topic": identity(node), "rank": hierarchy.rank(node), "title": hierarchy.title(node)}
+            {"topic": format_identity(node), "rank": hierarchy.rank(node), "title": hierarchy.title(node)}
             for node in misled.path
         ],
     }

@@ -20,7 +20,7 @@ from app.jobs.estimates import (
     read_latest,
 )
 from app.jobs.plan import describe_protocol, read_options
-from store import points as points_of
+from store import points as run_points
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedRow
@@ -94,8 +94,8 @@ def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
 
 def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """Return all facts that ``show --json`` prints, except whether the parent exists."""
-    paper = points_of.read_curve(db, row.number, "test_perplexity")
-    curve = points_of.read_curve(db, row.number, "point_perplexity")
+    paper = run_points.read_curve(db, row.number, "test_perplexity")
+    curve = run_points.read_curve(db, row.number, "point_perplexity")
     latest = read_latest(db, row.number)
     estimates = {"mean_perplexity": drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
     names = (TEST_MEAN, TEST_POINT, *LOGLIK_NAMES)

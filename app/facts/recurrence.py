@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.mixing import MIXED, MixingFigure, measure_mixing
 from app.analysis.recurrence import (
     SeedGroup,
@@ -109,7 +109,7 @@ def _list_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, thresh
 def _list_topic(hierarchy: Hierarchy, recurrence: Recurrence, node: Node, threshold: float) -> dict[str, Any]:
     edges = list_seed_edges(hierarchy, recurrence, node, threshold)
     return {
-        "topic": identity(node),
+        "topic": format_identity(node),
         "rank": hierarchy.rank(node),
         "share": hierarchy.share(node),
         "title": hierarchy.title(node),
@@ -118,7 +118,7 @@ def _list_topic(hierarchy: Hierarchy, recurrence: Recurrence, node: Node, thresh
             {"word": each.text, "runs": each.runs, "probability": each.probability}
             for each in list_consensus(hierarchy, recurrence, node)
         ],
-        "edges": [{"topic": identity(child), "found_in": count} for child, count in edges],
+        "edges": [{"topic": format_identity(child), "found_in": count} for child, count in edges],
     }
 
 

@@ -12,15 +12,15 @@ from app.ingest import registry
 from app.ingest.dividing import draw_part
 from app.ingest.errors import IngestError
 from app.ingest.importing import (
-    Prepared,
+    PreparedDocuments,
     check_tokens,
+    drop_wordless_documents,
     ignore_progress,
     index_corpus,
     make_block,
-    note_wordless,
-    read_stored,
+    read_kept_documents,
 )
-from app.ingest.new_documents import Recount, Rules, find_rules, make_recounter
+from app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.registry import Paths, list_paths, open_paths
 from app.ingest.report.observing import Observer
@@ -29,7 +29,7 @@ from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress
 from app.ingest.survey import batch_documents
 from app.ingest.text.passages import Division
 from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import PartSizes, divide_share, number_contents
+from engine.parts import PartSizes, divide_share, hash_contents
 from store import corpora, corpus_writer
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -99,7 +99,7 @@ class _Reading:
         self.strangers: Counter[str] = Counter()
         self.classes: Counter[str] = Counter()  # labels that the corpus does not have, with their frequencies
 
-    def add(self, counted: Recount, label: str | None, part: int | None) -> None:
+    def add(self, counted: WordCounts, label: str | None, part: int | None) -> None:
         """Add a document."""
         self.recounts.append((counted.words, counted.counts))
         self.tokens += counted.tokens
@@ -127,8 +127,8 @@ def append_path(
     options: ImportOptions | None = None,
     progress: Progress = ignore_progress,
     *,
-    called: str = "",
-    mapped: Map = map,
+    display_name: str = "",
+    map_batches: Map = map,
 ) -> Addition:
     """Append the documents of a file or folder, or of several files, to a corpus.
 
@@ -146,7 +146,7 @@ def append_path(
     options : ImportOptions, optional
         How the file is read (:data:`app.ingest.options.APPENDED`); for files of the corpus's format, options that are
         not given are those of its import.
-    progress, called, mapped
+    progress, display_name, map_batches
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
@@ -163,18 +163,20 @@ def append_path(
     row = corpora.find_corpus(db, corpus)
     row.check_usable()
     options = _find_options(row, path, options or ImportOptions())
-    opening = open_paths(path, options, called)
-    progress(f"Reading {opening.file}", None)
+    opened_source = open_paths(path, options, display_name)
+    progress(f"Reading {opened_source.file}", None)
     rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
     reading = _Reading(row)
-    texts, division = opening.source, None
+    texts, division = opened_source.source, None
     if options.divides and isinstance(texts, TextSource):
         division = Division(str(options.split), rules.wording.prepare_text, strict=False)
         texts = division.divide_source(texts)
-    source = _count_words(texts, rules, row, reading, progress, mapped)
-    prepared = _prepare(db, source, row, reading, division)
-    addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, reading, source))
-    index_corpus(db, row.number, progress, mapped)
+    source = _count_words(texts, rules, row, reading, progress, map_batches)
+    prepared = _prepare_documents(db, source, row, reading, division)
+    addition = _store(
+        db, row, prepared, progress, _make_facts(opened_source.file, opened_source.format, options, reading, source)
+    )
+    index_corpus(db, row.number, progress, map_batches)
     for note in addition.notes:
         progress(f"Note: {note}", None)
     return addition
@@ -194,20 +196,20 @@ def _find_options(row: CorpusRow, path: Paths, options: ImportOptions) -> Import
 
 
 def _count_words(
-    source: Source, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, mapped: Map
+    source: Source, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, map_batches: Map
 ) -> CountSource:
     """Return the documents of a source with their counts over the vocabulary of the corpus."""
     if isinstance(source, TextSource):
-        return _count_texts(source, rules, row, reading, progress, mapped)
-    if mapped is not map:
+        return _count_texts(source, rules, row, reading, progress, map_batches)
+    if map_batches is not map:
         raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
     return _count_counts(source, rules, row, reading, progress)
 
 
 def _count_texts(
-    source: TextSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, mapped: Map
+    source: TextSource, rules: Rules, row: CorpusRow, reading: _Reading, progress: Progress, map_batches: Map
 ) -> CountSource:
-    """Count the words of texts; batches are cut into words by ``mapped``."""
+    """Count the words of texts in batches, which ``map_batches`` may count in other processes."""
     if row.has_scored:
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
@@ -220,7 +222,9 @@ def _count_texts(
                 pending.append((label, document.part))
                 yield document
 
-    for counted in mapped(partial(_recount_texts, counted=source.counted, rules=rules), batch_documents(documents())):
+    for counted in map_batches(
+        partial(_recount_texts, counted=source.counted, rules=rules), batch_documents(documents())
+    ):
         for recount in counted:
             reading.add(recount, *pending.popleft())
             _report_progress(len(reading.labels), progress)
@@ -233,7 +237,7 @@ def _count_texts(
 
 def _recount_texts(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
-) -> list[Recount]:
+) -> list[WordCounts]:
     """Count the words of documents by the rules of the corpus, dropping the positions of words."""
     recounts = (rules.count_clean(counted(rules.wording.prepare_document(document))) for document in documents)
     return [each._replace(spans=()) for each in recounts]
@@ -313,32 +317,32 @@ def _note_labels(reading: _Reading, row: CorpusRow) -> list[str]:
     return [f"{subject} that the corpus does not know, {consequence}: {named}; they are kept as a column, label"]
 
 
-def _prepare(
+def _prepare_documents(
     db: Database, source: CountSource, row: CorpusRow, reading: _Reading, division: Division | None
-) -> Prepared:
+) -> PreparedDocuments:
     """Choose the part of each document and which documents are stored."""
     lengths = np.array([len(words) for words, _ in reading.recounts], np.int64)
     if any(part is not None for part in reading.part):
         part = np.array([TRAIN if each is None else each for each in reading.part], np.int8)
         if not row.validation_documents:
             part[part == VALIDATION] = TRAIN
-        what = "training document" if VALIDATION not in part else "training or validation document"
-        stays = _find_stored(source, row, (part != TEST) & (lengths == 0), lengths, what)
+        noun = "training document" if VALIDATION not in part else "training or validation document"
+        keep_mask = _select_documents(source, row, (part != TEST) & (lengths == 0), lengths, noun)
     else:
-        stays = _find_stored(source, row, lengths == 0, lengths, "document")
-        part = _draw_parts(db, source, row, reading, stays, division)
-    return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
+        keep_mask = _select_documents(source, row, lengths == 0, lengths, "document")
+        part = _draw_parts(db, source, row, reading, keep_mask, division)
+    return PreparedDocuments(source, part, keep_mask, lengths, Observer(), isinstance(source, TextSource))
 
 
 def _draw_parts(
-    db: Database, source: CountSource, row: CorpusRow, reading: _Reading, stays: Array, division: Division | None
+    db: Database, source: CountSource, row: CorpusRow, reading: _Reading, keep_mask: Array, division: Division | None
 ) -> Array:
     """Return the part of each document: that of its duplicate in the corpus, or drawn with the corpus's shares."""
-    contents = number_contents(_join_counts(reading.recounts), binary=row.kind == "binary")
-    stored, stored_parts = _number_stored(db, row), corpora.read_marks(db, row).part
+    contents = hash_contents(_join_counts(reading.recounts), binary=row.kind == "binary")
+    stored, stored_parts = _hash_stored_documents(db, row), corpora.read_marks(db, row).part
     is_stored = np.isin(contents, stored)
     part = draw_part(
-        stays & ~is_stored,
+        keep_mask & ~is_stored,
         contents,
         partial(_divide_like_corpus, row),
         row.split_seed + row.documents,
@@ -350,13 +354,13 @@ def _draw_parts(
     return part
 
 
-def _number_stored(db: Database, row: CorpusRow) -> Array:
-    """Return a number for each document of a corpus, equal for duplicates, reading a block at a time."""
-    numbers = [np.empty(0, np.uint64)]
+def _hash_stored_documents(db: Database, row: CorpusRow) -> Array:
+    """Return a hash of each document of a corpus, equal for duplicates, reading a block at a time."""
+    hashes = [np.empty(0, np.uint64)]
     for start in range(0, row.documents, BLOCK):
         counts = corpora.read_counts(db, row.number, range(start, min(start + BLOCK, row.documents)))
-        numbers.append(number_contents(Counts(*counts), binary=row.kind == "binary"))
-    return np.concatenate(numbers)
+        hashes.append(hash_contents(Counts(*counts), binary=row.kind == "binary"))
+    return np.concatenate(hashes)
 
 
 def _divide_like_corpus(row: CorpusRow, n: int) -> PartSizes:
@@ -367,14 +371,14 @@ def _divide_like_corpus(row: CorpusRow, n: int) -> PartSizes:
     return PartSizes(test, drawn - test)
 
 
-def _find_stored(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
-    """Return a mask of the documents that are stored: all but ``empty`` ones, which a note calls ``what``."""
+def _select_documents(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, noun: str) -> Array:
+    """Return a mask of the documents that are stored: all but ``empty`` ones, which a note calls ``noun``."""
     if not len(lengths):
         raise IngestError(source.where, "has no documents; give a file that has some")
     if not lengths.any():
         cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
         raise IngestError(source.where, f"{cause}; are its documents in another language?")
-    return note_wordless(source, empty, what)
+    return drop_wordless_documents(source, empty, noun)
 
 
 def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading, source: CountSource) -> dict[str, Any]:
@@ -390,12 +394,14 @@ def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading,
     }
 
 
-def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
+def _store(
+    db: Database, row: CorpusRow, prepared: PreparedDocuments, progress: Progress, facts: dict[str, Any]
+) -> Addition:
     """Store prepared documents and their facts, and return a summary."""
-    train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.stays))
+    train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.keep_mask))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
-        for rows, parts in read_stored(prepared):
+        for rows, parts in read_kept_documents(prepared):
             tokens += check_tokens(prepared.source.where, rows, tokens)
             appender.add(make_block(rows, parts, first + stored, binary=row.kind == "binary"))
             stored += len(parts)

@@ -28,25 +28,25 @@ def seed_validation(seed: int) -> np.random.Generator:
 
 
 def choose_parts(
-    counted: CountSource, contents: Array, stays: Array, options: ImportOptions, division: Division | None
+    counted: CountSource, contents: Array, keep_mask: Array, options: ImportOptions, division: Division | None
 ) -> Array:
     """Return the part of each document, (documents,) int8: as the file says, or drawn where it says nothing."""
     wants_validation = options.validation_share > 0
     if counted.part is None:
         sizes = partial(divide_share, share=options.test_share, validation=wants_validation)
-        return draw_part(stays, contents, sizes, options.seed, counted.notes, division)
+        return draw_part(keep_mask, contents, sizes, options.seed, counted.notes, division)
     if not wants_validation:
         return np.where(counted.part == VALIDATION, TRAIN, counted.part).astype(np.int8)
     part = counted.part.copy()
     if VALIDATION not in part:
-        documents = None if division is None else division.groups()[stays]
+        documents = None if division is None else division.groups()[keep_mask]
         share, seed = options.validation_share, options.seed
-        part[stays] = draw_validation(seed_validation(seed), part[stays], contents[stays], share, documents)
+        part[keep_mask] = draw_validation(seed_validation(seed), part[keep_mask], contents[keep_mask], share, documents)
     return part
 
 
 def draw_part(
-    stays: Array,
+    keep_mask: Array,
     contents: Array,
     sizes: Callable[[int], PartSizes],
     seed: int,
@@ -60,7 +60,7 @@ def draw_part(
 
     Parameters
     ----------
-    stays : (documents,) bool
+    keep_mask : (documents,) bool
         True for documents that are stored; the others have no influence on the draw.
     contents : (documents,) integers
         Numbers that are equal for duplicates.
@@ -72,19 +72,19 @@ def draw_part(
     division : Division, optional
         How documents were divided into passages.
     """
-    part = np.full(len(stays), TRAIN, np.int8)
-    n = int(np.count_nonzero(stays))
+    part = np.full(len(keep_mask), TRAIN, np.int8)
+    n = int(np.count_nonzero(keep_mask))
     if division is None:
-        part[stays] = draw_parts(seed_parts(seed), contents[stays], sizes(n))
+        part[keep_mask] = draw_parts(seed_parts(seed), contents[keep_mask], sizes(n))
         return part
-    documents, document_of = np.unique(division.groups()[stays], return_inverse=True)
+    documents, document_of = np.unique(division.groups()[keep_mask], return_inverse=True)
     if len(documents) < 2:
-        part[stays] = draw_parts(seed_parts(seed), contents[stays], sizes(n))
+        part[keep_mask] = draw_parts(seed_parts(seed), contents[keep_mask], sizes(n))
         notes.append("all passages are of one document, so the parts are drawn passage by passage")
         return part
     drawn = draw_parts(seed_parts(seed), np.arange(len(documents)), sizes(len(documents)))[document_of]
-    part[stays] = return_duplicates(drawn, contents[stays])
-    _note_passages(drawn, part[stays], document_of, notes)
+    part[keep_mask] = return_duplicates(drawn, contents[keep_mask])
+    _note_passages(drawn, part[keep_mask], document_of, notes)
     return part
 
 

@@ -1,4 +1,4 @@
-"""The error of input that cannot be imported."""
+"""The exception for input that cannot be imported."""
 
 import re
 from pathlib import Path
@@ -27,5 +27,5 @@ class IngestError(Exception):
 
 
 def _escape_controls(text: str) -> str:
-    """Return a text with control characters, which names of files may contain, replaced by Python escapes."""
+    """Replace control characters, which file names may contain, by Python escapes."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

@@ -1,4 +1,4 @@
-"""Import or inspect a file or folder: read, count, draw the parts, report and store."""
+"""Import or inspect a file or folder: read documents, count their words, divide them into parts, report and store."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from app.ingest.text.languages import count_scripts
 from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import number_contents
+from engine.parts import hash_contents
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
@@ -31,86 +31,89 @@ from store.database import Database
 from store.errors import StoreError
 
 
-class Prepared(NamedTuple):
-    """Documents that are ready to be stored.
+class PreparedDocuments(NamedTuple):
+    """Documents with counts and parts, ready to be stored.
 
     Attributes
     ----------
     source : CountSource
     part : (documents,) int8
         TRAIN, TEST or VALIDATION.
-    stays : (documents,) bool
+    keep_mask : (documents,) bool
         True for documents that are stored.
     lengths : (documents,) int64
         Number of cells (different words) of each document.
     observer : Observer
         Observations of the source, complete once it has been read.
     texts : bool
-        Whether the source has texts, not counts.
+        Whether the source had texts, before their words were counted.
     """
 
     source: CountSource
     part: Array
-    stays: Array
+    keep_mask: Array
     lengths: Array
     observer: Observer
     texts: bool
 
 
-def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
-    """Count the words of a source's documents, divide the documents into parts, and choose those that are stored.
+def prepare_documents(
+    source: Source, options: ImportOptions, progress: Progress, map_batches: Map = map
+) -> PreparedDocuments:
+    """Count the words of documents, divide the documents into parts, and choose those that are stored.
 
     Parameters
     ----------
-    mapped : Map
+    map_batches : Map
         Applies a function to batches of texts, here or in other processes.
     """
     observer = Observer()
     division = None
     if options.divides and isinstance(source, TextSource):
-        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # removes tags and mail headers
+        # Tags and mail headers are removed before a text is divided into passages.
+        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")
         division = Division(str(options.split), wording.prepare_text)
         source = division.divide_source(source)
-    counted = _count_words(observer.watch(source), options, progress, observer, mapped)
+    counted = _count_words(observer.watch(source), options, progress, observer, map_batches)
     lengths, contents = _measure_documents(counted, options, progress)
-    stays = find_staying(counted, lengths)
-    part = choose_parts(counted, contents, stays, options, division)
-    return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
+    keep_mask = select_documents(counted, lengths)
+    part = choose_parts(counted, contents, keep_mask, options, division)
+    return PreparedDocuments(counted, part, keep_mask, lengths, observer, isinstance(source, TextSource))
 
 
 def _count_words(
-    source: Source, options: ImportOptions, progress: Progress, observer: Observer, mapped: Map
+    source: Source, options: ImportOptions, progress: Progress, observer: Observer, map_batches: Map
 ) -> CountSource:
-    """Return the source with counts of the chosen words instead of texts."""
+    """Return a source of counts over the chosen vocabulary."""
     from app.ingest import vectorise  # slow to import
 
     if isinstance(source, TextSource):
-        return vectorise.count_texts(source, options, progress, observer, mapped)
-    if mapped is not map:
+        return vectorise.count_texts(source, options, progress, observer, map_batches)
+    if map_batches is not map:
         raise IngestError(source.where, "holds counts, which need not be cut into words; import it without --on")
-    if vectorise.is_pruning_asked(options):
+    if vectorise.is_pruning_requested(options):
         progress("Choosing words", None)
         return vectorise.prune_words(source, options, observer)
     return source
 
 
 def _measure_documents(source: CountSource, options: ImportOptions, progress: Progress) -> tuple[Array, Array]:
-    """Return the number of cells of each document, and a number that is equal for duplicates (`number_contents`).
+    """Return the number of cells of each document, and a hash of its contents, which is equal for duplicates.
 
-    If the source does not know them, its counts are read once, which also checks them.
+    If the source does not have them yet, its counts are read once, which also checks them.
     """
     if source.lengths is not None and source.contents is not None:
         return source.lengths, source.contents
     lengths, contents, n_read = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
     for rows in source.blocks():
         lengths.append(np.diff(rows.counts.starts))
-        contents.append(number_contents(rows.counts, binary=options.binary))
+        contents.append(hash_contents(rows.counts, binary=options.binary))
         n_read += len(rows.labels)
         progress(f"Reading documents: {n_read:,}", min(n_read / max(source.n_documents, 1), 1.0))
     return np.concatenate(lengths), np.concatenate(contents)
 
 
-def find_staying(source: CountSource, lengths: Array) -> Array:
+def select_documents(source: CountSource, lengths: Array) -> Array:
     """Return a mask of the documents that are stored, (documents,) bool.
 
     Documents without words are left out.  Test documents are kept if the file says which they are, so that test sets
@@ -119,66 +122,69 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
     if len(lengths) == 0:
         raise IngestError(source.where, "has no documents; give a file that has some")
     empty = lengths == 0
-    what = "document" if source.part is None else "training document"
+    noun = "document" if source.part is None else "training document"
     if source.part is not None:
         empty &= source.part != TEST
         if VALIDATION in source.part:
-            what = "training or validation document"
+            noun = "training or validation document"
         if not np.any((source.part == TRAIN) & ~empty):
             raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     elif empty.all():
         raise IngestError(source.where, "has no document with a word of the vocabulary in it")
-    return note_wordless(source, empty, what)
+    return drop_wordless_documents(source, empty, noun)
 
 
-def note_wordless(source: CountSource, empty: Array, what: str) -> Array:
-    """Return a mask of the documents that are not empty, and note how many are; ``what`` is the word for one."""
+def drop_wordless_documents(source: CountSource, empty: Array, noun: str) -> Array:
+    """Return a mask of the documents that are not ``empty``, and add a note on how many are left out.
+
+    ``noun`` names one of them in the note, such as "training document".
+    """
     n = int(np.count_nonzero(empty))
     if n:
-        subject = f"{what} is" if n == 1 else f"{what}s are"
+        subject = f"{noun} is" if n == 1 else f"{noun}s are"
         source.notes.append(f"{n:,} {subject} without words and left out")
     return np.logical_not(empty)
 
 
-def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
-    """Yield blocks of at most BLOCK documents that are stored, with the part of each document."""
-    source, part, stays, offset = prepared.source, prepared.part, prepared.stays, 0
+def read_kept_documents(prepared: PreparedDocuments) -> Iterator[tuple[Rows, Array]]:
+    """Read the documents again; yield those to be stored in blocks of at most BLOCK, with the part of each."""
+    source, part, keep_mask, offset = prepared.source, prepared.part, prepared.keep_mask, 0
     for rows in source.blocks():
         n = len(rows.labels)
         for start in range(0, n, BLOCK):
             stop = min(start + BLOCK, n)
             span = slice(offset + start, offset + stop)
-            if stays[span].any():
-                yield _select_rows(cut_rows(rows, start, stop), stays[span]), part[span][stays[span]]
+            if keep_mask[span].any():
+                yield _select_rows(cut_rows(rows, start, stop), keep_mask[span]), part[span][keep_mask[span]]
         offset += n
 
 
-def _select_rows(rows: Rows, stays: Array) -> Rows:
-    """Return the documents where ``stays`` is True."""
-    if stays.all():
+def _select_rows(rows: Rows, keep_mask: Array) -> Rows:
+    """Return the documents where ``keep_mask`` is True."""
+    if keep_mask.all():
         return rows
-    titles, texts = (list(compress(each, stays)) for each in (rows.titles, rows.texts))
-    columns = list(compress(rows.columns, stays))
-    remaining = rows.with_counts(lambda counts: _select_cells(counts, stays))
-    return remaining._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
+    titles, texts = (list(compress(each, keep_mask)) for each in (rows.titles, rows.texts))
+    columns = list(compress(rows.columns, keep_mask))
+    remaining = rows.with_counts(lambda counts: _select_cells(counts, keep_mask))
+    return remaining._replace(labels=rows.labels[keep_mask], titles=titles, texts=texts, columns=columns)
 
 
-def _select_cells(counts: Counts, stays: Array) -> Counts:
-    """Return the counts of the documents where ``stays`` is True."""
+def _select_cells(counts: Counts, keep_mask: Array) -> Counts:
+    """Return the counts of the documents where ``keep_mask`` is True."""
     lengths = np.diff(counts.starts)
-    cells = np.repeat(stays, lengths)
-    return Counts.of(lengths[stays], counts.words[cells], counts.values[cells])
+    cells = np.repeat(keep_mask, lengths)
+    return Counts.of(lengths[keep_mask], counts.words[cells], counts.values[cells])
 
 
-MOST_LABELS = 50  # labels that a report counts one by one; otherwise a column of ids would fill the record of a corpus
+MOST_LABELS = 50  # labels listed in a report; a column of ids has a different label for every document
 
 
-def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
-    """Return the report on how an input was understood and on what was chosen.
+def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
+    """Return the report on how an input was read and on which of its documents and words were chosen.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : PreparedDocuments
         Documents that have been read.
     options : ImportOptions
     file, form, why : str
@@ -186,6 +192,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
     """
     source, observer = prepared.source, prepared.observer
     tally = observer.tally or Tally()
+    # The vocabulary was cut if the observer has cuts; its words and tokens are then those before the cuts.
     words, tokens = (observer.words, observer.tokens) if observer.cuts else (len(source.vocabulary), tally.tokens)
     tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
     wordless = int(np.count_nonzero(prepared.lengths == 0))
@@ -199,10 +206,10 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
         understood=dict(source.understood),
         columns=observer.columns,
         kind="binary" if options.binary else source.kind,
-        documents=int(np.count_nonzero(prepared.stays)),
-        train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
-        validation=int(np.count_nonzero(prepared.stays & (prepared.part == VALIDATION))),
-        read=len(prepared.stays),
+        documents=int(np.count_nonzero(prepared.keep_mask)),
+        train=int(np.count_nonzero(prepared.keep_mask & (prepared.part == TRAIN))),
+        validation=int(np.count_nonzero(prepared.keep_mask & (prepared.part == VALIDATION))),
+        read=len(prepared.keep_mask),
         empty=tally.empty,
         duplicates=tally.duplicates,
         wordless=wordless,
@@ -223,7 +230,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
 
 
 def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
-    """Return the names of the classes in the corpus and their numbers of documents, the largest first."""
+    """Return the names of the classes and the number of documents in each, the largest first."""
     label_counts = observer.tally.labels.most_common() if observer.tally is not None else []
     numbers, names = encode_labels([label for label, _ in label_counts], observer.classes)
     pairs = zip(numbers.tolist()[:MOST_LABELS], label_counts[:MOST_LABELS], strict=True)
@@ -231,7 +238,7 @@ def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
 
 
 def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
-    """Return the share of each script in all letters, the largest first."""
+    """Return the share of all letters that each script has, the largest first."""
     counted: Counter[str] = Counter()
     for letter, count in characters.items():
         for script in count_scripts(letter):
@@ -240,15 +247,15 @@ def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
     return tuple(Share(script, count / total) for script, count in counted.most_common())
 
 
-MOST_OF_CORPUS = 10_000_000_000  # words of all documents together at most
+MOST_CORPUS_TOKENS = 10_000_000_000  # largest plausible number of tokens in a corpus
 
 
 def ignore_progress(message: str, share: float | None) -> None:
-    """Do nothing with a report of progress."""
+    """Ignore a report of progress."""
 
 
 def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
-    """Return the documents at ``path``, as text or as counts; the format is recognised or taken from the options.
+    """Return the documents at ``path``, as texts or as counts; their format is recognised, or named by the options.
 
     Raises
     ------
@@ -266,8 +273,8 @@ def import_path(
     options: ImportOptions | None = None,
     progress: Progress = ignore_progress,
     *,
-    called: str = "",
-    mapped: Map = map,
+    display_name: str = "",
+    map_batches: Map = map,
 ) -> CorpusRow:
     """Make a corpus of the file or folder at ``path``, or of several files of one format.
 
@@ -275,9 +282,9 @@ def import_path(
     ----------
     progress : callable
         Called with a sentence on the current work, and the share of it that is done (None where unknown).
-    called : str
+    display_name : str
         As in :func:`app.ingest.registry.open_paths`.
-    mapped : Map
+    map_batches : Map
         Applies a function to batches of texts, here or in other processes; the corpus is the same.
 
     Raises
@@ -294,10 +301,12 @@ def import_path(
     options = options or ImportOptions()
     name = name_corpus(path, options)
     corpus_writer.check_name(db, name)
-    opening = open_paths(path, options, called)
-    progress(f"Reading {opening.file}", None)
-    facts = {"file": opening.file, "format": opening.format, "options": options.report()}
-    return import_source(db, opening.source, name, options, progress, facts, why=opening.why, mapped=mapped)
+    opened_source = open_paths(path, options, display_name)
+    progress(f"Reading {opened_source.file}", None)
+    facts = {"file": opened_source.file, "format": opened_source.format, "options": options.report()}
+    return import_source(
+        db, opened_source.source, name, options, progress, facts, why=opened_source.why, map_batches=map_batches
+    )
 
 
 def import_source(
@@ -309,7 +318,7 @@ def import_source(
     facts: dict[str, Any],
     *,
     why: str = "",
-    mapped: Map = map,
+    map_batches: Map = map,
 ) -> CorpusRow:
     """Store the documents of a source as the corpus ``name``.
 
@@ -319,10 +328,10 @@ def import_source(
         Stored with the corpus, together with the record of the import.
     why : str
         Why the format was chosen.
-    mapped : Map
+    map_batches : Map
         As in `import_path`.
     """
-    prepared = prepare(source, options, progress, mapped)
+    prepared = prepare_documents(source, options, progress, map_batches)
     counted = prepared.source
     wording_facts = {} if counted.wording is None else {"wording": dict(counted.wording)}
     with corpus_writer.write_corpus(
@@ -336,26 +345,28 @@ def import_source(
         source=make_storable(counted.where),
         has_scored=counted.has_scored,
     ) as writer:
-        stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.stays))
-        for rows, parts in read_stored(prepared):
+        stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.keep_mask))
+        for rows, parts in read_kept_documents(prepared):
             tokens += check_tokens(source.where, rows, tokens)
             writer.add(make_block(rows, parts, stored, binary=options.binary))
             stored += len(parts)
             progress(f"Storing documents: {stored:,}", stored / total)
         record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | wording_facts | {"notes": counted.notes, "record": record.to_json()})
-    index_corpus(db, writer.row.number, progress, mapped)
+    index_corpus(db, writer.row.number, progress, map_batches)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
 
 
-def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> None:
-    """Build the full-text index of a stored corpus; if that fails, searches are slower and nothing else.
+def index_corpus(db: Database, corpus: int, progress: Progress, map_batches: Map = map) -> None:
+    """Build the full-text index of a stored corpus; a failure is reported but not raised.
+
+    Without the index, searches are slower.
 
     Parameters
     ----------
-    mapped : Map
+    map_batches : Map
         Applies a function to batches of stored texts, here or in other processes.
     """
 
@@ -364,15 +375,15 @@ def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = ma
         return True
 
     try:
-        full_text.build_index(db, corpus, report, mapped)
+        full_text.build_index(db, corpus, report, map_batches)
     except StoreError as error:
         progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
 
 def check_tokens(where: str, rows: Rows, before: int) -> int:
-    """Return the number of words of documents; raise an error if a document or the corpus has implausibly many.
+    """Return the number of tokens in documents; raise an error if a document or the corpus has implausibly many.
 
-    ``before`` is the number of words in the documents before these.
+    ``before`` is the number of tokens in the documents before these.
     """
     starts, _, values = rows.counts
     if values.dtype.kind == "f" or not len(values):
@@ -386,13 +397,15 @@ def check_tokens(where: str, rows: Rows, before: int) -> int:
             f"has a document of {lengths[worst]:,} words, {rows.titles[worst]!r}; at most {MOST_TOKENS:,} can be meant"
         )
         raise IngestError(where, f"{cause}, so correct its counts")
-    if before + total[-1] > MOST_OF_CORPUS:
-        raise IngestError(where, f"has more than {MOST_OF_CORPUS:,} words; import a part of it, or correct its counts")
+    if before + total[-1] > MOST_CORPUS_TOKENS:
+        raise IngestError(
+            where, f"has more than {MOST_CORPUS_TOKENS:,} words; import a part of it, or correct its counts"
+        )
     return int(total[-1])
 
 
 def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
-    """Return documents as a block for the store, numbered from ``first``; ``binary`` makes every count 1."""
+    """Return documents as a block for the store, numbered from ``first``; if ``binary``, every count becomes 1."""
     if binary:
         rows = rows.with_counts(lambda counts: counts._replace(values=np.ones(len(counts.values), np.int32)))
     return DocumentBlock(
@@ -408,17 +421,17 @@ def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> Document
 
 
 def inspect_path(
-    path: Paths, options: ImportOptions | None = None, progress: Progress = ignore_progress, *, called: str = ""
+    path: Paths, options: ImportOptions | None = None, progress: Progress = ignore_progress, *, display_name: str = ""
 ) -> Report:
-    """Return the report of a file or folder, or of several files of one format, without storing anything.
+    """Return the report on a file or folder, or on several files of one format, without storing anything.
 
-    It uses the same functions as an import, so that both agree.
+    It uses the same functions as an import, so that the report of an import would be the same.
 
     Parameters
     ----------
     path : path, or sequence of paths
     options : ImportOptions, optional
-    progress, called
+    progress, display_name
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
@@ -427,12 +440,12 @@ def inspect_path(
         When the input cannot become a corpus; the message is one sentence with file, line and cause.
     """
     options = options or ImportOptions()
-    opening = open_paths(path, options, called)
-    progress(f"Reading {opening.file}", None)
-    prepared = prepare(opening.source, options, progress)
-    if prepared.observer.tally is None:  # counts that have not been read yet
-        done, total = 0, len(prepared.stays)
-        for rows, _ in read_stored(prepared):
+    opened_source = open_paths(path, options, display_name)
+    progress(f"Reading {opened_source.file}", None)
+    prepared = prepare_documents(opened_source.source, options, progress)
+    if prepared.observer.tally is None:  # nothing has read the counts yet, so that the observer is not complete
+        done, total = 0, len(prepared.keep_mask)
+        for rows, _ in read_kept_documents(prepared):
             done += len(rows.labels)
             progress(f"Reading documents: {done:,}", done / total)
-    return make_report(prepared, options, file=opening.file, form=opening.format, why=opening.why)
+    return make_report(prepared, options, file=opened_source.file, form=opened_source.format, why=opened_source.why)

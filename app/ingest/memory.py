@@ -291,7 +291,7 @@ def import_texts(
     options: ImportOptions | None = None,
     progress: Progress = ignore_progress,
     *,
-    mapped: Map = map,
+    map_batches: Map = map,
 ) -> CorpusRow:
     """Make a corpus of texts in memory.
 
@@ -306,7 +306,7 @@ def import_texts(
         The title of each document, by default "document 1" and so on.
     options : ImportOptions, optional
         Without a name in them, the corpus is called "texts".
-    progress, mapped
+    progress, map_batches
         As in :func:`app.ingest.importing.import_path`.
 
     Raises
@@ -332,7 +332,7 @@ def import_texts(
 
     source = TextSource(where=TEXTS_NAME, documents=documents)
     facts = {"format": TEXTS_NAME, "options": options.report()}
-    return import_source(db, source, name, options, progress, facts, mapped=mapped)
+    return import_source(db, source, name, options, progress, facts, map_batches=map_batches)
 
 
 def explain_no_text(value: Any) -> str:

@@ -37,7 +37,7 @@ class Span(NamedTuple):
     word: int
 
 
-class Recount(NamedTuple):
+class WordCounts(NamedTuple):
     """The counts of the words in a text.
 
     Attributes
@@ -101,15 +101,15 @@ class Rules:
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
-    def count(self, text: str) -> Recount:
+    def count(self, text: str) -> WordCounts:
         """Count the words of a text after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
         return self._count(*clean_with_places(text))
 
-    def count_clean(self, text: str) -> Recount:
+    def count_clean(self, text: str) -> WordCounts:
         """Count the words of a text that a reader has cleaned; its spans are positions in the clean text."""
         return self._count(text, range(len(text) + 1))
 
-    def _count(self, text: str, positions: Sequence[int]) -> Recount:
+    def _count(self, text: str, positions: Sequence[int]) -> WordCounts:
         """Count the words of a clean text, whose characters have these positions in the original."""
         text, positions = _space_with_places(text, positions, self.wording)
         known_words: Counter[int] = Counter()
@@ -124,7 +124,7 @@ class Rules:
             elif word:
                 unknown[word] += frequency
         words = np.array(sorted(known_words), dtype=np.int32)
-        return Recount(
+        return WordCounts(
             words,
             self._values(words, known_words),
             known_words.total() + unknown.total(),
@@ -241,7 +241,7 @@ class NewDocument(NamedTuple):
 
     title: str
     text: str
-    counted: Recount
+    word_counts: WordCounts
 
 
 def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
@@ -263,8 +263,8 @@ def explain_unknown_words(unknown: Sequence[str]) -> str:
     )
 
 
-def are_known(tokens: int, stopped: int) -> str:
-    """Return the words that follow "3 of ``tokens``", with the number of stop words left out."""
+def describe_known_words(tokens: int, stopped: int) -> str:
+    """Return the end of the sentence "3 of 5 words are known to the corpus", from "words" on, with the stop words."""
     words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
     if not stopped:
         return f"{words} {are} known to the corpus"
@@ -339,11 +339,11 @@ def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
             yield NewDocument(title, "", recount(rows.counts, row))
 
 
-def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], Recount]:
+def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts, int], WordCounts]:
     """Return a function that translates one document's counts from another vocabulary to that of the corpus."""
     numbers = np.array([rules.numbers.get(word, -1) for word in vocabulary], dtype=np.int32)
 
-    def recount(counts: Counts, row: int) -> Recount:
+    def recount(counts: Counts, row: int) -> WordCounts:
         _, other_words, values = counts.rows(row, row + 1)
         words = numbers[other_words]
         unknown = tuple(vocabulary[word] for word in other_words[words < 0].tolist())
@@ -352,6 +352,6 @@ def make_recounter(vocabulary: Sequence[str], rules: Rules) -> Callable[[Counts,
         known, tokens = int(totals.sum()), int(values.sum())
         dtype = np.float32 if rules.kind == "real" else np.int32
         new_counts = np.ones(len(known_words), dtype=dtype) if rules.kind == "binary" else totals.astype(dtype)
-        return Recount(known_words.astype(np.int32), new_counts, tokens, known, 0, unknown, ())
+        return WordCounts(known_words.astype(np.int32), new_counts, tokens, known, 0, unknown, ())
 
     return recount

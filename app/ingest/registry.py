@@ -276,8 +276,8 @@ _TABLES = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson"}
 Paths: TypeAlias = "Path | str | Sequence[Path | str]"
 
 
-class Opening(NamedTuple):
-    """An opened source of documents, and how it was opened.
+class OpenedSource(NamedTuple):
+    """A source of documents, its name and format, and why that format was chosen.
 
     Attributes
     ----------
@@ -321,15 +321,15 @@ def name_corpus(paths: Paths, options: ImportOptions) -> str:
     return make_storable(options.name or files.strip_endings(Path(real_path)))
 
 
-def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Opening:
+def open_paths(paths: Paths, options: ImportOptions, display_name: str = "") -> OpenedSource:
     """Choose the reader of a file or folder, or of several files, and open them.
 
     Parameters
     ----------
     paths : path, or sequence of paths
     options : ImportOptions
-    called : str
-        Name to show instead of the file names, if they are copies of something.
+    display_name : str
+        Name shown instead of the file names, if the files are temporary copies, as of standard input.
 
     Raises
     ------
@@ -347,10 +347,10 @@ def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Openin
             raise IngestError(path, f"{cause} with --format{table if 'text' in (reader.name, other.name) else ''}")
         sources.append(reader.read(path, options))
     source = join_sources(sources)
-    if called:
-        source = replace(source, where=called)
-    file = called or (f"{first.name} and {len(others):,} more" if others else first.name)
-    return Opening(source, file, reader.name, _explain_choice(reader, first, options))
+    if display_name:
+        source = replace(source, where=display_name)
+    file = display_name or (f"{first.name} and {len(others):,} more" if others else first.name)
+    return OpenedSource(source, file, reader.name, _explain_choice(reader, first, options))
 
 
 def _explain_choice(reader: Reader, path: Path, options: ImportOptions) -> str:

@@ -162,7 +162,7 @@ class CountSource:
     lengths : (documents,) or None
         Number of cells in each document, if known without reading the blocks.
     contents : (documents,) uint64 or None
-        Numbers that are equal for duplicates (:func:`engine.parts.number_contents`), if known likewise.
+        Hashes, equal for duplicates (:func:`engine.parts.hash_contents`), if known without reading the blocks.
     has_scored : bool
         Whether the blocks have ``scored``.
     wording : mapping or None

@@ -102,7 +102,7 @@ class _Survey:
 
 
 def find_wording(
-    source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
+    source: TextSource, options: ImportOptions, progress: Progress, map_batches: Map = map
 ) -> tuple[Wording, Recognised, list[str]]:
     """Return how to find the words of these texts, the recognised languages, and notes about both.
 
@@ -110,7 +110,7 @@ def find_wording(
 
     Parameters
     ----------
-    mapped : Map
+    map_batches : Map
         Splits batches of texts into words, for phrases.
 
     Raises
@@ -145,7 +145,7 @@ def find_wording(
     if lemma_languages:
         notes.append(f"words are counted in their dictionary form in {_list_languages(lemma_languages)}")
     if options.phrases:
-        wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, mapped))
+        wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, map_batches))
         notes.append(_note_phrases(wording.phrases))
     return wording, recognised, [note for note in notes if note]
 
@@ -270,12 +270,12 @@ def _note_mail(n: int) -> str:
 
 
 def _find_phrases(
-    source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
+    source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, map_batches: Map
 ) -> tuple[str, ...]:
     """Return the pairs of words that are counted as phrases."""
     pairs = Pairs()
     batches = batch_documents(_list_documents(source))
-    results = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)
+    results = map_batches(partial(find_runs, counted=source.counted, wording=wording), batches)
     for number, runs in enumerate(chain.from_iterable(results), start=1):
         pairs.add(runs)
         if number % BLOCK == 0:

@@ -22,7 +22,7 @@ from app.ingest.text.cleaning import read_stop_words
 from app.ingest.text.languages import name_language
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
-from engine.parts import number_contents
+from engine.parts import hash_contents
 from engine.quality.background import find_common_words
 
 IN_MEMORY = 1 << 25  # bytes of counts kept in memory before they are moved to the disk
@@ -152,7 +152,7 @@ def propose_common(
         notes.append(f"{where}; --leave-out-common leaves them out")
 
 
-def is_pruning_asked(options: ImportOptions) -> bool:
+def is_pruning_requested(options: ImportOptions) -> bool:
     """Return whether the options restrict the vocabulary; for a format of counts the default is to keep it whole."""
     cut = any(value is not None for value in (options.min_df, options.max_df, options.max_words))
     return cut or options.leave_out_common or options.stop_words not in (None, "none")
@@ -301,7 +301,11 @@ class _Frequencies:
 
 
 def count_texts(
-    source: TextSource, options: ImportOptions, progress: Progress, observer: Observer | None = None, mapped: Map = map
+    source: TextSource,
+    options: ImportOptions,
+    progress: Progress,
+    observer: Observer | None = None,
+    map_batches: Map = map,
 ) -> CountSource:
     """Return the documents of a source as counts; its texts are read again when the blocks are read.
 
@@ -310,7 +314,7 @@ def count_texts(
 
     Parameters
     ----------
-    mapped : Map
+    map_batches : Map
         Applies the function that counts words to batches of texts.
 
     Raises
@@ -319,12 +323,12 @@ def count_texts(
         When there is no document, or no word is left.
     """
     observer = observer or Observer()
-    wording, recognised, notes = find_wording(source, options, progress, mapped)
+    wording, recognised, notes = find_wording(source, options, progress, map_batches)
     observer.languages = tuple((name_language(code), share) for code, share in recognised.languages.items())
     record = _DocumentRecord(source, progress)
     frequencies = _Frequencies(source.where)
     batches = batch_documents(record.documents())
-    for bags in mapped(partial(count_bags, counted=source.counted, wording=wording), batches):
+    for bags in map_batches(partial(count_bags, counted=source.counted, wording=wording), batches):
         frequencies.add(bags)
     vocabulary, counts = _choose_vocabulary(source, wording, frequencies, options, observer, notes)
     labels, label_names = joining.encode_labels(record.labels, dict(source.classes))
@@ -339,7 +343,7 @@ def count_texts(
         label_names=label_names,
         part=part,
         lengths=measure_counts(counts),
-        contents=np.concatenate([number_contents(each, binary=options.binary) for each in counts]),
+        contents=np.concatenate([hash_contents(each, binary=options.binary) for each in counts]),
         notes=source.notes,
         understood=source.understood,
         wording=wording.record(),

@@ -117,7 +117,7 @@ _MEAN_TOPICS = "Topics: the mean over the last samples, which the pages show"
 _LAST_TOPICS = "Topics: those of the last step alone"
 
 
-class JudgedRun(Protocol):
+class EvaluatedRun(Protocol):
     """The attributes of a run that an estimate reads; a row of the store has them."""
 
     @property
@@ -174,14 +174,14 @@ class Estimate(NamedTuple):
         return f"{self.name} {self.figure}"
 
 
-def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
+def list_estimates(run: EvaluatedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
     """Return all estimates of a run, its headline first.
 
     Estimates on test documents are left out while a run is queued or running, for instance after it was resumed.
 
     Parameters
     ----------
-    run : JudgedRun
+    run : EvaluatedRun
         A row of the store.
     latest : mapping of str to float or None
         Newest value of each curve of :data:`CURVES`.
@@ -202,17 +202,17 @@ def find_estimate_name(run: Any, kind: str) -> str:
     return f"{VALIDATION} {name}" if kind in _OF_CURVE and find_part(run) == VALIDATION else name
 
 
-def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
+def choose_headline(run: EvaluatedRun, latest: Mapping[str, float | None]) -> Estimate | None:
     """Return the best estimate of a run (averaged, on test documents, of the mean topics, or of the last step)."""
     return next(iter(list_estimates(run, latest)), None)
 
 
-def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
+def summarize_estimate(run: EvaluatedRun, best: Estimate, trend: str) -> str:
     """Describe the headline of a run, its protocol and the trend of its curve in one line.
 
     Parameters
     ----------
-    run : JudgedRun
+    run : EvaluatedRun
     best : Estimate
         The headline of the run.
     trend : str
@@ -229,7 +229,7 @@ def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
     )
 
 
-def describe_estimate(run: JudgedRun, kind: str) -> str:
+def describe_estimate(run: EvaluatedRun, kind: str) -> str:
     """Describe the protocol of one estimate of a run."""
     better = "lower is better" if kind in ESTIMATE_NAMES else "higher is better"
     if kind.startswith("averaged"):
@@ -243,7 +243,7 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
     return f"Held-out words, {better}. {topics}. {describe_protocol(run, at_end=kind in FINAL_MEASURES)}"
 
 
-def _count_samples(run: JudgedRun) -> tuple[int, int]:
+def _count_samples(run: EvaluatedRun) -> tuple[int, int]:
     """Return the first mini-batch whose rates are averaged, and the number of averaged mini-batches so far."""
     options = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = plan_averaging(options.minibatches, options.burn_in, options.samples)

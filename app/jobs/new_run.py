@@ -19,8 +19,11 @@ from app.jobs.run_rules import (
     count_growth_steps,
     ends_by_itself,
     find_plateau_start,
+    find_preset,
     find_sweep_start,
+    proposes_widths,
     settles_by_itself,
+    tries_widths,
 )
 from engine import models, settings
 from store import corpora, runs
@@ -107,9 +110,10 @@ def prepare_run(
         if until:
             check_plateau(row, averaged=averaged)
         sweeps, is_default_length = find_sweep_start(config, row) is not None, minibatches is None
+        is_proposed = fork is None and proposes_widths(find_preset(model, preset).texts | dict(texts))
         settles = until == "settled" or (not until and is_default_length and settles_by_itself(config, row))
-        if is_default_length and settles and sweeps:
-            steps += SETTLING - SWEEPS
+        if is_default_length and sweeps:
+            steps += (SETTLING - SWEEPS) * (settles - settles_by_itself(config, row))
         elif is_default_length and until and not sweeps:
             steps *= LONGER
         protocol, test_protocol = _choose_protocols(row)
@@ -128,6 +132,7 @@ def prepare_run(
             test_protocol=test_protocol,
             on=on,
             whole=whole,
+            tries_widths=is_proposed and not on and tries_widths(config, row),
         )
         if on:
             place.check_place(on, db.url, whole=whole)

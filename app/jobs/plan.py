@@ -20,7 +20,7 @@ EVALUATED_TOKENS = 50_000  # of all documents in a point perplexity together
 VALIDATION, TEST = "validation", "test"  # parts of a corpus on which runs are evaluated
 LEAST_SCORED = 16  # documents in a point perplexity, and placed documents
 OBSERVED = 0.8  # share of the tokens of a document that the model reads; the others are held out
-PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
+PAPER_SCORE_NAME = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +140,9 @@ class RunOptions:
         address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
     whole : bool
         Whether the run shares the place with others: each is then trained whole by one process of it.
+    tries_widths : bool
+        Before the first step, try narrower layers and take the narrowest that are as good
+        (:mod:`app.jobs.width_trials`).
     """
 
     minibatches: int
@@ -156,6 +159,7 @@ class RunOptions:
     test_protocol: ScoreProtocol | None = None
     on: str = ""
     whole: bool = False
+    tries_widths: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1), ("keep", LEAST_KEPT)):

@@ -37,16 +37,17 @@ def choose_length(model: str, config: Any, corpus: CorpusRow) -> int:
     Returns
     -------
     int
-        300 sweeps, after any mini-batches before them, if all documents are swept (a run of ``auto`` ends sooner, at a
-        plateau of its curve); else twelve passes over the corpus, limited to 300 to 3,500 mini-batches.  Steps for
-        learning the widths are added.  ``STEPS`` of a model takes precedence.
+        300 sweeps, after any mini-batches before them, if all documents are swept, or 3,000 if the run goes on until
+        its tree has settled (it may end sooner); else twelve passes over the corpus, limited to 300 to 3,500
+        mini-batches.  Steps for learning the widths are added.  ``STEPS`` of a model takes precedence.
     """
     model_length: int | None = getattr(models.load(model), "STEPS", None)
     if model_length is not None:
         return max(model_length, 2 * count_growth_steps(config))
     sweep_start = find_sweep_start(config, corpus)
     if sweep_start is not None:
-        return SWEEPS + sweep_start + count_growth_steps(config)
+        sweeps = SETTLING if settles_by_itself(config, corpus) else SWEEPS
+        return sweeps + sweep_start + count_growth_steps(config)
     passes = -(-EPOCHS * corpus.train_documents // config.batch_size)
     return min(max(passes, LEAST_STEPS), MOST_STEPS) + count_growth_steps(config)
 
@@ -96,6 +97,7 @@ def count_growth_steps(config: Any) -> int:
 WIDTHS = (128, 64, 32, 16)  # proposed for the layer next to the words; each layer above has half as many topics
 TOPIC_DOCUMENTS, TOPIC_TOKENS = 30, 2_300  # least for a topic on average; with fewer, some topics are mere leftovers
 LEAST_TOP = 8  # topics of the top layer; of four, one would take most of the words
+MOST_TRIED_TOKENS = 2_000_000  # of training documents on which widths are tried; more would delay the first topics
 
 
 def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
@@ -118,8 +120,26 @@ def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int,
     return tuple(first >> layer for layer in range(n_layers) if first >> layer >= LEAST_TOP)
 
 
-def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
-    """Describe proposed widths by the documents and words that a topic of layer 1 has, compared with other widths."""
+def halve_widths(widths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return half as many topics for each layer; an empty tuple if proposals have more than that in their top layer."""
+    return tuple(width // 2 for width in widths) if widths[-1] >= 2 * LEAST_TOP else ()
+
+
+def tries_widths(config: Any, corpus: CorpusRow) -> bool:
+    """Return whether a run with proposed widths begins by trying narrower ones: quick sweeps, judged on validation."""
+    return (
+        corpus.validation_documents > 0
+        and _count_training_tokens(corpus) <= MOST_TRIED_TOKENS
+        and find_sweep_start(config, corpus) == 0
+        and len(halve_widths(config.layers)) > 0
+    )
+
+
+def describe_widths(widths: tuple[int, ...], corpus: CorpusRow, *, tried: bool = False) -> str:
+    """Describe proposed widths by the documents and words that a topic of layer 1 has, compared with other widths.
+
+    If narrower ones are ``tried`` first, the text says so.
+    """
     documents, tokens = corpus.train_documents, _count_training_tokens(corpus)
 
     def share(first: int) -> str:
@@ -132,6 +152,7 @@ def describe_widths(widths: tuple[int, ...], corpus: CorpusRow) -> str:
     return (
         f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents, so that each of the {first} topics next "
         f"to the words has about {share(first)} ({others})"
+        + ("; the run first tries fewer topics, and takes them if they predict words as well" if tried else "")
     )
 
 

@@ -21,7 +21,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_WORDS, Effort, Plan, RunOptions, read_options
+from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
     from engine.corpus import Corpus
+    from engine.models import RegisteredModel
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
+READABLE = "topics are readable, as the curve is level; training goes on until the tree has settled"
 MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -95,6 +97,7 @@ class Trainer:
         self.options = read_options(claim.row)
         self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
+        self._is_readable = False
         self._cluster: RunCluster | None = None
 
     def run(self) -> None:
@@ -116,7 +119,8 @@ class Trainer:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.show(_describe_training(training, plan, self.options))
+        self._is_readable = self._has_level_curve(training, position)  # of a resumed run
+        self.claim.show(READABLE if self._is_readable else _describe_training(training, plan, self.options))
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -173,6 +177,8 @@ class Trainer:
         claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
         claim.show("starting kernels")
         module, config = load_model(row)
+        if self.options.tries_widths:
+            config = self._choose_widths(corpus, module, config)
         kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
         training = self._make_training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.options.averaged)
@@ -199,6 +205,22 @@ class Trainer:
         self._saved = checkpoint.minibatch
         self._record_structure(training, position)
         return training, plan, position, meta
+
+    def _choose_widths(self, corpus: "Corpus", module: "RegisteredModel", config: Any) -> Any:
+        """Try narrower layers, record the widths to use for good, and return the settings with them."""
+        from app.jobs import width_trials
+        from engine import settings
+
+        claim, row = self.claim, self.claim.row
+        claim.show(f"trying widths of layers, {width_trials.TRIAL_SWEEPS} sweeps each")
+        trials = width_trials.try_widths(corpus, module, config, self.options, claim.beat_if_due)
+        config = replace(config, layers=width_trials.choose_trial(trials).layers)
+        self.options = replace(self.options, tries_widths=False)
+        runs.record_settings(
+            claim.db, row.number, row.attempt, settings=settings.to_json(config), options=self.options.to_json(),
+            event=("widths", width_trials.describe_trials(trials)),
+        )  # fmt: skip
+        return config
 
     def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
         """Return the last intact checkpoint and its position; None without one.  Damaged ones are dropped."""
@@ -270,8 +292,25 @@ class Trainer:
             return (
                 position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
             )
-        has_plateau = has_settled(self.claim.falling_curve, training.count_sweeps(position))
-        return has_plateau and (not self.options.until_settled or position.tree.is_settled)
+        is_level = has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        return is_level and (not self.options.until_settled or position.tree.is_settled)
+
+    def _has_level_curve(self, training: "Training", position: "Position") -> bool:
+        """Return whether only the tree of a run that waits for both has to settle."""
+        return (
+            self.options.until_settled
+            and training.kernel.sweeps_after is not None
+            and has_settled(self.claim.falling_curve, training.count_sweeps(position))
+        )
+
+    def _say_readable(self, training: "Training", position: "Position") -> None:
+        """Say once, in the message and the events of the run, that only the tree has to settle."""
+        if self._is_readable or not self._has_level_curve(training, position):
+            return
+        self._is_readable = True
+        claim = self.claim
+        events.append_event(claim.db, claim.row.number, claim.row.attempt, position.minibatch, "readable", READABLE)
+        claim.show(READABLE)
 
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
@@ -283,6 +322,7 @@ class Trainer:
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
             position = self._compare_trees(training, position)
+            self._say_readable(training, position)
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
@@ -381,7 +421,7 @@ class Trainer:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
-        paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
+        paper = f"; {PAPER_SCORE_NAME} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"

@@ -180,8 +180,8 @@ class Training:
     def warm_step(self) -> float:
         """Compile the kernels of a step; return its sweeps, the token draws for each token."""
         state, batch = self._read_first_documents()
-        if self.kernel.begin is not None:
-            self.kernel.begin(self.seed, batch)
+        if self.kernel.init_from_documents is not None:
+            self.kernel.init_from_documents(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
         self.kernel.step(self.seed, state, batch)
         if self.kernel.sweeps_after:  # sweeps follow the mini-batches
@@ -210,8 +210,10 @@ class Training:
         """Return the model's state before the first mini-batch: a new one, or one that continues from a snapshot."""
         if snapshot is not None:
             state = restore_state(self.kernel, self.seed, snapshot)
-        elif self.kernel.begin is not None:
-            state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sample_documents(self.train)))
+        elif self.kernel.init_from_documents is not None:
+            state = self.kernel.init_from_documents(
+                self.seed, self.corpus.batch(first_topics.sample_documents(self.train))
+            )
         else:
             state = self.kernel.init(self.seed)
         return self.prepare_state(state) if self.kernel.is_sweeping(state) else state

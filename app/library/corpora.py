@@ -219,8 +219,10 @@ class Corpus:
         sources = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in sources]
         import_options, report_progress = ImportOptions(**options), progress or ignore_progress
-        with open_map(on) as mapped:
-            added = append_path(self._opened.db, self.number, paths, import_options, report_progress, mapped=mapped)
+        with open_map(on) as map_batches:
+            added = append_path(
+                self._opened.db, self.number, paths, import_options, report_progress, map_batches=map_batches
+            )
         self._set_facts(added.corpus)
         return added
 

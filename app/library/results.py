@@ -13,7 +13,7 @@ import pandas as pd
 
 from app.analysis import comparison as pairs_of
 from app.analysis.comparison import find_edge_changes
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
 from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
@@ -55,9 +55,9 @@ class Inference:
         rows = [
             {
                 "title": document.title,
-                "tokens": document.counted.tokens,
-                "known": document.counted.known,
-                "unknown": list(document.counted.unknown),
+                "tokens": document.word_counts.tokens,
+                "known": document.word_counts.known,
+                "unknown": list(document.word_counts.unknown),
             }
             for document in self._given
         ]
@@ -91,7 +91,7 @@ class Inference:
             {
                 "document": self._key(number),
                 "share": path.share,
-                "path": [identity(self._hierarchy.node(*node)) for node in path.nodes],
+                "path": [format_identity(self._hierarchy.node(*node)) for node in path.nodes],
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
             for number, placed in self._known_documents
@@ -126,7 +126,7 @@ class Inference:
     def _build_layer(self, layer: int) -> pd.DataFrame:
         """Return the activations of a layer, (documents, topics)."""
         width = self._hierarchy.widths[layer - 1]
-        names = [identity(self._hierarchy.node(layer, column)) for column in range(width)]
+        names = [format_identity(self._hierarchy.node(layer, column)) for column in range(width)]
         rows = [
             np.full(width, np.nan) if blank else placed.theta[layer - 1]
             for placed, blank in zip(self._placed, self._blank, strict=True)
@@ -163,7 +163,7 @@ class Inference:
 
     @cached_property
     def _blank(self) -> list[bool]:
-        return [each.counted.blank for each in self._given]
+        return [each.word_counts.blank for each in self._given]
 
     @cached_property
     def _known_documents(self) -> list[tuple[int, DocumentTopics]]:
@@ -181,7 +181,7 @@ def infer(
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
     given = _read_given(texts, inference, options)
-    placed = inference.place_texts([document.counted for document in given])
+    placed = inference.place_texts([document.word_counts for document in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
 
@@ -275,7 +275,7 @@ def _build_predictions(classified: Classified, names: list[str]) -> pd.DataFrame
     return chances
 
 
-CHANGED = 12  # changed topics listed in the text of a comparison
+DEFAULT_CHANGED_TOPICS = 12  # changed topics listed in the text of a comparison
 
 
 class Comparison:
@@ -345,7 +345,7 @@ class Comparison:
         return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
 
     def __repr__(self) -> str:
-        return write_summary(self._found, self._threshold, CHANGED)
+        return write_summary(self._found, self._threshold, DEFAULT_CHANGED_TOPICS)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
@@ -370,7 +370,7 @@ def _name_side(row: dict[str, Any], side: str) -> dict[str, Any]:
     topic = row[side]
     if topic is None:
         return {side: None, f"title_{side}": None}
-    return {side: identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
+    return {side: format_identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
 
 
 def _find_topic(hierarchy: Hierarchy, topic: str | None) -> Node | None:

@@ -16,7 +16,7 @@ from app.jobs.run_rules import NewRunError
 from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from app.views.run_facts import format_estimate
 from store import annotations, events, runs, snapshots
-from store import points as points_of
+from store import points as run_points
 from store.errors import NotFound
 from store.points import Point
 
@@ -118,7 +118,9 @@ class Run(RunTopics):
     @property
     def points(self) -> pd.DataFrame:
         """Every measured point: minibatch, documents, seconds, name, layer (0 = of no layer) and value."""
-        return pd.DataFrame(list(points_of.read_points(self._opened.db, self._row.number)), columns=list(Point._fields))
+        return pd.DataFrame(
+            list(run_points.read_points(self._opened.db, self._row.number)), columns=list(Point._fields)
+        )
 
     @property
     def snapshots(self) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity, parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export.topics import list_column_topics, list_topics
 from app.views.tree.opening import choose_threshold
@@ -92,7 +92,7 @@ class RunTopics:
         for row in rows:
             node = Node(row["layer"], row["topic"] - 1)
             npmi = math.nan if row["npmi"] is None else row["npmi"]
-            row |= {"topic": identity(node), "weight": hierarchy.weight(node), "npmi": npmi}
+            row |= {"topic": format_identity(node), "weight": hierarchy.weight(node), "npmi": npmi}
         columns = ["topic", "layer", "rank", "weight", "share", "npmi", "light", "title", "name", "words"]
         return pd.DataFrame(rows, columns=columns).set_index("topic")
 
@@ -190,7 +190,7 @@ class RunTopics:
             certainty = hierarchy.find_certainty(edge.above, edge.below, tau)
             if (certainty is None and hierarchy.recurrence is None) or layer not in (None, edge.layer):
                 continue
-            ends = {"parent": identity(edge.above), "child": identity(edge.below), "weight": edge.weight}
+            ends = {"parent": format_identity(edge.above), "child": format_identity(edge.below), "weight": edge.weight}
             known = dict.fromkeys(("inclusion", "low", "high"), math.nan) if certainty is None else certainty._asdict()
             wander = {"parent_wanders": hierarchy.wanders(edge.above), "child_wanders": hierarchy.wanders(edge.below)}
             found = {
@@ -269,7 +269,7 @@ class RunTopics:
         hierarchy = self.hierarchy(minibatch)
         hierarchy.at_rank(layer, 1)
         projection = hierarchy.projections[layer - 1]
-        names = [identity(hierarchy.node(layer, column)) for column in range(projection.shape[1])]
+        names = [format_identity(hierarchy.node(layer, column)) for column in range(projection.shape[1])]
         return pd.DataFrame(projection, index=pd.Index(hierarchy.vocabulary, name="word"), columns=names)
 
     def tree(

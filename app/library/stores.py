@@ -144,18 +144,18 @@ class Store:
         """
         import_options = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
-        with _watch_import(progress) as notify, open_map(on) as mapped:
+        with _watch_import(progress) as notify, open_map(on) as map_batches:
             paths = _list_paths(source)
             if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
-                row = import_path(db, paths, import_options, notify, mapped=mapped)
+                row = import_path(db, paths, import_options, notify, map_batches=map_batches)
             else:
                 texts = list_texts(source)
                 for column_name, values in (("labels", labels), ("titles", titles)):
                     refuse_other_order(source, values, column_name)
                 classes, document_titles = list_column("labels", labels), list_column("titles", titles)
-                row = import_texts(db, texts, classes, document_titles, import_options, notify, mapped=mapped)
+                row = import_texts(db, texts, classes, document_titles, import_options, notify, map_batches=map_batches)
         return Corpus(self._opened, row)
 
     def train(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.predictions import ClassError, Classified
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
@@ -194,7 +194,7 @@ class ClassesPage:
             case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
                 view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (format_identity(node),)}
                 view.param.update(page="explore", tab="", **selection)
 
 

@@ -7,8 +7,8 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import identity, parse_identities
-from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
+from app.analysis.hierarchy import format_identity, parse_identities
+from app.analysis.seeds import SeedSpread, get_layer_value, is_below_range, measure_seed_spread
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
@@ -278,11 +278,11 @@ class ComparePage(TreePage):
         spread, sentence = self._measure_seeds(comparison)
         changes = self._edge_changes(comparison)
         agreement = measure_agreement(comparison, changes)
-        seed_scores = pick_layer(spread.scores, 0) if spread is not None else None
-        by_chance = seed_scores is not None and not is_below(agreement.scores[0], seed_scores)
-        judged = self._baseline[1].judged if sentence and self._baseline else None
+        seed_scores = get_layer_value(spread.scores, 0) if spread is not None else None
+        by_chance = seed_scores is not None and not is_below_range(agreement.scores[0], seed_scores)
+        estimates = self._baseline[1].estimate_pair if sentence and self._baseline else None
         self._numbers.html = (
-            draw_verdict(judge_comparison(comparison, agreement, spread, sentence, judged))
+            draw_verdict(judge_comparison(comparison, agreement, spread, sentence, estimates))
             + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(agreement, spread)
             + draw_coherence(comparison, spread)
@@ -294,7 +294,7 @@ class ComparePage(TreePage):
         if baseline is None:
             return None, ""
         if self._spread is None or self._spread[:2] != (baseline, threshold):
-            self._spread = (baseline, threshold, measure_seeds(baseline.comparisons, threshold))
+            self._spread = (baseline, threshold, measure_seed_spread(baseline.comparisons, threshold))
         return self._spread[2], baseline.sentence
 
     def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
@@ -326,7 +326,7 @@ class ComparePage(TreePage):
         svgs: dict[Side, str] = {"a": picture.a, "b": picture.b}
         for side, svg in svgs.items():
             node = selected.on(side) if selected else None
-            self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
+            self._trees[side].param.update(svg=svg, note="", selected=format_identity(node) if node else "")
         classes = list_shared_classes(comparison)
         chooser = draw_class_choice(classes, self._view.label) if classes else ""
         self._legend.html = table.draw_edge_legend(

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 from app.analysis.comparison import Comparison, Side, get_other_side
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.partners import (
     are_equally_trained,
     choose_partner,
@@ -14,7 +14,7 @@ from app.analysis.partners import (
     list_decisions,
     list_seed_pairs,
 )
-from app.analysis.seeds import JudgedPair, judge_pair
+from app.analysis.seeds import EstimatePair, compare_estimates
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.requests import PageRequests, list_moments
@@ -53,12 +53,12 @@ class FetchedComparison(NamedTuple):
 class SeedBaseline(NamedTuple):
     """Pairs of runs that differ only in their seed, which show the effect of chance; a sentence if there are none.
 
-    ``judged`` compares how well the two runs on screen predict held-out words with these pairs.
+    ``estimate_pair`` compares how well the two runs on screen predict held-out words, and with these pairs.
     """
 
     comparisons: tuple[Comparison, ...]
     sentence: str
-    judged: JudgedPair | None = None
+    estimate_pair: EstimatePair | None = None
 
 
 def read_request(context: Context) -> ComparisonRequest:
@@ -111,7 +111,7 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
     sentence = describe_seeds(pair_names, row_b.number, alone=alone)
     context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seed_pairs for row in pair}))
     return SeedBaseline(
-        tuple(comparisons), sentence, judge_pair(row_a, row_b, seed_pairs, context.feed.get_latest_values)
+        tuple(comparisons), sentence, compare_estimates(row_a, row_b, seed_pairs, context.feed.get_latest_values)
     )
 
 
@@ -235,7 +235,9 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._rename_topic(comparison.hierarchy(side).run, node, value)
 
     def _set_root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
-        roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
+        roots = {"roots": (), "partner_roots": ()} | {
+            ("roots" if side == "b" else "partner_roots"): (format_identity(node),)
+        }
         threshold = choose_threshold(
             self._view.threshold, comparison.a, comparison.b
         )  # one at which the roots are visible
@@ -250,7 +252,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         )
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
         roots[side] += choice.roots[len(before) :]
-        names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
+        names = {each: tuple(format_identity(root) for root in nodes) for each, nodes in roots.items()}
         self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
 
     def _choose_run(self, value: str, *, partner: bool) -> None:

@@ -203,8 +203,8 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
     """Place a visitor's text, and note how many of its words the vocabulary has."""
     document = read_new_text(request.text, inference.rules, request.title)
-    (topics,) = inference.place_texts([document.counted])
-    counted = document.counted
+    (topics,) = inference.place_texts([document.word_counts])
+    counted = document.word_counts
     reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
     spans = [WordSpan(*span) for span in counted.spans]
     answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spans)

@@ -6,7 +6,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identities
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities
 from app.export import trees
 from app.pages.components import Board, TreeView
 from app.pages.explore_requests import (
@@ -171,7 +171,7 @@ class ExplorePage(TreePage):
         if changed & _CUT_FIELDS:
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
-            self._hierarchy = self._hierarchy.reword(self._view.relevance)
+            self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
             self._first_roots = choose_first_roots(self._hierarchy, self._choose_threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
@@ -217,7 +217,7 @@ class ExplorePage(TreePage):
         self._previous = self._hierarchy if is_newer else None
         if is_newer:
             self._kept_topic.hold(self._find_selected_in_picture())
-        self._original, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
+        self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
         roots = choose_first_roots(hierarchy, self._choose_threshold())
         # topics stay in the picture while their ranks change only a little
         popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(roots)]
@@ -236,7 +236,7 @@ class ExplorePage(TreePage):
             self._draw_tree(hierarchy)
         selected = self._find_selected()
         node = selected or self._find_missing(hierarchy)
-        self._tree.selected = identity(node) if node else ""
+        self._tree.selected = format_identity(node) if node else ""
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
         self._draw_detail(hierarchy)

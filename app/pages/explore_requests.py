@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.export import trees
 from app.pages.components import Message, TreeView
 from app.pages.requests import PageRequests, list_moments
@@ -213,8 +213,8 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _topic_actions(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, identity(node))),
-            "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
+            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, format_identity(node))),
+            "root": lambda node: self._put(roots=(format_identity(node),), layer=node.layer, topic=node.column + 1),
             "pin": self._pin,
             "unpin": self._pin,
             "hide": self._hide,
@@ -233,14 +233,14 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         super()._put(**fields)
 
     def _list_roots(self) -> tuple[str, ...]:
-        return tuple(identity(root) for root in self._callbacks.choice().roots)
+        return tuple(format_identity(root) for root in self._callbacks.choice().roots)
 
     def _change_tree(self, **fields: Any) -> None:
         """Change the tree on screen; its roots are then fixed, and become part of the page's URL."""
         self._put(roots=self._list_roots(), **fields)
 
     def _pin(self, node: Node) -> None:
-        self._put(roots=_toggle_identity(self._list_roots(), identity(node)))
+        self._put(roots=_toggle_identity(self._list_roots(), format_identity(node)))
 
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
@@ -248,7 +248,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._rename_topic(self._view.run, node, value)
 
     def _hide(self, node: Node) -> None:
-        roots, hidden = self._list_roots(), identity(node)
+        roots, hidden = self._list_roots(), format_identity(node)
         if hidden not in roots:
             self._change_tree(hidden=(*self._view.hidden, hidden))
         elif len(roots) > 1:
@@ -262,7 +262,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             return
         choice, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
-            roots=tuple(identity(root) for root in choice.roots),
+            roots=tuple(format_identity(root) for root in choice.roots),
             closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
             hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
             most=view.most,

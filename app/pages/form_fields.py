@@ -1,4 +1,4 @@
-"""Fields of forms: the options of an import, and the place where a run trains."""
+"""Fields of forms: the options of an import, the settings of a model, and the place where a run trains."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,11 @@ from app.ingest import options
 from app.ingest.options import SEPARATORS, ImportOptions
 from app.ingest.text.languages import NAMES
 from app.jobs.cluster import place
-from app.views.runs.new_run_form import FormField, name_fields
+from app.jobs.forks import format_default
+from app.jobs.run_rules import describe_widths, propose_layers
+from app.views.runs.new_run_form import FormField, describe_bounds, name_fields
+from engine.settings import Setting
+from store.corpus_rows import CorpusRow
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
 LABELS = {  # without vocabulary and metadata, whose files are uploaded together with the documents
@@ -159,3 +163,21 @@ def check_place(text: str, store: str) -> str:
     except place.PlaceError as error:
         return name_fields(str(error), {PLACE: PLACE_LABEL})
     return ""
+
+
+def make_setting_field(setting: Setting, value: str, error: str) -> FormField:
+    """Return the form field of a setting."""
+    kind = setting.kind if setting.kind in ("choice", "flag") else "text"
+    choices = [(choice, choice) for choice in setting.choices]
+    hint = describe_bounds(setting.low, setting.high, format_default(setting.default)) if kind == "text" else ""
+    return FormField(setting.name, setting.label, setting.help, kind, value, choices, error, hint, group=setting.group)
+
+
+def add_proposal(layers: FormField, corpus: CorpusRow, model: str, *, tried: bool) -> FormField:
+    """Explain in the field of the layers' widths how its numbers were proposed."""
+    return layers._replace(hint=describe_widths(propose_layers(corpus, model), corpus, tried=tried))
+
+
+def lock_layers(layers: FormField) -> FormField:
+    """Lock the field of the layers' widths, which the snapshot fixes."""
+    return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)

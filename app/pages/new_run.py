@@ -21,25 +21,18 @@ from app.jobs.run_rules import (
     NewRunError,
     RunRequest,
     choose_length,
-    describe_widths,
     find_preset,
     list_objections,
     list_presets,
     propose_layers,
+    settles_by_itself,
+    tries_widths,
 )
 from app.live.feed import TROUBLE
 from app.pages import form_fields
 from app.pages.components import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.runs.new_run_form import (
-    BACK,
-    FormField,
-    describe_bounds,
-    draw_error,
-    draw_new_run_form,
-    draw_sheet,
-    name_labels,
-)
+from app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
 from engine import models, settings
 from engine.settings import ALWAYS, Setting, SettingError
 from store import corpora, corpus_rows, runs
@@ -204,12 +197,15 @@ class NewRunForm:
 
     def _make_request(self, offer: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
         """Return the request that the form describes; all its fields must be valid."""
-        seeds = read_seeds(self._get_text("seed"))
+        seeds, preset = read_seeds(self._get_text("seed")), find_preset(model, self._choose_preset(model))
+        if not {"layers"} & (self._texts.keys() | preset.texts.keys()) and self._find_sized_corpus() is not None:
+            texts = {name: text for name, text in texts.items() if name != "layers"}  # proposed, not asked for
+        is_given = "minibatches" in self._texts or preset.minibatches is not None or offer.origin is not None
         return RunRequest(
             corpus=int(self._choose_corpus(offer)),
             model=model,
             texts=texts,
-            minibatches=int(self._get_text("minibatches")),
+            minibatches=int(self._get_text("minibatches")) if is_given else None,
             averaged=self._get_text("averaged") == "true",
             seed=seeds[0],
             seeds=seeds if len(seeds) > 1 else (),
@@ -340,6 +336,13 @@ class NewRunForm:
             length = choose_length(model, self._read_config(model), self._get_corpus(offer))
         return str(length)
 
+    def _describe_length(self, offer: _FormOffer, model: str) -> str:
+        """Return the help text of the length: whether the run ends by itself."""
+        is_default = "minibatches" not in self._texts and offer.origin is None and bool(offer.corpora)
+        if is_default and settles_by_itself(self._read_config(model), self._get_corpus(offer)):
+            return "At most; the run ends by itself once curve and tree have settled. A stopped run keeps what it has."
+        return "Steps of training; a stopped run keeps what it has."
+
     def _read_config(self, model: str) -> Any:
         """Return the current settings of a model if they are valid, else its defaults."""
         config = models.load(model).Config
@@ -363,14 +366,22 @@ class NewRunForm:
         model = self._choose_model(offer)
         values = self._list_values(model)
         fields = [
-            (about.group != ALWAYS, _make_field(about, values[about.name], errors.get(about.name, "")))
+            (
+                about.group != ALWAYS,
+                form_fields.make_setting_field(about, values[about.name], errors.get(about.name, "")),
+            )
             for about in offer.settings[model]
         ]
         if (about := self._find_sized_corpus()) is not None:
-            fields = [(is_advanced, _add_proposal(field, about, model)) for is_advanced, field in fields]
+            tried = tries_widths(self._read_config(model), about)
+            fields = [
+                (is_advanced, form_fields.add_proposal(field, about, model, tried=tried))
+                for is_advanced, field in fields
+            ]
         if self._has_fixed_layers(values):
             fields = [
-                (is_advanced, _lock_layers(field) if field.name == "layers" else field) for is_advanced, field in fields
+                (is_advanced, form_fields.lock_layers(field) if field.name == "layers" else field)
+                for is_advanced, field in fields
             ]
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
@@ -412,7 +423,7 @@ class NewRunForm:
             FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(offer.titles.items())),
             *self._make_preset_fields(offer, model),
             FormField(
-                "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
+                "minibatches", OWN["minibatches"], self._describe_length(offer, model), "text",
                 self._texts.get("minibatches", self._choose_length()),
             ),
             FormField("name", "Name", "How you want to call it; may stay empty.", "text", self._texts.get("name", "")),
@@ -434,26 +445,6 @@ class NewRunForm:
         rows = self._offer.corpora if self._offer else []
         corpus = self._texts.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
-
-
-def _make_field(setting: Setting, value: str, error: str) -> FormField:
-    """Return the form field of a setting."""
-    kind = setting.kind if setting.kind in ("choice", "flag") else "text"
-    choices = [(choice, choice) for choice in setting.choices]
-    hint = describe_bounds(setting.low, setting.high, format_default(setting.default)) if kind == "text" else ""
-    return FormField(setting.name, setting.label, setting.help, kind, value, choices, error, hint, group=setting.group)
-
-
-def _add_proposal(field: FormField, corpus: corpus_rows.CorpusRow, model: str) -> FormField:
-    """Explain in the field of the layers' widths how its numbers were proposed; return other fields unchanged."""
-    if field.name != "layers":
-        return field
-    return field._replace(hint=describe_widths(propose_layers(corpus, model), corpus))
-
-
-def _lock_layers(layers: FormField) -> FormField:
-    """Lock the field of the layers' widths, which the snapshot fixes."""
-    return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
 
 
 def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:

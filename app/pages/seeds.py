@@ -10,7 +10,7 @@ import numpy as np
 from panel.viewable import Viewable
 
 from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.mixing import MixingFigure, measure_mixing
 from app.analysis.partners import list_decisions
 from app.analysis.recurrence import SeedGroup, choose_most_seeds, find_seed_group, list_seed_runs, measure_group
@@ -246,7 +246,7 @@ class SeedsPage:
         view = self._context.view
         match message:
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (format_identity(node),)}
                 view.param.update(page="explore", tab="", **selection)
             case {"do": "compare", "run": str(text)} if text.isdecimal():
                 partner = {"partner": int(text), "partner_snapshot": 0, "partner_roots": ()}

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 import param
 
-from app.analysis.hierarchy import identity, parse_identity
+from app.analysis.hierarchy import format_identity, parse_identity
 from app.views.top_bar import NAMES
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import RELATED as RELATION
@@ -254,7 +254,7 @@ def _parse(parameter: Any, text: str) -> Any:
             return tuple(dict.fromkeys(values) if parameter.different else values)
         case TopicParameter():
             node = parse_identity(text)
-            return None if node is None else identity(node)
+            return None if node is None else format_identity(node)
         case param.Integer():
             return int(text) if _NUMBER.fullmatch(text) else None
         case param.Number():

@@ -39,7 +39,7 @@ class NetGlobals(NamedTuple):
 class NetPlan(NamedTuple):
     """The sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th adds to the sums of ``quantity``.
 
-    ``fresh`` says whether the local variables are initialised first; ``everything`` says whether every topic is on,
+    ``fresh`` says whether the local variables are initialised first; ``all_topics_on`` says whether every topic is on,
     and the layers above are not drawn.
     """
 
@@ -47,7 +47,7 @@ class NetPlan(NamedTuple):
     burn_in: int
     collect: int
     thin: int
-    everything: bool
+    all_topics_on: bool
     quantity: int
 
 
@@ -135,7 +135,7 @@ def sweep_documents(
             rng = _start_document(rng, glob, docs, j, s, memory)
         n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], memory)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
-            rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, memory, n_active)
+            rng, n_active = _sweep_document(rng, glob, docs, j, plan.all_topics_on, s, memory, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
                 if plan.quantity >= RATES:
                     _add_activations(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
@@ -166,10 +166,10 @@ def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: Net
 
 
 @compiled
-def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, prior: FloatArray) -> None:
+def _weigh_topics(glob: NetGlobals, h: Array, all_topics_on: bool, s: NetScratch, prior: FloatArray) -> None:
     """Write ``r_k q_k`` to ``prior``, and q_k to ``s.chance`` of layer 1."""
     net, shapes = glob.net, glob.shapes
-    if everything:
+    if all_topics_on:
         s.chance[: len(shapes)] = 1.0
         prior[:] = shapes
         return
@@ -270,14 +270,14 @@ def _sweep_document(
     glob: NetGlobals,
     docs: NetDocs,
     j: int,
-    everything: bool,
+    all_topics_on: bool,
     s: NetScratch,
     memory: NetMemory,
     n_active: int,
 ) -> tuple[Stream, int]:
     """Draw the topics of tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
     shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    _weigh_topics(glob, h, everything, s, memory.prior)
+    _weigh_topics(glob, h, all_topics_on, s, memory.prior)
     token = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         row = glob.phi[docs.words[cell]]
@@ -293,7 +293,7 @@ def _sweep_document(
             h[k] = 1
         else:
             h[k], rng = network.draw_bit(rng, s.chance[k])
-    if not everything:
+    if not all_topics_on:
         rng = network.draw_upwards(rng, glob.net, h, s)
     return rng, n_active
 
@@ -322,7 +322,7 @@ def _add_tallies(
     h = docs.h[j]
     for unit in range(len(h)):
         out.on[unit] += h[unit]
-    if plan.everything:
+    if plan.all_topics_on:
         return rng
     if plan.quantity == MOMENTS:
         _add_moments(net, h, s, out)

@@ -50,21 +50,21 @@ def copy_locals(local: NetLocals) -> NetLocals:
 
 
 def tally_documents(
-    glob: NetGlobals, address: Address, batch: Batch, local: NetLocals, plan: NetPlan, pool: Pool, most: int = 0
+    glob: NetGlobals, address: Address, batch: Batch, local: NetLocals, plan: NetPlan, pool: Pool, n_tokens: int = 0
 ) -> Tallies:
     """Sweep every document, changing ``local`` in place; return the sums of the kept sweeps.
 
-    ``most``: number of tokens in all the documents whose sums will be added up, which decides the integer type.
+    ``n_tokens`` is the number of tokens in all documents whose sums will be added up; it decides the integer type.
     """
-    most = max(most, len(local.topics))
+    n_tokens = max(n_tokens, len(local.topics))
     tallies: list[Tallies] = []
 
     def make_outcome() -> NetOutcome:
-        tallies.append(_allocate_tallies(glob, plan, most))
+        tallies.append(_allocate_tallies(glob, plan, n_tokens))
         return _NO_OUTCOME._replace(tallies=tallies[-1])
 
     _sweep_documents(glob, address, batch, local, plan, make_outcome, pool)
-    return add_in_place(tallies or [_allocate_tallies(glob, plan, most)])
+    return add_in_place(tallies or [_allocate_tallies(glob, plan, n_tokens)])
 
 
 def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -> NetLocals:

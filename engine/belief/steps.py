@@ -124,7 +124,7 @@ N_STEPS = 50  # thermostat steps per mini-batch
 _SHIFT = 40  # a stream's item is the number of the table, followed by the parameter in the low 40 bits
 
 
-def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
+def init_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
     """Return the initial thermostats: for the weights and biases of every link, then for the biases of the top."""
     shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
     return tuple(np.full(shape, noise) for shape in shapes)

@@ -25,7 +25,7 @@ class Units(NamedTuple):
     family : int
         GAMMA, BERNOULLI or POISSON.
     link : int
-        IDENTITY, SIGMOID or SOFT: mean of a unit, given the weighted sum of those above (eq. 1).
+        IDENTITY, SIGMOID or SOFTPLUS_LINK: mean of a unit, given the weighted sum of those above (eq. 1).
     kind : int
         Parametrisation of a gamma by unconstrained numbers: SOFTPLUS or LOGARITHM.
     bias : int
@@ -84,12 +84,12 @@ class Trace(NamedTuple):
     """Results of one draw from which the gradients of the weights are computed.
 
     ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 the counts divided by
-    their rates; ``sheets`` (parts, L - 1, K, K + 1) are the summed gradients of the upper weights.
+    their rates; ``upper_gradients`` (parts, L - 1, K, K + 1) are the summed gradients of the upper weights.
     """
 
     units: Array
     ratios: Array
-    sheets: FloatArray
+    upper_gradients: FloatArray
 
 
 class Terms(NamedTuple):
@@ -112,7 +112,7 @@ def make_model(family: int, link: int, kind: int, shape: float, top: float, widt
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     if family == families.BERNOULLI:
         top = float(np.log(top) - np.log1p(-top))
-    elif link == families.SOFT:
+    elif link == families.SOFTPLUS_LINK:
         top = float(np.log(np.expm1(top)))
     return Units(family, link, kind, int(family != families.GAMMA), shape, top, offsets, int(link == families.IDENTITY))
 
@@ -200,7 +200,7 @@ _TURNS = 5  # passes through all layers
 
 
 @compiled
-def begin_documents(
+def init_documents(
     model: Units, loadings: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
 ) -> None:
     """Write the initial parameters of documents ``begin:end``, with the weights at their means.
@@ -222,19 +222,19 @@ def begin_documents(
         for t in range(width, total):
             z[t], counts[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
         for turn in range(_TURNS if gamma and layers > 1 else 1):
-            _begin_words(loadings, cells, j, prior, rates, z, counts, units, _ROUNDS if turn == 0 else _ROUNDS // 2)
+            _init_words(loadings, cells, j, prior, rates, z, counts, units, _ROUNDS if turn == 0 else _ROUNDS // 2)
             if model.positive:
                 for link in range(layers - 1):
-                    _begin_layer(model, loadings.upper, z, counts, link)
+                    _init_layer(model, loadings.upper, z, counts, link)
             if gamma and layers > 1:
                 for k in range(width):
                     rates[k] = prior / (sum_above(model, loadings.upper, z, 0, k) + families.LEAST_MEAN)
         for t in range(total):
-            _begin_unit(model, z[t], prior + counts[t], first[j], second[j], t)
+            _init_unit(model, z[t], prior + counts[t], first[j], second[j], t)
 
 
 @inlined
-def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
+def _init_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
     """Write the parameters of unit ``t`` with this mean, and for a gamma unit with this shape."""
     if model.family == families.GAMMA:
         first[t], second[t] = families.write_gamma(model.kind, shape, mean)
@@ -246,7 +246,7 @@ def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: A
 
 
 @inlined
-def _begin_words(
+def _init_words(
     loadings: Loadings,
     cells: Counts,
     j: int,
@@ -279,7 +279,7 @@ def _begin_words(
 
 
 @inlined
-def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatArray, link: int) -> None:
+def _init_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatArray, link: int) -> None:
     """Fit the units above ``link`` to the units below it, by multiplicative updates."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
     for _ in range(_ROUNDS):
@@ -298,7 +298,7 @@ def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatAr
 
 
 @compiled
-def begin_hierarchy(
+def init_hierarchy(
     model: Units, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
 ) -> None:
     """Write the initial parameters of the layers above layer 1 in rows ``begin:end``, given ``means`` of layer 1."""
@@ -308,6 +308,6 @@ def begin_hierarchy(
         for t in range(total):
             z[t], counts[t] = (means[j, t] if t < width else 1.0), model.shape
         for link in range(layers - 1):
-            _begin_layer(model, upper, z, counts, link)
+            _init_layer(model, upper, z, counts, link)
         for t in range(width, total):
             first[j, t - width], second[j, t - width] = families.write_gamma(model.kind, model.shape + counts[t], z[t])

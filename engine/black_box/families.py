@@ -16,7 +16,7 @@ from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_positive, draw_uniform
 
 GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
-IDENTITY, SIGMOID, SOFT = range(3)  # links from the weighted sum of the units above to the mean; SOFT is softplus
+IDENTITY, SIGMOID, SOFTPLUS_LINK = range(3)  # links from the weighted sum of the units above to the mean of a unit
 SOFTPLUS, LOGARITHM = range(2)  # kinds of the unconstrained parameters of a gamma
 
 LEAST_SHAPE = 0.005  # bounds of the variational parameters, as in the code released by the authors
@@ -215,11 +215,11 @@ def bound_gamma(prior: float, shape: float, log_scale: float, log_gamma: float, 
 
 @inlined
 def differentiate_bound(
-    shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, pull: float
+    shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, log_gradient: float
 ) -> Numbers:
     """Return the derivatives of the bound by shape and scale of a gamma variable z, given one draw of all variables.
 
-    Terms linear in z and in ln z under q are integrated exactly; only ``pull`` depends on the draw.
+    Terms linear in z and in ln z under q are integrated exactly; only ``log_gradient`` depends on the draw.
 
     Parameters
     ----------
@@ -231,11 +231,11 @@ def differentiate_bound(
         Shape of the prior.
     rate : float
         The sum of all factors of -z in the log-joint: the rate of the prior and others.
-    pull : float
+    log_gradient : float
         Derivative of the rest of the log-joint by ln z, at the draw.
     """
-    along_shape = pull * slope + (prior - shape) * trigamma + 1.0 - rate * scale
-    along_scale = (pull + prior) / scale - rate * shape
+    along_shape = log_gradient * slope + (prior - shape) * trigamma + 1.0 - rate * scale
+    along_scale = (log_gradient + prior) / scale - rate * shape
     return along_shape, along_scale
 
 
@@ -259,19 +259,19 @@ def read_scale(kind: int, second: float) -> float:
     return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)
 
 
-class Stride(NamedTuple):
-    """How far a step goes: the learning ``rate``, and the ``window`` of the running mean of squared gradients."""
+class StepSize(NamedTuple):
+    """The step size of RMSProp: the learning ``rate``, and the ``window`` of its running mean of squared gradients."""
 
     rate: float
     window: float
 
 
 @inlined
-def scale_step(stride: Stride, gradient: float, root: float) -> tuple[float, float]:
+def scale_step(step_size: StepSize, gradient: float, root: float) -> tuple[float, float]:
     """Return the uphill step of a parameter and the root of its running mean of squared gradients (0 = none yet)."""
     size = abs(gradient)
     if not size < 1e30:  # nan or too large: this sample is ignored
         return 0.0, root
-    squared = (1.0 - 1.0 / stride.window) * root * root + gradient * gradient / stride.window
+    squared = (1.0 - 1.0 / step_size.window) * root * root + gradient * gradient / step_size.window
     root = sqrt(squared) if root > 0.0 else size
-    return (stride.rate * gradient / root if root > 0.0 else 0.0), root
+    return (step_size.rate * gradient / root if root > 0.0 else 0.0), root

@@ -7,7 +7,7 @@ import numpy as np
 from engine import schedule, streams
 from engine.black_box import documents, pathwise, scores, weights
 from engine.black_box.documents import Loadings, Params, Terms, Trace, Units
-from engine.black_box.families import GAMMA, Stride
+from engine.black_box.families import GAMMA, StepSize
 from engine.black_box.weights import PARTS, Prior, WeightAddress, WeightDraw, Weights
 from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
 from engine.corpus import list_owners, sort_by_word
@@ -22,7 +22,7 @@ _FEWEST_DRAWS = 4  # fewest draws of a pathwise step of documents alone
 _SHRINKING = Schedule(0.5, 10.0, 1.0)  # step sizes of documents alone, relative to the first one of training
 
 
-class Scheme(NamedTuple):
+class InferencePlan(NamedTuple):
     """Constants of the steps of a run.
 
     Attributes
@@ -31,14 +31,14 @@ class Scheme(NamedTuple):
     priors : tuple of Prior
         Priors of ``W_0``, ``W_1`` ...
     n_words, n_documents : int
-    samples, aside : int
+    samples, control_samples : int
         Number of samples of a step, and of those that only estimate the control variate.
     draws : int
         Number of draws of the weights in a step if their gradients are pathwise; samples are divided among them.
-    scores : bool
-        True if all gradients are score functions; else those of gamma units and of the weights are pathwise.
-    pace : Schedule
-        Step sizes.
+    uses_scores : bool
+        True if all gradients are score functions; otherwise those of gamma units and of the weights are pathwise.
+    schedule : Schedule
+        The schedule of step sizes.
     window : float
         Number of steps over which RMSProp averages the size of gradients.
     batch : int
@@ -47,8 +47,8 @@ class Scheme(NamedTuple):
     cache : dict
         The cells of the latest documents, sorted by word.
     first_mean : float
-        Mean of a unit of layer 1 at the start of a run.
-    on : float
+        Initial mean of a unit of layer 1.
+    top_mean : float
         Mean of the top's units, if they are not gamma.
     """
 
@@ -57,21 +57,21 @@ class Scheme(NamedTuple):
     n_words: int
     n_documents: int
     samples: int
-    aside: int
+    control_samples: int
     draws: int
-    scores: bool
-    pace: Schedule
+    uses_scores: bool
+    schedule: Schedule
     window: float
     batch: int
     pool: Pool
     cache: dict[str, Any]
     first_mean: float = 1.0
-    on: float = 0.0
+    top_mean: float = 0.0
 
     @property
-    def path(self) -> bool:
+    def is_pathwise(self) -> bool:
         """True if the gradients of documents are pathwise."""
-        return self.model.family == GAMMA and not self.scores
+        return self.model.family == GAMMA and not self.uses_scores
 
     @property
     def n_layers(self) -> int:
@@ -81,16 +81,16 @@ class Scheme(NamedTuple):
     @property
     def token_draws(self) -> int:
         """Number of times a step reads the words of a document."""
-        return self.draws if self.path else self.samples
+        return self.draws if self.is_pathwise else self.samples
 
     def average_activity(self, statistics: "Evidence") -> tuple[FloatArray, ...]:
         """Return the mean units of every layer over the documents that moved."""
         mean = statistics.active / max(1, int(statistics.documents))
         return tuple(np.split(mean, self.model.offsets[1:-1].tolist()))
 
-    def find_stride(self, t: int) -> Stride:
+    def find_step_size(self, t: int) -> StepSize:
         """Return the step size and RMSProp window of step ``t``, counted from 1."""
-        return Stride(schedule.step_size(self.pace, t), self.window)
+        return StepSize(schedule.step_size(self.schedule, t), self.window)
 
 
 class Evidence(NamedTuple):
@@ -99,8 +99,9 @@ class Evidence(NamedTuple):
     ``documents``, ``tokens`` () int64: numbers of those that moved; ``bound`` (): their part of the evidence lower
     bound; ``active`` (T,): sums of E[z].  For score functions, one row per sample: ``words`` (S, V) log-likelihood of
     each word's tokens without the linear part, ``logs`` (S, T) log densities of the units given those above, ``units``
-    (S, T) the units.  For pathwise gradients: ``pulls`` and ``along`` (V, K_1) of ``W_0``, ``sheets`` and
-    ``sheets_along`` (L - 1, K, K + 1) of the upper weights (see :class:`engine.black_box.weights.Pulls`).
+    (S, T) the units.  For pathwise gradients, as in
+    :class:`engine.black_box.weights.PathwiseGradient`: ``value_gradient`` and ``slope_gradient`` (V, K_1) of ``W_0``,
+    ``upper_value_gradient`` and ``upper_slope_gradient`` (L - 1, K, K + 1) of the upper weights.
     """
 
     documents: Array
@@ -110,13 +111,13 @@ class Evidence(NamedTuple):
     words: FloatArray
     logs: FloatArray
     units: FloatArray
-    pulls: FloatArray
-    along: FloatArray
-    sheets: FloatArray
-    sheets_along: FloatArray
+    value_gradient: FloatArray
+    slope_gradient: FloatArray
+    upper_value_gradient: FloatArray
+    upper_slope_gradient: FloatArray
 
 
-def choose_documents(plan: Scheme, seed: int, t: int, numbers: Array) -> Array:
+def choose_documents(plan: InferencePlan, seed: int, t: int, numbers: Array) -> Array:
     """Return the rows of the documents that move at step ``t``; each document moves once per pass over the corpus."""
     n_parts = -(-plan.n_documents // plan.batch)
     if n_parts <= 1:
@@ -134,26 +135,26 @@ def _write_turns(seed: int, pass_number: int, n_parts: int, numbers: Array, out:
         out[j] = np.int64((word >> np.uint64(11)) % np.uint64(n_parts))
 
 
-def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
+def fix_means(plan: InferencePlan, matrices: tuple[Weights, ...]) -> Loadings:
     """Return the weights at their means, as held-out documents read them."""
     table, *upper = weights.compute_all_means(plan.priors, matrices, plan.pool)
     return Loadings(table.astype(np.float32), table.sum(axis=0), documents.pad_matrices(plan.model, tuple(upper)))
 
 
-def begin_units(plan: Scheme, loadings: Loadings, docs: Batch) -> Params:
+def init_units(plan: InferencePlan, loadings: Loadings, docs: Batch) -> Params:
     """Return the initial variational parameters of documents."""
     n, total = len(docs.documents), int(plan.model.offsets[-1])
     n_second = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, n_second), np.float32)
     pieces = cut_evenly(n, PARTS)
     plan.pool.run(
-        documents.begin_documents, [(plan.model, loadings, docs.cells, first, second, a, b) for a, b in pieces]
+        documents.init_documents, [(plan.model, loadings, docs.cells, first, second, a, b) for a, b in pieces]
     )
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
 def gather_statistics(
-    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
+    plan: InferencePlan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
     """Step the documents whose turn it is at step ``t``; return their sums for the weights, and all parameters."""
     rows = choose_documents(plan, seed, t, docs.documents)
@@ -172,33 +173,33 @@ def gather_statistics(
 
 
 def _gather_chosen(
-    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
+    plan: InferencePlan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
     """Move all documents of ``docs``; return the sums for the weights, and the documents' new parameters."""
     trace = _make_trace(plan, docs)
     active = documents.compute_means(plan.model, local, plan.pool).sum(axis=0)
     statistics = _make_statistics(plan, docs, active)
-    draws = plan.samples if plan.scores else plan.draws
-    per_draw = 1 if plan.path else plan.samples // draws
-    document_step = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside)
-    sums = document_step.begin_sums()
+    draws = plan.samples if plan.uses_scores else plan.draws
+    per_draw = 1 if plan.is_pathwise else plan.samples // draws
+    document_step = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.control_samples)
+    sums = document_step.init_sums()
     bound = 0.0
     for draw in range(draws):
         weight_draws = _draw_weights(plan, seed, t, draw, matrices)
         loadings = _fix_weights(plan, weight_draws)
         for i in range(per_draw):
-            trace.sheets[:] = 0.0
-            terms = _make_terms(plan, wanted=plan.scores)
+            trace.upper_gradients[:] = 0.0
+            terms = _make_terms(plan, wanted=plan.uses_scores)
             bound += document_step.add_sample(loadings, draw * per_draw + i, sums, terms, trace) / (draws * per_draw)
             _add_sample(plan, statistics, weight_draws, docs, trace, terms, draw, 1.0 / (draws * per_draw))
     statistics = statistics._replace(bound=np.array(bound))
-    return statistics, document_step.take_step(sums, draws * per_draw, plan.find_stride(t))
+    return statistics, document_step.take_step(sums, draws * per_draw, plan.find_step_size(t))
 
 
 class _DocumentStep(NamedTuple):
     """Gradients of some documents in one step."""
 
-    plan: Scheme
+    plan: InferencePlan
     seed: int
     purpose: int
     t: int
@@ -206,10 +207,10 @@ class _DocumentStep(NamedTuple):
     local: Params
     aside: int
 
-    def begin_sums(self) -> Any:
+    def init_sums(self) -> Any:
         """Return the gradient sums of the documents, all 0."""
         n, total = self.local.first.shape
-        if self.plan.path:
+        if self.plan.is_pathwise:
             return np.zeros((n, total, 2), dtype=np.float32)
         return weights.make_scores(n, total, 2 if self.local.second.shape[1] else 1)
 
@@ -219,67 +220,71 @@ class _DocumentStep(NamedTuple):
         address = Address(self.seed, self.purpose, self.t * _MOST_SAMPLES + i)
         pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
         arguments = (plan.model, loadings, address, docs.cells, docs.documents, self.local, sums)
-        if plan.path:
+        if plan.is_pathwise:
             calls: list[Any] = [(*arguments, trace, part, a, b) for part, (a, b) in pieces]
             return float(sum(plan.pool.run(pathwise.differentiate_documents, calls)))
         calls = [(*arguments, i < self.aside, terms, trace, part, a, b) for part, (a, b) in pieces]
         return float(sum(plan.pool.run(scores.score_documents, calls)))
 
-    def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
+    def take_step(self, sums: Any, samples: int, step_size: StepSize) -> Params:
         """Return the parameters after a step along the summed gradients."""
         plan, old = self.plan, self.local
         new = Params(*(np.empty_like(values) for values in old))
         pieces = cut_evenly(len(old.first), PARTS)
-        if plan.path:
+        if plan.is_pathwise:
             if samples > 1:
                 sums /= samples
-            plan.pool.run(pathwise.step_units, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
+            plan.pool.run(pathwise.step_units, [(plan.model, old, sums, step_size, new, a, b) for a, b in pieces])
         else:
             n_kept = samples - self.aside
-            plan.pool.run(scores.step_by_scores, [(plan.model, old, sums, n_kept, pace, new, a, b) for a, b in pieces])
+            plan.pool.run(
+                scores.step_by_scores, [(plan.model, old, sums, n_kept, step_size, new, a, b) for a, b in pieces]
+            )
         return new
 
 
-def _make_trace(plan: Scheme, docs: Batch) -> Trace:
+def _make_trace(plan: InferencePlan, docs: Batch) -> Trace:
     """Return a trace for these documents, all 0, in the precision that the gradients need."""
     n, width = len(docs.documents), int(plan.model.offsets[1])
-    sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
-    dtype = np.float64 if plan.scores else np.float32
-    return Trace(np.zeros((n, width), dtype=dtype), np.zeros(0 if plan.scores else len(docs.words), dtype), sheets)
+    upper_gradients = np.zeros((PARTS, *_find_upper_shape(plan)))
+    dtype = np.float64 if plan.uses_scores else np.float32
+    return Trace(
+        np.zeros((n, width), dtype=dtype), np.zeros(0 if plan.uses_scores else len(docs.words), dtype), upper_gradients
+    )
 
 
-def _find_sheet_shape(plan: Scheme) -> tuple[int, int, int]:
+def _find_upper_shape(plan: InferencePlan) -> tuple[int, int, int]:
     """Return the shape (L - 1, K, K + 1) of all upper weights, K the width of the widest layer."""
     widest = int(np.diff(plan.model.offsets).max())
     return plan.n_layers - 1, widest, widest + 1
 
 
-def _make_terms(plan: Scheme, *, wanted: bool) -> Terms:
+def _make_terms(plan: InferencePlan, *, wanted: bool) -> Terms:
     """Return terms of 0, without columns if they are not wanted."""
     total = int(plan.model.offsets[-1]) if wanted else 0
     words = np.zeros((PARTS, plan.n_words if wanted else 0))
     return Terms(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
 
 
-def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[WeightDraw]:
+def _draw_weights(plan: InferencePlan, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[WeightDraw]:
     """Draw the weights of all matrices once."""
     return [
-        weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=not plan.scores)
+        weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=not plan.uses_scores)
         for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
     ]
 
 
-def _fix_weights(plan: Scheme, draws: list[WeightDraw]) -> Loadings:
+def _fix_weights(plan: InferencePlan, draws: list[WeightDraw]) -> Loadings:
     """Return drawn weights in the form that documents read."""
     upper = documents.pad_matrices(plan.model, tuple(draw.values for draw in draws[1:]))
     return Loadings(draws[0].values, draws[0].sums, upper)
 
 
-def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
+def _make_statistics(plan: InferencePlan, docs: Batch, active: FloatArray) -> Evidence:
     """Return the evidence of documents before the first sample: gradients and bound 0."""
-    samples, total = (plan.samples if plan.scores else 0), int(plan.model.offsets[-1])
-    table_shape = (0, 0) if plan.scores else (plan.n_words, int(plan.model.offsets[1]))
-    sheet_shape = (0, 0, 0) if plan.scores else _find_sheet_shape(plan)
+    samples, total = (plan.samples if plan.uses_scores else 0), int(plan.model.offsets[-1])
+    table_shape = (0, 0) if plan.uses_scores else (plan.n_words, int(plan.model.offsets[1]))
+    upper_shape = (0, 0, 0) if plan.uses_scores else _find_upper_shape(plan)
     return Evidence(
         documents=np.array(len(docs.documents), dtype=np.int64),
         tokens=np.array(docs.counts.sum(dtype=np.float64)).astype(np.int64),
@@ -288,15 +293,15 @@ def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
         words=np.zeros((samples, plan.n_words if samples else 0)),
         logs=np.zeros((samples, total if samples else 0)),
         units=np.zeros((samples, total if samples else 0)),
-        pulls=np.zeros(table_shape),
-        along=np.zeros(table_shape),
-        sheets=np.zeros(sheet_shape),
-        sheets_along=np.zeros(sheet_shape),
+        value_gradient=np.zeros(table_shape),
+        slope_gradient=np.zeros(table_shape),
+        upper_value_gradient=np.zeros(upper_shape),
+        upper_slope_gradient=np.zeros(upper_shape),
     )
 
 
 def _add_sample(
-    plan: Scheme,
+    plan: InferencePlan,
     into: Evidence,
     weight_draws: list[WeightDraw],
     docs: Batch,
@@ -306,7 +311,7 @@ def _add_sample(
     share: float,
 ) -> None:
     """Add the evidence of one sample to the statistics, in place."""
-    if plan.scores:
+    if plan.uses_scores:
         into.words[draw] = terms.words.sum(axis=0)
         into.logs[draw] = terms.logs.sum(axis=0)
         into.units[draw] = terms.units.sum(axis=0)
@@ -314,14 +319,16 @@ def _add_sample(
     starts, rows, places = _sort_by_word(plan, docs.cells)
     trace.ratios[:] *= trace.ratios.dtype.type(share)
     table, slopes, _ = weight_draws[0]
-    arguments = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
-    plan.pool.run(pathwise.pull_words, [(*arguments, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
-    sheet = trace.sheets.sum(axis=0) * share
-    into.sheets[:] += sheet
-    into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in weight_draws[1:]))
+    arguments = (starts, rows, places, trace, table, slopes, into.value_gradient, into.slope_gradient)
+    plan.pool.run(pathwise.add_word_gradients, [(*arguments, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
+    upper_gradient = trace.upper_gradients.sum(axis=0) * share
+    into.upper_value_gradient[:] += upper_gradient
+    into.upper_slope_gradient[:] += upper_gradient * documents.pad_matrices(
+        plan.model, tuple(each.slopes for each in weight_draws[1:])
+    )
 
 
-def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
+def _sort_by_word(plan: InferencePlan, cells: Counts) -> Any:
     """Return the cells sorted by word (starts, documents, cells), cached as long as the documents are the same."""
     if plan.cache.get("words") is not cells.words or plan.cache.get("starts") is not cells.starts:
         starts, order = sort_by_word(cells.words, plan.n_words)
@@ -331,14 +338,19 @@ def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
 
 
 def move_weights(
-    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], statistics: Evidence, rates: Array | None = None
+    plan: InferencePlan,
+    seed: int,
+    t: int,
+    matrices: tuple[Weights, ...],
+    statistics: Evidence,
+    rates: Array | None = None,
 ) -> tuple[tuple[Weights, ...], float]:
     """Step all weights; return them and the evidence lower bound per document.
 
     ``rates`` (V, K_1) are the rates of the prior of ``W_0`` if that is a hierarchy of columns.
     """
     scale = plan.n_documents / max(1, int(statistics.documents))
-    if plan.scores:
+    if plan.uses_scores:
         moved, bound = _move_scores(plan, seed, t, matrices, statistics, scale)
     else:
         moved, bound = _move_path(plan, t, matrices, statistics, scale, rates)
@@ -346,27 +358,34 @@ def move_weights(
 
 
 def _move_path(
-    plan: Scheme, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float, rates: Array | None
+    plan: InferencePlan, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float, rates: Array | None
 ) -> tuple[tuple[Weights, ...], float]:
     """Step all weights by pathwise gradients; return them and their part of the bound.  ``scale`` = N / documents."""
-    moved, total, pace = [], 0.0, plan.find_stride(t)
+    moved, total, step_size = [], 0.0, plan.find_step_size(t)
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
         if link == 0:
-            pulls, along, linear = evidence.pulls, evidence.along, evidence.active[:columns] * scale
+            value_gradient, slope_gradient, linear = (
+                evidence.value_gradient,
+                evidence.slope_gradient,
+                evidence.active[:columns] * scale,
+            )
         else:
-            pulls, along = evidence.sheets[link - 1, :rows, :columns], evidence.sheets_along[link - 1, :rows, :columns]
+            value_gradient, slope_gradient = (
+                evidence.upper_value_gradient[link - 1, :rows, :columns],
+                evidence.upper_slope_gradient[link - 1, :rows, :columns],
+            )
             linear = np.zeros(columns)
         prior_rates = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
-        gradient = weights.Pulls(pulls * scale, along * scale, linear, prior_rates)
-        new, bound = weights.climb_path(prior, matrix, gradient, pace, plan.pool)
+        gradient = weights.PathwiseGradient(value_gradient * scale, slope_gradient * scale, linear, prior_rates)
+        new, bound = weights.step_weights_pathwise(prior, matrix, gradient, step_size, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
 
 
 def _move_scores(
-    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float
+    plan: InferencePlan, seed: int, t: int, matrices: tuple[Weights, ...], evidence: Evidence, scale: float
 ) -> tuple[tuple[Weights, ...], float]:
     """Step all weights by score functions; return them and their part of the bound.  ``scale`` = N / documents."""
     moved, total = [], 0.0
@@ -378,32 +397,47 @@ def _move_scores(
             sample = weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=False)
             terms = evidence.logs[draw, first_unit : first_unit + rows] if link else evidence.words[draw]
             units = np.zeros(0) if link else evidence.units[draw, :columns] * scale
-            weights.add_scores(prior, matrix, sample, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
-        pace = plan.find_stride(t)
-        moved.append(weights.climb_scores(prior, matrix, sums, plan.samples - plan.aside, pace, plan.pool))
+            weights.add_scores(
+                prior, matrix, sample, terms * scale, units, sums, plan.pool, aside=draw < plan.control_samples
+            )
+        step_size = plan.find_step_size(t)
+        moved.append(
+            weights.step_weights_by_scores(
+                prior, matrix, sums, plan.samples - plan.control_samples, step_size, plan.pool
+            )
+        )
         total += weights.compute_bound(prior, matrix)
     return tuple(moved), total
 
 
 def step_documents(
-    plan: Scheme, seed: int, purpose: int, step: int, loadings: Loadings, docs: Batch, local: Params, pace: Stride
+    plan: InferencePlan,
+    seed: int,
+    purpose: int,
+    step: int,
+    loadings: Loadings,
+    docs: Batch,
+    local: Params,
+    step_size: StepSize,
 ) -> Params:
     """Return the parameters of documents after a step, with the weights fixed at their means."""
-    samples = max(plan.draws, _FEWEST_DRAWS) if plan.path else max(plan.samples // _SAMPLE_DIVISOR, 2)
-    document_step = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
-    sums, terms = document_step.begin_sums(), _make_terms(plan, wanted=False)
+    samples = max(plan.draws, _FEWEST_DRAWS) if plan.is_pathwise else max(plan.samples // _SAMPLE_DIVISOR, 2)
+    document_step = _DocumentStep(
+        plan, seed, purpose, step, docs, local, min(plan.control_samples, max(1, samples // 4))
+    )
+    sums, terms = document_step.init_sums(), _make_terms(plan, wanted=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
-    sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
-    ratios = np.zeros(len(docs.words) if plan.path else 0, np.float32)
-    trace = Trace(np.zeros((n, width), np.float32), ratios, sheets)
+    upper_gradients = np.zeros((PARTS, *_find_upper_shape(plan)))
+    ratios = np.zeros(len(docs.words) if plan.is_pathwise else 0, np.float32)
+    trace = Trace(np.zeros((n, width), np.float32), ratios, upper_gradients)
     for i in range(samples):
         document_step.add_sample(loadings, i, sums, terms, trace)
-    return document_step.take_step(sums, samples, pace)
+    return document_step.take_step(sums, samples, step_size)
 
 
 def sweep_documents(
-    plan: Scheme, seed: int, purpose: int, clock: int, loadings: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
-    scored: Counts | None,
+    plan: InferencePlan, seed: int, purpose: int, clock: int, loadings: Loadings, docs: Batch, local: Params,
+    sweeps: Sweeps, scored: Counts | None,
 ) -> tuple[Params, FloatArray, Rates | None]:  # fmt: skip
     """Step documents with fixed weights; return their parameters, the mean ``E[z]`` over kept steps, and summed rates.
 
@@ -413,8 +447,8 @@ def sweep_documents(
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     n_kept = 0
     for i in range(sweeps.burn_in + sweeps.collect):
-        rate = plan.pace.first * schedule.step_size(_SHRINKING, clock + i + 1)
-        local = step_documents(plan, seed, purpose, clock + i, loadings, docs, local, Stride(rate, plan.window))
+        rate = plan.schedule.first * schedule.step_size(_SHRINKING, clock + i + 1)
+        local = step_documents(plan, seed, purpose, clock + i, loadings, docs, local, StepSize(rate, plan.window))
         if i < sweeps.burn_in or (i - sweeps.burn_in) % sweeps.thin:
             continue
         means = documents.compute_means(plan.model, local, plan.pool)

@@ -7,8 +7,8 @@ import numpy as np
 from engine import contract, first_topics, streams
 from engine.black_box import families, inference, weights
 from engine.black_box.documents import Loadings, Params, Units
-from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFT
-from engine.black_box.inference import Evidence, Scheme
+from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFTPLUS_LINK
+from engine.black_box.inference import Evidence, InferencePlan
 from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
 from engine.gibbs.augment import draw_normals
@@ -51,7 +51,7 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
     phi, links, token_values = [table / scale], [], scale
     popularity = [scale * activity[0]]
     kind = contract.POSITIVE if model.positive else contract.SIGNED
-    response = {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
+    response = {IDENTITY: contract.LINEAR, SOFTPLUS_LINK: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
     for link, matrix in enumerate(upper):
         width = len(activity[link + 1])
         size = scale[:, None] if link == 0 and is_linear(model) else np.ones((1, 1))
@@ -91,7 +91,7 @@ def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> 
 
 def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
     """Return the means of Poisson or Bernoulli units, given the weighted sums of the units above."""
-    if model.link == SOFT:
+    if model.link == SOFTPLUS_LINK:
         return np.logaddexp(0.0, sums)
     return 1.0 / (1.0 + np.exp(-sums))
 
@@ -109,14 +109,15 @@ class UnitChain(NamedTuple):
     root2: Array
 
 
-def build_kernel(plan: Scheme, **own: Any) -> Kernel:
+def build_kernel(plan: InferencePlan, **own: Any) -> Kernel:
     """Return the kernel of a model; results do not depend on the number of threads.
 
     Parameters
     ----------
-    plan : Scheme
+    plan : InferencePlan
     own
-        The functions that a model defines itself: ``init``, ``begin``, ``move``, ``topics``, ``keep``, ``restore``.
+        The functions that a model defines itself: ``init``, ``init_from_documents``, ``move``, ``topics``, ``keep`` and
+        ``restore``.
     """
 
     def fix_weights(state: Any) -> Loadings:
@@ -127,7 +128,7 @@ def build_kernel(plan: Scheme, **own: Any) -> Kernel:
         sweeps_after=0,
         real=True,
         measure="perplexity",
-        prepare=lambda _seed, state, docs: put_units(state, inference.begin_units(plan, fix_weights(state), docs)),
+        prepare=lambda _seed, state, docs: put_units(state, inference.init_units(plan, fix_weights(state), docs)),
         gather=lambda seed, state, docs, local: inference.gather_statistics(
             plan, seed, int(state.t) + 1, get_weights(state), docs, local
         ),
@@ -168,7 +169,7 @@ def put_units(state: Any, units: Params) -> Any:
 
 
 def move_state(
-    plan: Scheme, seed: int, state: Any, statistics: Evidence, rates: Array | None = None, bound: float = 0.0
+    plan: InferencePlan, seed: int, state: Any, statistics: Evidence, rates: Array | None = None, bound: float = 0.0
 ) -> tuple[Any, Info]:
     """Return the state and the report after a step of the weights that all documents share.
 
@@ -188,12 +189,12 @@ def move_state(
     return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
 
 
-def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme:
+def make_plan(config: Any, facts: Facts, n_threads: int, **own: Any) -> InferencePlan:
     """Return the constants of the steps of a run; ``own`` are those that differ between models."""
-    return Scheme(
+    return InferencePlan(
         n_words=facts.n_words,
         n_documents=facts.n_documents,
-        pace=Schedule(config.step, config.tau, config.kappa),
+        schedule=Schedule(config.step, config.tau, config.kappa),
         window=config.window,
         batch=config.batch_size,
         pool=Pool(n_threads),
@@ -202,12 +203,12 @@ def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme
     )
 
 
-def choose_parameters(config: Any) -> int:
+def choose_parametrisation(config: Any) -> int:
     """Return the parametrisation of gamma distributions that the settings ask for: LOGARITHM or SOFTPLUS."""
     return families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
 
 
-def compute_mean_weights(plan: Scheme, state: Any) -> tuple[FloatArray, ...]:
+def compute_mean_weights(plan: InferencePlan, state: Any) -> tuple[FloatArray, ...]:
     """Return ``E[W_0]``, ``E[W_1]`` ... of a state."""
     return weights.compute_all_means(plan.priors, get_weights(state), plan.pool)
 
@@ -224,7 +225,7 @@ def make_no_units(model: Units) -> Params:
     return Params(empty, second, empty, second)
 
 
-def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
+def draw_random_weights(plan: InferencePlan, seed: int) -> tuple[Weights, ...]:
     """Draw unconstrained parameters of all weights as the released code does: 0.01 e^x, x ~ N(0, 1)."""
     rng = streams.make_generator(seed, streams.INIT)
     layers, matrices = list_widths(plan.model), []
@@ -232,10 +233,10 @@ def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
         shape = (plan.n_words, layers[0]) if link == 0 else (layers[link - 1], layers[link] + plan.model.bias)
         noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
         if prior.family == families.NORMAL:
-            matrices.append(weights.begin_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+            matrices.append(weights.init_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
         else:
             level = np.log1p(np.exp(noise))
-            matrices.append(weights.begin_weights(prior, level[0], level[0] * level[1]))
+            matrices.append(weights.init_weights(prior, level[0], level[0] * level[1]))
     return tuple(matrices)
 
 
@@ -253,13 +254,13 @@ def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
     return Params(noise[0], noise[1], zeros, zeros)
 
 
-def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
+def init_activity(plan: InferencePlan) -> tuple[FloatArray, ...]:
     """Return the mean activations of a run before its first step, the same for all units."""
-    mean = plan.first_mean if plan.model.family == GAMMA else plan.on
+    mean = plan.first_mean if plan.model.family == GAMMA else plan.top_mean
     return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
 
-def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
+def cluster_weights(plan: InferencePlan, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
     """Return initial weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
     phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
     tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
@@ -269,12 +270,12 @@ def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights
             level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
         else:
             level = 2.0 * layer / layer.max(axis=0) - 0.5
-        matrices.append(_make_link_weights(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
+        matrices.append(_make_link_weights(plan, prior, level, 0.5 * plan.top_mean if plan.model.positive else -2.0))
     return tuple(matrices), phi
 
 
 def read_weights(
-    plan: Scheme, facts: Facts, arrays: dict[str, Array]
+    plan: InferencePlan, facts: Facts, arrays: dict[str, Array]
 ) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
     """Return weights with the topics of another model's snapshot, these topics, and the activations of the top."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
@@ -284,42 +285,44 @@ def read_weights(
     for link, table in enumerate(phi[1:], start=1):
         level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
         matrices.append(
-            _make_link_weights(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0)
+            _make_link_weights(plan, plan.priors[link], level, 0.5 * plan.top_mean if plan.model.positive else 0.0)
         )
     top = np.asarray(arrays["r"], dtype=np.float64)
     return tuple(matrices), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
 
 
-def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
+def _make_word_weights(plan: InferencePlan, phi: FloatArray, tokens: float) -> Weights:
     """Return a ``W_0`` with topics ``phi`` (V, K_1) on the simplex; ``tokens`` is the mean length of a document."""
     table = phi * (tokens / (plan.first_mean * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
-    return weights.begin_weights(plan.priors[0], shape, table)
+    return weights.init_weights(plan.priors[0], shape, table)
 
 
-def _make_link_weights(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
+def _make_link_weights(plan: InferencePlan, prior: Prior, level: FloatArray, bias: float) -> Weights:
     """Return upper weights with means ``level``, and intercepts (if the model has them) with mean ``bias``."""
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
-    return weights.begin_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
+    return weights.init_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
 
 
-def place_documents(plan: Scheme, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
+def place_documents(
+    plan: InferencePlan, seed: int, loadings: Loadings, docs: Batch, sweeps: Sweeps | None
+) -> contract.Local:
     """Fit new documents with fixed weights; return their units, averaged over the last steps, layer 1 in tokens."""
-    local = inference.begin_units(plan, loadings, docs)
+    local = inference.init_units(plan, loadings, docs)
     _, units, _ = inference.sweep_documents(
         plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
     )
     return contract.Local(count_tokens(plan.model, loadings.sums, units))
 
 
-def start_chain(plan: Scheme, loadings: Loadings, docs: Batch) -> UnitChain:
+def start_chain(plan: InferencePlan, loadings: Loadings, docs: Batch) -> UnitChain:
     """Return the initial units of documents under evaluation."""
-    return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, loadings, docs))
+    return UnitChain(np.array(0, dtype=np.int64), *inference.init_units(plan, loadings, docs))
 
 
 def advance_chain(
-    plan: Scheme, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    plan: InferencePlan, seed: int, loadings: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[UnitChain, Rates | None]:
     """Step documents on their observed cells; return their units and the summed rates of the scored cells."""
     clock, local = int(chain.clock), Params(*chain[1:])

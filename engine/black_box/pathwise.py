@@ -1,8 +1,8 @@
 """Gradients of the bound through the draws of gamma units, and the steps of documents along them.
 
 A draw is a smooth function of the parameters of its distribution, so the bound can be differentiated through it
-(:func:`engine.black_box.families.differentiate_bound`).  *Pulls* are derivatives of the log-joint along the logarithm
-of a unit or weight; those of the weights come from the same draws.
+(:func:`engine.black_box.families.differentiate_bound`).  *Log gradients* are derivatives of the log-joint along the
+logarithm of a unit or weight; those of the weights come from the same draws.
 """
 
 from math import exp, lgamma, log
@@ -24,8 +24,8 @@ def differentiate_hierarchy(
     z: FloatArray,
     means: FloatArray,
     rates: FloatArray,
-    pulls: FloatArray,
-    sheet: FloatArray,
+    log_gradients: FloatArray,
+    upper_gradient: FloatArray,
 ) -> None:
     """Write the rates of gamma units given the layers above, and add the gradients of their densities.
 
@@ -39,9 +39,9 @@ def differentiate_hierarchy(
         do not depend on the units above.
     rates : (T,) float64
         Written: rate of every unit given the draw of those above.
-    pulls : (T,) float64
+    log_gradients : (T,) float64
         Added to: derivative along ln z.
-    sheet : (L - 1, K, K + 1) float64
+    upper_gradient : (L - 1, K, K + 1) float64
         Added to: derivative along ln w.
     """
     layers = len(model.offsets) - 1
@@ -53,9 +53,9 @@ def differentiate_hierarchy(
             rates[below + i] = model.shape / m
             g = model.shape * (means[below + i] / m - 1.0) / m
             for k in range(width):
-                pull = g * upper[link, i, k] * z[above + k]
-                pulls[above + k] += pull
-                sheet[link, i, k] += pull
+                log_gradient = g * upper[link, i, k] * z[above + k]
+                log_gradients[above + k] += log_gradient
+                upper_gradient[link, i, k] += log_gradient
     for t in range(model.offsets[layers - 1], model.offsets[layers]):
         rates[t] = model.shape / model.top
 
@@ -66,7 +66,7 @@ class UnitDesk(NamedTuple):
     z: FloatArray
     means: FloatArray
     rates: FloatArray
-    pulls: FloatArray
+    log_gradients: FloatArray
     slopes: FloatArray
     shapes: FloatArray
     scales: FloatArray
@@ -94,7 +94,7 @@ def _draw_units(
         desk.z[t] = scale * exp(log_x)
         desk.shapes[t], desk.scales[t], desk.trigammas[t], desk.means[t] = shape, scale, trigamma, shape * scale
         bound += families.bound_gamma(model.shape, shape, log_scale, log_gamma, digamma) - normaliser
-        desk.pulls[t] = 0.0
+        desk.log_gradients[t] = 0.0
     return rng, bound
 
 
@@ -118,7 +118,13 @@ def _add_gradients(
         linear = sums[t] if t < len(sums) else 0.0
         bound += model.shape * log(rate) - rate * desk.means[t]
         along_shape, along_scale = families.differentiate_bound(
-            desk.shapes[t], desk.scales[t], desk.trigammas[t], desk.slopes[t], model.shape, rate + linear, desk.pulls[t]
+            desk.shapes[t],
+            desk.scales[t],
+            desk.trigammas[t],
+            desk.slopes[t],
+            model.shape,
+            rate + linear,
+            desk.log_gradients[t],
         )
         g1, g2 = families.chain_gamma(
             model.kind, first[place], second[place], desk.shapes[t], desk.scales[t], along_shape, along_scale
@@ -147,26 +153,28 @@ def differentiate_documents(
     All units must be gamma.
     """
     desk, width, bound = _make_desk(model.offsets[-1]), model.offsets[1], 0.0
-    word_pulls = np.empty(width, dtype=np.float32)
+    word_gradients = np.empty(width, dtype=np.float32)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
         first, second, units = local.first[j], local.second[j], trace.units[j]
         rng, bound = _draw_units(rng, model, first, second, 0, desk, bound)
         for k in range(width):
             units[k] = desk.z[k] if desk.z[k] > 1e-35 else 0.0
-            word_pulls[k] = 0.0
+            word_gradients[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = loadings.table[cells.words[cell]]
             rate = compute_dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             trace.ratios[cell] = ratio
             for k in range(width):
-                word_pulls[k] += ratio * row[k]
+                word_gradients[k] += ratio * row[k]
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
         for k in range(width):
-            desk.pulls[k] = word_pulls[k] * units[k]
+            desk.log_gradients[k] = word_gradients[k] * units[k]
             bound -= desk.means[k] * loadings.sums[k]
-        differentiate_hierarchy(model, loadings.upper, desk.z, desk.means, desk.rates, desk.pulls, trace.sheets[part])
+        differentiate_hierarchy(
+            model, loadings.upper, desk.z, desk.means, desk.rates, desk.log_gradients, trace.upper_gradients[part]
+        )
         bound = _add_gradients(model, first, second, 0, desk, loadings.sums, gradient[j], bound)
     return bound
 
@@ -180,7 +188,7 @@ def differentiate_columns(
     local: Params,
     gradient: Array,
     rates: Array,
-    sheet: FloatArray,
+    upper_gradient: FloatArray,
     begin: int,
     end: int,
 ) -> float:
@@ -202,9 +210,9 @@ def differentiate_columns(
         rng = start_stream(address.seed, address.purpose, address.step, j)
         first, second = local.first[j], local.second[j]
         for k in range(width):
-            desk.z[k], desk.means[k], desk.pulls[k] = means[j, k], means[j, k], 0.0
+            desk.z[k], desk.means[k], desk.log_gradients[k] = means[j, k], means[j, k], 0.0
         rng, bound = _draw_units(rng, model, first, second, width, desk, bound)
-        differentiate_hierarchy(model, upper, desk.z, desk.means, desk.rates, desk.pulls, sheet)
+        differentiate_hierarchy(model, upper, desk.z, desk.means, desk.rates, desk.log_gradients, upper_gradient)
         for k in range(width):
             rates[j, k] += desk.rates[k]
         bound = _add_gradients(model, first, second, width, desk, no_sums, gradient[j], bound)
@@ -213,26 +221,26 @@ def differentiate_columns(
 
 @compiled
 def step_units(
-    model: Units, old: Params, gradient: Array, pace: families.Stride, new: Params, begin: int, end: int
+    model: Units, old: Params, gradient: Array, step_size: families.StepSize, new: Params, begin: int, end: int
 ) -> None:
     """Step the parameters of documents ``begin:end`` along ``gradient``."""
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = families.scale_step(pace, gradient[j, t, 0], old.root1[j, t])
-            d2, new.root2[j, t] = families.scale_step(pace, gradient[j, t, 1], old.root2[j, t])
+            d1, new.root1[j, t] = families.scale_step(step_size, gradient[j, t, 0], old.root1[j, t])
+            d2, new.root2[j, t] = families.scale_step(step_size, gradient[j, t, 1], old.root2[j, t])
             first, second = old.first[j, t] + d1, old.second[j, t] + d2
             new.first[j, t], new.second[j, t] = families.bound_parameters(model.kind, families.GAMMA, first, second)
 
 
 @compiled
-def pull_words(
-    starts: Array, rows: Array, places: Array, trace: Trace, table: Array, slopes: Array, pulls: Array, along: Array,
-    begin: int, end: int,
+def add_word_gradients(
+    starts: Array, rows: Array, places: Array, trace: Trace, table: Array, slopes: Array,
+    value_gradient: Array, slope_gradient: Array, begin: int, end: int,
 ) -> None:  # fmt: skip
-    """Add the pulls on ``W_0`` of words ``begin:end``, and the pulls times the slopes of the draw to ``along``.
+    """Add the gradients of words ``begin:end`` along ``ln W_0``, and these times the slopes of the draw.
 
-    The pull is ``w_vk sum_n z_nk x_nv / rate_nv``.  ``starts``, ``rows`` and ``places`` are the cells sorted by word:
-    their beginnings, documents and places (:func:`engine.corpus.sort_by_word`).
+    The gradient is ``w_vk sum_n z_nk x_nv / rate_nv``.  ``starts``, ``rows`` and ``places`` are the cells sorted by
+    word: their beginnings, documents and places (:func:`engine.corpus.sort_by_word`).
     """
     width = table.shape[1]
     total = np.empty(width)
@@ -243,6 +251,6 @@ def pull_words(
             for k in range(width):
                 total[k] += ratio * units[k]
         for k in range(width):
-            pull = total[k] * table[v, k]
-            pulls[v, k] += pull
-            along[v, k] += pull * slopes[v, k]
+            log_gradient = total[k] * table[v, k]
+            value_gradient[v, k] += log_gradient
+            slope_gradient[v, k] += log_gradient * slopes[v, k]

@@ -131,8 +131,14 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
                     terms.logs[part, t] += density
                     terms.units[part, t] += z[t]
                 if writes_trace and link + 1 < layers:
-                    _pull_upper(
-                        model, loadings.upper, z, link, t - low, compute_unit_slope(model, z[t], m), trace.sheets[part]
+                    _add_upper_gradient(
+                        model,
+                        loadings.upper,
+                        z,
+                        link,
+                        t - low,
+                        compute_unit_slope(model, z[t], m),
+                        trace.upper_gradients[part],
                     )
             bound += density_below[link + 1]
         for link in range(layers):
@@ -147,30 +153,39 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
 
 
 @inlined
-def _pull_upper(
-    model: Units, upper: FloatArray, z: FloatArray, link: int, i: int, slope: float, sheet: FloatArray
+def _add_upper_gradient(
+    model: Units, upper: FloatArray, z: FloatArray, link: int, i: int, slope: float, upper_gradient: FloatArray
 ) -> None:
-    """Add the pull of one unit on the weights above it: along ln w of gamma weights, along w of normal ones."""
+    """Add the gradient of one unit's density along the weights above it: along ln w if they are gamma, w if normal."""
     above = model.offsets[link + 1]
     width = model.offsets[link + 2] - above
     for k in range(width + model.bias):
         unit = z[above + k] if k < width else 1.0
-        sheet[link, i, k] += slope * unit * (upper[link, i, k] if model.positive else 1.0)
+        upper_gradient[link, i, k] += slope * unit * (upper[link, i, k] if model.positive else 1.0)
 
 
 @compiled
 def step_by_scores(
-    model: Units, old: Params, sums: Scores, samples: int, pace: families.Stride, new: Params, begin: int, end: int
+    model: Units,
+    old: Params,
+    sums: Scores,
+    samples: int,
+    step_size: families.StepSize,
+    new: Params,
+    begin: int,
+    end: int,
 ) -> None:
     """Step the parameters of documents ``begin:end`` along the score-function estimate over ``samples``."""
     has_second = old.second.shape[1] > 0
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = families.scale_step(pace, estimate_gradient(sums, j, t, 0, samples), old.root1[j, t])
+            d1, new.root1[j, t] = families.scale_step(
+                step_size, estimate_gradient(sums, j, t, 0, samples), old.root1[j, t]
+            )
             first, second = old.first[j, t] + d1, 0.0
             if has_second:
                 d2, new.root2[j, t] = families.scale_step(
-                    pace, estimate_gradient(sums, j, t, 1, samples), old.root2[j, t]
+                    step_size, estimate_gradient(sums, j, t, 1, samples), old.root2[j, t]
                 )
                 second = old.second[j, t] + d2
             first, second = families.bound_parameters(model.kind, model.family, first, second)

@@ -69,7 +69,7 @@ class WeightAddress(NamedTuple):
     link: int
 
 
-def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
+def init_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
     """Return gamma weights with this shape and mean, or normal ones with this mean and standard deviation ``shape``."""
     if prior.family == families.NORMAL:
         first, second = np.asarray(mean), np.full(np.shape(mean), np.log(shape))
@@ -162,29 +162,29 @@ def _write_draws(
                     slopes[i, k] = x
 
 
-class Pulls(NamedTuple):
+class PathwiseGradient(NamedTuple):
     """Gradients of the log-joint of the data along a matrix of weights.
 
     Attributes
     ----------
-    pulls : (rows, columns)
+    value_gradient : (rows, columns)
         Mean over draws of d / d ln w (gamma) or d / d w (normal) of the log-joint of the data.
-    along : (rows, columns)
-        Mean over draws of the pull times the draw's slope (:class:`WeightDraw`).
+    slope_gradient : (rows, columns)
+        Mean over draws of that derivative times the draw's slope (:class:`WeightDraw`).
     linear : (columns,) float64
         Factor of -w in the log-joint of the data, without the prior (gamma).
     rates : (rows, columns) or (0, 0)
         Rates of the prior of each weight, if they come from a hierarchy of columns.
     """
 
-    pulls: Array
-    along: Array
+    value_gradient: Array
+    slope_gradient: Array
     linear: FloatArray
     rates: Array
 
 
-def climb_path(
-    prior: Prior, weights: Weights, gradient: Pulls, pace: families.Stride, pool: Pool
+def step_weights_pathwise(
+    prior: Prior, weights: Weights, gradient: PathwiseGradient, step_size: families.StepSize, pool: Pool
 ) -> tuple[Weights, float]:
     """Take one step uphill by pathwise gradients.
 
@@ -196,45 +196,51 @@ def climb_path(
     """
     new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
-    bounds = pool.run(_climb_path, [(prior, weights, gradient, pace, new, a, b) for a, b in pieces])
+    bounds = pool.run(_step_weights_pathwise, [(prior, weights, gradient, step_size, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
 @compiled
-def _climb_path(
-    prior: Prior, old: Weights, gradient: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
+def _step_weights_pathwise(
+    prior: Prior,
+    old: Weights,
+    gradient: PathwiseGradient,
+    step_size: families.StepSize,
+    new: Weights,
+    begin: int,
+    end: int,
 ) -> float:
     """Step rows ``begin:end`` by pathwise gradients; return their part of the bound before the step."""
-    pulls, along, linear, rates = gradient
+    value_gradient, slope_gradient, linear, rates = gradient
     bound = 0.0
     has_rates = rates.shape[0] > 0
     log_rate = log(prior.rate)
     normaliser = lgamma(prior.shape) if prior.family == families.GAMMA else 0.0
     for i in range(begin, end):
-        for k in range(pulls.shape[1]):
+        for k in range(value_gradient.shape[1]):
             first, second = old.first[i, k], old.second[i, k]
             if prior.family == families.GAMMA:
                 shape, scale, log_scale = families.read_gamma(prior.kind, first, second)
                 log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
                 rate = rates[i, k] if has_rates else prior.rate
-                # the slope is in ``along`` already, a mean over draws of products
+                # slope_gradient contains the slopes already, since it is a mean over draws of products
                 along_shape, along_scale = families.differentiate_bound(
-                    shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
+                    shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], value_gradient[i, k]
                 )
                 g1, g2 = families.chain_gamma(
-                    prior.kind, first, second, shape, scale, along_shape + along[i, k], along_scale
+                    prior.kind, first, second, shape, scale, along_shape + slope_gradient[i, k], along_scale
                 )
                 bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
                 bound += prior.shape * (log(rate) if has_rates else log_rate) - normaliser
             else:
                 scale = families.read_scale(prior.kind, second)
-                g1 = pulls[i, k] - first
-                g2 = along[i, k] * scale + 1.0 - scale * scale  # along ln scale
+                g1 = value_gradient[i, k] - first
+                g2 = slope_gradient[i, k] * scale + 1.0 - scale * scale  # along ln scale
                 if prior.kind == families.SOFTPLUS:
                     g2 *= families.sigmoid(second) / scale
                 bound += log(scale) + 0.5 * (1.0 - scale * scale - first * first)
-            d1, new.root1[i, k] = families.scale_step(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = families.scale_step(pace, g2, old.root2[i, k])
+            d1, new.root1[i, k] = families.scale_step(step_size, g1, old.root1[i, k])
+            d2, new.root2[i, k] = families.scale_step(step_size, g2, old.root2[i, k])
             new.first[i, k], new.second[i, k] = families.bound_parameters(
                 prior.kind, prior.family, first + d1, second + d2
             )
@@ -316,27 +322,34 @@ def _add_scores(
             add_sample(into, i, k, 1, s2, s2 * f, aside)
 
 
-def climb_scores(
-    prior: Prior, weights: Weights, sums: Scores, samples: int, pace: families.Stride, pool: Pool
+def step_weights_by_scores(
+    prior: Prior, weights: Weights, sums: Scores, samples: int, step_size: families.StepSize, pool: Pool
 ) -> Weights:
     """Take one step uphill along the score-function estimate; ``samples`` were not set aside."""
     new = Weights(*(np.empty_like(values) for values in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
-    pool.run(_climb_scores, [(prior, weights, sums, samples, pace, new, a, b) for a, b in pieces])
+    pool.run(_step_weights_by_scores, [(prior, weights, sums, samples, step_size, new, a, b) for a, b in pieces])
     return new
 
 
 @compiled
-def _climb_scores(
-    prior: Prior, old: Weights, sums: Scores, samples: int, pace: families.Stride, new: Weights, begin: int, end: int
+def _step_weights_by_scores(
+    prior: Prior,
+    old: Weights,
+    sums: Scores,
+    samples: int,
+    step_size: families.StepSize,
+    new: Weights,
+    begin: int,
+    end: int,
 ) -> None:
     """Step rows ``begin:end`` along the score-function estimate."""
     for i in range(begin, end):
         for k in range(old.first.shape[1]):
             g1 = estimate_gradient(sums, i, k, 0, samples)
             g2 = estimate_gradient(sums, i, k, 1, samples)
-            d1, new.root1[i, k] = families.scale_step(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = families.scale_step(pace, g2, old.root2[i, k])
+            d1, new.root1[i, k] = families.scale_step(step_size, g1, old.root1[i, k])
+            d2, new.root2[i, k] = families.scale_step(step_size, g2, old.root2[i, k])
             first, second = old.first[i, k] + d1, old.second[i, k] + d2
             new.first[i, k], new.second[i, k] = families.bound_parameters(prior.kind, prior.family, first, second)
 

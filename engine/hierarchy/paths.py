@@ -1,4 +1,4 @@
-"""Explanation of a document by the hierarchy: root-to-leaf paths, words of a topic, steps between two documents.
+"""How a hierarchy explains a document: root-to-leaf paths, the words of a topic, and steps between two documents.
 
 The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 gives the share of each leaf; the layers above give
 the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+1)``.  So a unit of topic ``k`` of layer
@@ -7,8 +7,8 @@ the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+
     A^(l+1)[k, k'] = Phi^(l+1)[k, k'] theta_k'^(l+1) / (Phi^(l+1) theta^(l+1))_k,
 
 the probabilities with which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  The share of a path
-from a leaf to a root is the leaf's share of the rate times these probabilities: the shares of all paths sum to 1, and
-those of the paths through a leaf to the leaf's share.
+from a leaf to a root is the leaf's share of the rate times these probabilities.  So the shares of all paths sum to 1,
+and the shares of the paths through one leaf sum to the leaf's share.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Path(NamedTuple):
 
 
 def normalise_shares(theta: Array) -> FloatArray:
-    """Return ``theta`` (..., K) scaled to sum 1 along the last axis (equal shares if all are 0)."""
+    """Return ``theta`` (..., K) scaled to sum to 1 along the last axis; equal shares where all values are 0."""
     values = np.asarray(theta, dtype=np.float64)
     totals = values.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
@@ -68,29 +68,28 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     weights = normalise_shares(theta[0])[:, None]  # (K, partial paths), best first
     trails = np.arange(len(weights))[:, None, None]  # (K, partial paths, layers so far)
     for link in compute_parent_shares(phi, theta):
-        weights, trails = _climb_layer(link, weights, trails, n)
-    top = np.repeat(np.arange(len(weights)), weights.shape[1])
+        weights, trails = _extend_paths(link, weights, trails, n)
     order, largest = find_largest(weights.ravel()[None, :], n)
-    trails = trails.reshape(len(top), -1)
+    trails = trails.reshape(weights.size, -1)  # (K_L x partial paths, L)
     return [
-        Path(_list_nodes(trails[place]), float(weight))
-        for place, weight in zip(order[0].tolist(), largest[0].tolist(), strict=True)
+        Path(_list_nodes(trails[index]), float(weight))
+        for index, weight in zip(order[0].tolist(), largest[0].tolist(), strict=True)
         if weight > 0
     ]
 
 
-def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
-    """Return the weights and trails of the ``n`` best partial paths that end in each topic of the next layer."""
+def _extend_paths(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
+    """Extend partial paths by one layer: return weights and trails of the ``n`` best that end in each topic above."""
     above = link.shape[1]
     products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x partial paths)
     order, largest = find_largest(products, n)
-    row, place = np.divmod(order, weights.shape[1])
+    row, column = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
-    return largest, np.concatenate([trails[row, place], ends], axis=2)
+    return largest, np.concatenate([trails[row, column], ends], axis=2)
 
 
 def _list_nodes(trail: Array) -> tuple[Node, ...]:
-    """Return the nodes of a trail of columns (layer 1 first), from the top layer down."""
+    """Return the topics of a path from the top layer down, given their columns from layer 1 up."""
     layers = len(trail)
     return tuple(Node(layer, int(trail[layer - 1])) for layer in range(layers, 0, -1))
 
@@ -98,7 +97,7 @@ def _list_nodes(trail: Array) -> tuple[Node, ...]:
 def compute_responsibilities(
     phi: Sequence[Array], theta: Sequence[Array], words: Array, nodes: Sequence[Node]
 ) -> FloatArray:
-    """Return the share of each word of a document that the given topics explain, (words,) from 0 to 1.
+    """Return how much of each word of a document the given topics explain, from 0 to 1.
 
     Parameters
     ----------
@@ -108,13 +107,13 @@ def compute_responsibilities(
     words : (n,) int array
         Word numbers.
     nodes : sequence of Node
-        One topic, or several of different layers: then the share that passes through all of them on the way up.
+        One topic, or several topics of different layers.
 
     Returns
     -------
     (n,) float64
-        The share of each word's rate that passes through all ``nodes``; over all topics of one layer these
-        sum to 1.
+        The share of each word's rate on paths through all ``nodes``.  For single topics, these shares sum to 1 over
+        the topics of a layer.
     """
     columns = {node.layer: node.column for node in nodes}
     flow = normalise_shares(
@@ -130,10 +129,10 @@ def compute_responsibilities(
 
 
 def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: int) -> FloatArray:
-    """Return the words on the straight line between two documents (DATM, Figure 7 and Appendix F).
+    """Return distributions over words on the straight line between two documents (DATM, Figure 7 and Appendix F).
 
-    The activations of ``layer`` are mixed as shares of their sums, so that a long document does not outweigh
-    a short one, and sent down: ``Phi^(1) ... Phi^(layer) theta^(layer)``.
+    The activations at ``layer`` are normalised, so that a long document does not outweigh a short one, then mixed, and
+    projected to words: ``Phi^(1) ... Phi^(layer) theta^(layer)``.
 
     Parameters
     ----------

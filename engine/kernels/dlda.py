@@ -73,7 +73,7 @@ class DldaStatistics(NamedTuple):
     draws: float
 
 
-class _DldaBuild(NamedTuple):
+class _DldaSetup(NamedTuple):
     """Constants of the kernel's functions."""
 
     config: Config
@@ -107,7 +107,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
-    setup = _DldaBuild(config, facts, sampler, config.sweeps_after(facts), {})
+    setup = _DldaSetup(config, facts, sampler, config.sweeps_after(facts), {})
     return Kernel(
         batch_size=config.batch_size,
         sweeps_after=setup.sweeps_after,
@@ -123,8 +123,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         with_local=_put_local,
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
-        begin=lambda seed, docs: (
-            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
+        init_from_documents=lambda seed, docs: (
+            _init_from_documents(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
         average=_average_state,
         variance=lambda state: state.variance,
@@ -135,7 +135,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     )
 
 
-def _init_state(setup: _DldaBuild, seed: int) -> State:
+def _init_state(setup: _DldaSetup, seed: int) -> State:
     """Return a state with nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L, as the authors do."""
     config = setup.config
     layers = widths.choose_first_widths(config)
@@ -145,8 +145,8 @@ def _init_state(setup: _DldaBuild, seed: int) -> State:
     empty = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
-        **steps.begin_variables(config, phi, r)._asdict(),
-        **averages.begin_layer_means(phi, r)._asdict(),
+        **steps.init_variables(config, phi, r)._asdict(),
+        **averages.init_layer_means(phi, r)._asdict(),
         names=widths.name_topics(phi),
         born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
         topics=np.zeros(0, dtype=np.uint16),
@@ -157,12 +157,12 @@ def _init_state(setup: _DldaBuild, seed: int) -> State:
     )
 
 
-def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
+def _init_from_documents(setup: _DldaSetup, seed: int, docs: Batch) -> State:
     """Return the state before the first step, with topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init_state(setup, seed)
     layers = widths.choose_first_widths(setup.config)
     phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
-    new, means = steps.begin_variables(setup.config, phi, r), averages.begin_layer_means(phi, r)
+    new, means = steps.init_variables(setup.config, phi, r), averages.init_layer_means(phi, r)
     return state._replace(**new._asdict(), **means._asdict())
 
 
@@ -178,14 +178,14 @@ def _keep_state(state: State) -> dict[str, Array]:
     return arrays | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
-def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: _DldaSetup, seed: int, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or of another model with the same layers."""
     config = setup.config
     phi, r = topics.unpack_topics(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     is_own = all(name in arrays for name in scales)
     t = int(arrays["t"]) if is_own else 0
-    new = steps.begin_variables(config, phi, r)
+    new = steps.init_variables(config, phi, r)
     if is_own:
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
         new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
@@ -193,20 +193,20 @@ def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> St
     return _init_state(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),
         **new._asdict(),
-        **averages.begin_layer_means(phi, r)._asdict(),
+        **averages.init_layer_means(phi, r)._asdict(),
         names=names,
         born=born,
     )
 
 
-def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+def _grow_state(setup: _DldaSetup, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
     """Return the state with the layers that the next step trains, if widths are learnt (DATM, Algorithm 2)."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow_structure(seed, int(state.t), structure, widths.read_rule(setup.config))
     if change is None:
         return state, ()
     new, structure = steps.change_structure(setup.config, _get_variables(state), change), change.structure
-    means = averages.begin_layer_means(new.phi, new.r)
+    means = averages.init_layer_means(new.phi, new.r)
     state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
     return state, change.events
 
@@ -216,7 +216,7 @@ def _get_variables(state: State) -> steps.Variables:
     return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
 
 
-def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _DldaSetup, seed: int, state: State, docs: Batch) -> State:
     """Return the state with initial local variables of all training documents, for batch Gibbs."""
     return _put_local(
         state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
@@ -240,7 +240,7 @@ def _put_local(state: State, local: Locals | None) -> State:
 
 
 def _gather_statistics(
-    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
+    setup: _DldaSetup, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[DldaStatistics, SweptDocuments | None]:
     """Sweep documents and return their counts: a mini-batch from the start, or all documents from their last sweep.
 
@@ -267,10 +267,10 @@ def _gather_statistics(
     return statistics, SweptDocuments(swept_locals, counts) if swept else None
 
 
-def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
+def _move_state(setup: _DldaSetup, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
     """Move the topics of every layer and r: by a Gibbs draw if the step swept all documents, else by SG-MCMC."""
     if not state.mean:  # a checkpoint written before means were kept
-        state = state._replace(**averages.begin_layer_means(state.phi, state.r)._asdict())
+        state = state._replace(**averages.init_layer_means(state.phi, state.r)._asdict())
     config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
     old = _get_variables(state)
@@ -292,7 +292,7 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
 
 
 def _settle_documents(
-    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: SweptDocuments | None
+    setup: _DldaSetup, seed: int, state: State, docs: Batch, local: SweptDocuments | None
 ) -> Locals | None:
     """Redraw theta of the swept documents under the topics that were drawn from their counts."""
     if local is None:
@@ -302,14 +302,14 @@ def _settle_documents(
     return local.locals
 
 
-def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
+def _scale_counts(setup: _DldaSetup, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
     """Return the counts of documents, times a factor, as tables of the current layers."""
     glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
 
 
-def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+def _infer_theta(setup: _DldaSetup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Return posterior means of theta for new documents, with topics fixed."""
     plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
     return setup.sampler.place_documents(setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, plan)

@@ -1,8 +1,8 @@
 """Kernel of deep Poisson factor analysis, in which a network of binary units selects the topics of a document.
 
-The generative model is in :mod:`engine.models.dpfa`.  Theta and h^(1) are integrated out of the draws of tokens
-(:mod:`engine.belief.documents`), which leaves the stationary distribution of the sampler of Gan et al. (ICML 2015,
-section 3.1) unchanged.
+The generative model is in :mod:`engine.models.dpfa`.  The topics of tokens are drawn with theta and h^(1) integrated
+out (:mod:`engine.belief.documents`); the stationary distribution is that of the sampler of Gan et al. (ICML 2015,
+section 3.1).
 """
 
 import itertools
@@ -24,16 +24,17 @@ from engine.pool import Pool
 from engine.streams import Address
 from engine.topic_moves import averages
 
-FIRST_SHAPES = 50.0  # sum of the r_k at the start of a run
+INITIAL_SHAPE_SUM = 50.0  # sum of the initial r_k
 
 
 class State(NamedTuple):
     """State of DPFA.
 
-    ``t`` () int64 counts the steps; ``phi`` to ``filtered`` are as in :class:`engine.belief.steps.NetVariables`;
-    ``load`` (K_1,) the share of tokens and ``active`` (units,) the mean activation, averaged over the last sweeps;
-    ``mean`` to ``mean_biases`` the means over the last samples, as in :class:`NetworkMeans`; ``topics`` (tokens,) and
-    ``h`` (N, units) the local variables of all training documents, empty unless steps sweep them.
+    ``t`` () int64 counts the steps.  The fields from ``phi`` to ``filtered`` are those of
+    :class:`engine.belief.steps.NetVariables`, and those from ``mean`` to ``mean_biases`` are in :class:`NetworkMeans`.
+    ``load`` (K_1,) is the share of tokens of each topic and ``active`` (units,) the mean activation of each unit, both
+    averaged over the last steps.  ``topics`` (tokens,) and ``h`` (N, units) are the local variables of all training
+    documents; they are empty if every mini-batch starts new chains.
     """
 
     t: Array
@@ -58,8 +59,8 @@ class State(NamedTuple):
     h: Array
 
 
-class _DpfaBuild(NamedTuple):
-    """Constants of the kernel's functions."""
+class _DpfaSetup(NamedTuple):
+    """Settings, facts and threads that the functions of the kernel share."""
 
     config: Config
     facts: Facts
@@ -67,21 +68,24 @@ class _DpfaBuild(NamedTuple):
     pool: Pool
 
     @property
-    def sweeps(self) -> bool:
-        """True if steps sweep all training documents, whose local variables persist."""
+    def keeps_locals(self) -> bool:
+        """True if every step sweeps all training documents once and keeps their local variables for the next step."""
         return self.inference == "gibbs"
 
     def plan_sweeps(self, t: int) -> NetPlan:
-        """Return the sweeps of documents in step ``t``."""
-        config, everything = self.config, t <= self.config.everything_on
-        if self.inference == "gibbs":
-            return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, quantity=documents.MOMENTS)
+        """Return the plan of the local sweeps in step ``t``."""
+        config, all_topics_on = self.config, t <= self.config.everything_on
+        if self.keeps_locals:
+            return NetPlan(
+                fresh=False, burn_in=0, collect=1, thin=1, all_topics_on=all_topics_on, quantity=documents.MOMENTS
+            )
         if self.inference == "bcdf":
-            lengths, quantity = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
+            burn_in, collect, quantity = config.filter_burn_in, config.filter_collect, documents.MOMENTS
         else:
-            lengths, quantity = (config.burn_in, config.collect), documents.GRADIENT
-        burn_in, collect = lengths
-        return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, quantity=quantity)
+            burn_in, collect, quantity = config.burn_in, config.collect, documents.GRADIENT
+        return NetPlan(
+            fresh=True, burn_in=burn_in, collect=collect, thin=1, all_topics_on=all_topics_on, quantity=quantity
+        )
 
     def pack_globals(self, state: State) -> NetGlobals:
         """Return topics, shapes and network packed for the kernels."""
@@ -93,17 +97,17 @@ class _DpfaBuild(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
-    setup = _DpfaBuild(config, facts, config.choose_inference(facts), Pool(n_threads))
+    setup = _DpfaSetup(config, facts, config.choose_inference(facts), Pool(n_threads))
     move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
     kernel = Kernel(
         batch_size=config.batch_size,
         sweeps_after=config.sweeps_after(facts),
         measure="perplexity",
         init=lambda seed: _init_state(setup, seed),
-        begin=lambda seed, docs: (
-            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
+        init_from_documents=lambda seed, docs: (
+            _init_from_documents(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
-        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs) if setup.sweeps else state,
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs) if setup.keeps_locals else state,
         gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics, move),
         infer=lambda seed, state, docs, sweeps=None: sampler.place_documents(
@@ -119,66 +123,72 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=_keep_state,
         restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
-    return kernel._replace(local=_get_local, with_local=_put_local) if setup.sweeps else kernel
+    return kernel._replace(local=_get_local, with_local=_put_local) if setup.keeps_locals else kernel
 
 
-def _init_state(setup: _DpfaBuild, seed: int) -> State:
-    """Return a state with nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K, as the authors do."""
+def _init_state(setup: _DpfaSetup, seed: int) -> State:
+    """Return a state with nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K, as in the authors' code."""
     layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
     phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
     weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
     biases = tuple(np.zeros(width) for width in layers)
-    shapes = np.full(layers[0], FIRST_SHAPES / layers[0])
+    shapes = np.full(layers[0], INITIAL_SHAPE_SUM / layers[0])
     return State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
-        expanded=_begin_expanded(setup, phi),
+        expanded=_init_expanded(setup, phi),
         scale=np.zeros(layers[0]),
         shapes=shapes,
         weights=weights,
         precision=tuple(np.ones_like(table) for table in weights),
         biases=biases,
-        thermostats=steps.begin_thermostats(layers, setup.config.noise) if setup.inference == "sgnht" else (),
+        thermostats=steps.init_thermostats(layers, setup.config.noise) if setup.inference == "sgnht" else (),
         filtered=(),
         load=np.full(layers[0], 1.0 / layers[0]),
         active=np.full(sum(layers), 0.5),
-        **begin_means(phi, shapes, weights, biases)._asdict(),
+        **init_means(phi, shapes, weights, biases)._asdict(),
         topics=np.zeros(0, dtype=np.uint16),
         h=np.zeros((0, sum(layers)), dtype=np.int8),
     )
 
 
-def _begin_expanded(setup: _DpfaBuild, phi: FloatArray) -> FloatArray:
-    """Return the initial phi_hat of SGRLD, with column sums a_phi V, to which they relax; no rows for other steps."""
+def _init_expanded(setup: _DpfaSetup, phi: FloatArray) -> FloatArray:
+    """Return the initial phi_hat of SGRLD; an array without rows for other steps.
+
+    Its column sums are a_phi V, around which the steps keep them.
+    """
     if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
         return np.zeros((0, phi.shape[1]))
     return phi * (setup.config.a_phi * len(phi))
 
 
-def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, with topics from clusters of documents (:mod:`engine.first_topics`).
+def _init_from_documents(setup: _DpfaSetup, seed: int, docs: Batch) -> State:
+    """Return an initial state whose topics are clusters of documents (:mod:`engine.first_topics`).
 
-    The units of upper layers start as clusters of those below.
+    The units of upper layers are clusters of the units below.
     """
     state = _init_state(setup, seed)
     clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
     phi = clusters.phi[0]
     weights, lower = network.make_cluster_weights(state.weights, clusters.phi[1:])
     biases = (*lower, state.biases[-1])
-    mean = begin_means(phi, state.shapes, weights, biases)
+    mean = init_means(phi, state.shapes, weights, biases)
     return state._replace(
-        phi=phi, expanded=_begin_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict()
+        phi=phi, expanded=_init_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict()
     )
 
 
 def _average_state(state: State) -> State:
-    """Return the state with the means instead of the last sample; topics are normalised in double precision."""
+    """Return the state with the running means in place of the last sample, topics normalised in double precision."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
 
-def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
-    """Return the hierarchy: topics over words, then signed weights; ``r`` holds the log-odds of the top units."""
+def _present_topics(setup: _DpfaSetup, state: State) -> Topics:
+    """Return the hierarchy: topics over words, then signed weights; ``r`` holds the log-odds of the top units.
+
+    The mean of theta_k, if topic k is on, is ``(1 - p)(n_k + r_k)`` with p = 1/2 and n_k its tokens in a document.
+    """
     active = network.split_layers(state.active, setup.config.layers)
     theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
     return Topics(
@@ -186,21 +196,21 @@ def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
         r=state.biases[-1],
         links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
         units=(GAMMA, *(BINARY,) * len(state.weights)),
-        popularity=weigh_units(state.load, active, state.weights, state.biases),
+        popularity=compute_unit_popularity(state.load, active, state.weights, state.biases),
         means=(theta + 0.5 * state.shapes, *active[1:]),
         directed=setup.config.hierarchy == "sbn",
     )
 
 
 def _keep_state(state: State) -> dict[str, Array]:
-    """Return the arrays of a snapshot in addition to topics, weights and top biases."""
+    """Return the arrays that a snapshot stores in addition to topics, weights and top biases."""
     arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
     arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
     return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
 
-def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
-    """Return the state that continues a snapshot of this model, or of another model with the same layers."""
+def _restore_state(setup: _DpfaSetup, seed: int, arrays: dict[str, Array]) -> State:
+    """Return a state that continues from a snapshot of this model, or of another model with the same layers."""
     fresh = _init_state(setup, seed)
     first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
@@ -213,11 +223,11 @@ def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> St
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
         phi=phi,
-        expanded=_begin_expanded(setup, phi),
+        expanded=_init_expanded(setup, phi),
         weights=weights,
         precision=precision or fresh.precision,
         biases=biases,
-        **begin_means(phi, state.shapes, weights, biases)._asdict(),
+        **init_means(phi, state.shapes, weights, biases)._asdict(),
     )
 
 
@@ -231,42 +241,42 @@ def _put_local(state: State, local: NetLocals) -> State:
     return state._replace(topics=local.topics, h=local.h)
 
 
-def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _DpfaSetup, seed: int, state: State, docs: Batch) -> State:
     """Return the state with initial local variables of all training documents."""
     address = Address(seed, streams.INIT, 0)
     return _put_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
 
 
 def _gather_statistics(
-    setup: _DpfaBuild, seed: int, state: State, docs: Batch, local: NetLocals | None
+    setup: _DpfaSetup, seed: int, state: State, docs: Batch, local: NetLocals | None
 ) -> tuple[steps.NetStatistics, NetLocals | None]:
-    """Sweep documents with topics and weights fixed; return sums, and the local variables if they persist.
+    """Sweep documents with topics and weights fixed; return sums, and the local variables if the state keeps them.
 
-    Documents with persistent variables are swept once; those of a mini-batch start a new chain.
+    Documents whose local variables are kept are swept once; those of a mini-batch start a new chain.
     """
     glob, t = setup.pack_globals(state), int(state.t) + 1
     plan = setup.plan_sweeps(t)
-    if local is None or len(local.h) < len(docs.documents):
+    if local is None or len(local.h) < len(docs.documents):  # no local variables are kept, or not of these documents
         swept, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
     else:
         swept = sampler.copy_locals(local)
-    most = setup.facts.n_tokens if setup.sweeps else 0
-    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, swept, plan, setup.pool, most)
+    n_tokens = setup.facts.n_tokens if setup.keeps_locals else 0
+    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, swept, plan, setup.pool, n_tokens)
     statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(swept.topics)))
-    return statistics, swept if setup.sweeps else None
+    return statistics, swept if setup.keeps_locals else None
 
 
 def _move_state(
-    setup: _DpfaBuild, seed: int, state: State, statistics: steps.NetStatistics, move: Callable[..., steps.NetStep]
+    setup: _DpfaSetup, seed: int, state: State, statistics: steps.NetStatistics, move: Callable[..., steps.NetStep]
 ) -> tuple[State, Info]:
-    """Return the state after a step ``move`` of topics, weights and shapes, with their running means updated."""
+    """Move topics, weights and shapes by one step with ``move``, and update their running means."""
     t = int(state.t) + 1
     plan = setup.plan_sweeps(t)
     old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
     shared = steps.NetSetup(setup.config, setup.facts.n_documents, setup.pool)
     new, sizes, sample, eta = move(shared, seed, t, old, statistics)
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
-    mean = follow_means(mean, new, sample, eta, t, setup.pool)
+    mean = update_means(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)
     n_sweeps, n = plan.collect, max(int(statistics.documents), 1)
     load = statistics.words.sum(axis=0, dtype=np.float64)
@@ -284,27 +294,27 @@ def _move_state(
 
 
 def apply_sigmoid(x: FloatArray) -> FloatArray:
-    """Return the logistic function of log-odds, which are first clipped to +-``MOST_LOGIT``."""
+    """Return the logistic function of log-odds, clipped to +-``MOST_LOGIT``."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -MOST_LOGIT, MOST_LOGIT))))
 
 
 def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) -> FloatArray:
-    """Return the change in the mean of every unit, (K_l, K_{l+1}), when one unit above goes from off to on.
+    """Return the change of the mean of every unit, (K_l, K_{l+1}), when one unit above is switched from off to on.
 
-    ``above`` (K_{l+1},) are the mean activations of the units above, at which all others stay.
+    The other units above stay at their mean activations, ``above`` (K_{l+1},).
     """
     others = (weights @ above + bias)[:, None] - weights * above
     return apply_sigmoid(others + weights) - apply_sigmoid(others)
 
 
-def weigh_units(
+def compute_unit_popularity(
     load: FloatArray, active: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
     """Return the popularity of every unit, (K_l,) per layer.
 
-    In layer 1 it is the share of tokens, ``load`` (K_1,).  Above, it is the frequency of a unit times its effect when
-    it is on: the absolute changes it makes in the means of the units below, relative to these means, weighted by their
-    popularity.
+    In layer 1, it is the share of tokens, ``load`` (K_1,).  In the layers above, it is the frequency of a unit times
+    its effect: the absolute changes of the means of the units below when it is switched on, relative to these means and
+    weighted by the popularity of the units below.
     """
     popularity = [load]
     for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
@@ -314,7 +324,7 @@ def weigh_units(
 
 
 class NetworkMeans(NamedTuple):
-    """Running means: first phi, as in :class:`engine.topic_moves.averages.TopicMean`, then r, W^(l) and c^(l)."""
+    """Running means: those of phi as in :class:`engine.topic_moves.averages.TopicMean`, then of r, W^(l) and c^(l)."""
 
     mean: Array
     averaged: Array
@@ -324,15 +334,18 @@ class NetworkMeans(NamedTuple):
     mean_biases: tuple[FloatArray, ...]
 
 
-def begin_means(
+def init_means(
     phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> NetworkMeans:
     """Return the means before the first sample."""
-    return NetworkMeans(*averages.begin_mean(phi), shapes, weights, biases)
+    return NetworkMeans(*averages.init_mean(phi), shapes, weights, biases)
 
 
-def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
-    """Return the means with the sample of step ``t`` added; the means of a topic that was replaced start again."""
+def update_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
+    """Return the means with the sample of step ``t`` added.
+
+    If a topic has little in common with its mean, the means of that topic and of its unit start again.
+    """
     memory = averages.count_memory(t)
     topic_mean = averages.TopicMean(old.mean, old.averaged, old.variance)
     mean, weight = averages.update_mean(topic_mean, sample, eta, pool, memory)

@@ -2,8 +2,8 @@
 
 A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, and
 then ``phi_k ~ Dir(beta + x_.k)``.  The first conditional is that of the one-layer gamma belief network with r = alpha,
-so its sampler is used (:mod:`engine.gibbs`).  Predictions average theta phi over sweeps, which does not depend on the
-order of topics.
+so its sampler is used (:mod:`engine.gibbs`).  Predictions average the products theta phi over sweeps; label switching
+does not affect them.
 """
 
 from typing import Any, NamedTuple
@@ -24,16 +24,18 @@ from engine.streams import Address
 from engine.topic_moves import averages, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
-_NEVER = 1 << 30  # first sweep that draws rates of the gamma belief network: theta does not depend on document length
+# Number of a sweep that is never reached.  From it on, the sampler would draw the gamma rates of documents, which LDA
+# does not have.
+_NEVER = 1 << 30
 
 
 class State(NamedTuple):
     """State of LDA by Gibbs sampling.
 
-    ``t`` () int64 counts the steps; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K) and
-    ``mean_weights`` (K,) the means of both over the last samples, ``averaged`` (K,) the numbers of samples in ``mean``,
-    ``variance`` (V, K) the variance of a draw of phi (:mod:`engine.topic_moves.averages`); ``topics`` (tokens,) uint16
-    the topic of every token of the training documents.
+    ``t`` () int64 counts the steps.  ``phi`` (V, K) are the topics and ``weights`` (K,) their numbers of tokens;
+    ``mean`` (V, K) and ``mean_weights`` (K,) are the means of both over the last samples.  ``averaged`` (K,) are the
+    numbers of samples in ``mean``, and ``variance`` (V, K) is the variance of a draw of phi
+    (:mod:`engine.topic_moves.averages`).  ``topics`` (tokens,) uint16 are the topics of all training tokens.
     """
 
     t: Array
@@ -53,7 +55,7 @@ class TokenTopics(NamedTuple):
 
 
 class TopicCounts(NamedTuple):
-    """Sums over documents: ``counts`` (V, K) of tokens by word and topic, and the number of documents."""
+    """Sums over documents: ``counts`` (V, K), the tokens of each word and topic, and the number of documents."""
 
     counts: Array
     documents: int
@@ -66,8 +68,8 @@ class TopicChain(NamedTuple):
     topics: Array
 
 
-class _LdaBuild(NamedTuple):
-    """Constants of the kernel's functions."""
+class _LdaSetup(NamedTuple):
+    """Settings, facts and sampler that the functions of the kernel share."""
 
     config: Config
     facts: Facts
@@ -79,20 +81,21 @@ class _LdaBuild(NamedTuple):
         return self.sampler.pack_globals((phi,), self.config.expand_alpha(phi.shape[1]), words)
 
     def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
-        """Return local variables with a copy of the topics of tokens, which a sweep may change."""
+        """Return local variables with a copy of the topics of tokens, so that a sweep may change them in place."""
         return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
-    sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
-    setup = _LdaBuild(config, facts, config.expand_beta(facts.n_words), sampler)
+    hyper = Hyper(1.0, 1.0, 1.0, 1.0)  # has no effect, because the rates that it governs are never drawn
+    sampler = Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
+    setup = _LdaSetup(config, facts, config.expand_beta(facts.n_words), sampler)
     return Kernel(
         batch_size=facts.n_documents,
         sweeps_after=0,
         measure="perplexity",
         init=lambda seed: _init_state(setup, seed),
-        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        init_from_documents=lambda seed, docs: _init_from_documents(setup, seed, docs),
         prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
@@ -109,7 +112,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     )
 
 
-def _init_state(setup: _LdaBuild, seed: int) -> State:
+def _init_state(setup: _LdaSetup, seed: int) -> State:
     """Return a state with nearly flat topics."""
     n_topics = setup.config.layers[0]
     return _make_state(
@@ -119,8 +122,8 @@ def _init_state(setup: _LdaBuild, seed: int) -> State:
     )
 
 
-def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
-    """Return the state before the first step, with topics from clusters of documents (or flat ones, if set so)."""
+def _init_from_documents(setup: _LdaSetup, seed: int, docs: Batch) -> State:
+    """Return an initial state whose topics are clusters of documents; nearly flat topics if ``start`` is random."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
     clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
@@ -128,24 +131,24 @@ def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
 
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
-    """Return a state without local variables, whose means are the topics themselves."""
-    mean = averages.begin_mean(phi)
+    """Return a state without local variables; the topics themselves are the initial means."""
+    mean = averages.init_mean(phi)
     no_topics = np.zeros(0, dtype=np.uint16)
     return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics)
 
 
-def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _LdaSetup, seed: int, state: State, docs: Batch) -> State:
     """Return the state with initial topics of all training tokens."""
     return state._replace(topics=_start_tokens(setup, Address(seed, streams.INIT, 0), state, docs))
 
 
-def _start_tokens(setup: _LdaBuild, address: Address, state: State, docs: Batch) -> Array:
+def _start_tokens(setup: _LdaSetup, address: Address, state: State, docs: Batch) -> Array:
     """Draw the initial topics of the tokens of documents, in proportion to phi_kv."""
     return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
 
 
 def _gather_statistics(
-    setup: _LdaBuild, seed: int, state: State, docs: Batch, local: TokenTopics
+    setup: _LdaSetup, seed: int, state: State, docs: Batch, local: TokenTopics
 ) -> tuple[TopicCounts, TokenTopics]:
     """Sweep the tokens of the documents once; return their counts and new topics."""
     glob = setup.pack_globals(state.phi)
@@ -159,8 +162,11 @@ def _gather_statistics(
     return TopicCounts(sums.words, len(docs.documents)), TokenTopics(variables.topics)
 
 
-def _move_state(setup: _LdaBuild, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
-    """Return the state after drawing phi_k ~ Dir(beta + x_.k), with E[phi | x] added to the mean."""
+def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
+    """Return the state after drawing phi_k ~ Dir(beta + x_.k), with E[phi | x] added to the mean.
+
+    ``draw_topics`` takes one Dirichlet parameter for all words, so what a word has in excess is added to its counts.
+    """
     t, pool = int(state.t) + 1, setup.sampler.pool
     least_beta = float(setup.beta.min())
     counts: Array = statistics.counts
@@ -185,33 +191,33 @@ def _move_state(setup: _LdaBuild, seed: int, state: State, statistics: TopicCoun
 
 
 def _average_state(state: State) -> State:
-    """Return the state with the mean topics instead of the last ones, normalised in double precision."""
+    """Return the state with the mean topics in place of the last sample, normalised in double precision."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, weights=state.mean_weights)
 
 
-def _present_topics(setup: _LdaBuild, state: State) -> Topics:
+def _present_topics(setup: _LdaSetup, state: State) -> Topics:
     """Return the topics, with alpha as ``r``, and the tokens of every topic as popularity."""
     alpha = setup.config.expand_alpha(state.phi.shape[1])
     return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
 
 
-def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Return E[theta] of documents: their shares of topics."""
+def _infer_theta(setup: _LdaSetup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return E[theta] of documents, the shares of topics in each."""
     glob = setup.pack_globals(state.phi, np.unique(docs.words))
-    placed = setup.sampler.place_documents(
+    local = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
     )
-    return Local((normalise_shares(placed.theta[0]),))
+    return Local((normalise_shares(local.theta[0]),))
 
 
-def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
+def _start_chain(setup: _LdaSetup, seed: int, state: State, docs: Batch) -> TopicChain:
     """Return the initial chains of documents under evaluation."""
     return TopicChain(np.array(0, dtype=np.int64), _start_tokens(setup, Address(seed, streams.CHAIN, 0), state, docs))
 
 
 def _advance_chain(
-    setup: _LdaBuild, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
+    setup: _LdaSetup, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[TopicChain, Rates]:
     """Return the chains after more sweeps of the observed tokens, and E[theta | z] phi summed over the sweeps."""
     glob = setup.pack_globals(state.phi)
@@ -224,7 +230,7 @@ def _advance_chain(
 
 
 def _restore_state(arrays: dict[str, Any]) -> State:
-    """Return the state that continues a snapshot of this model, or of another model with one layer."""
+    """Return a state that continues from a snapshot of this model, or of another model with one layer."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)

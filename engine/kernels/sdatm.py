@@ -1,7 +1,7 @@
-"""Kernel of the supervised deep autoencoding topic model: labels shape the topics, and are predicted.
+"""Kernel of the supervised deep autoencoding topic model, whose topics are also learned from labels, to predict them.
 
 This is DATM with a Bayesian classifier on the activations of all layers (Zhang et al., TPAMI 2020, section III): linear
-(sDATM-L) or a network (sDATM-N).  Documents without a label contribute to all terms but the label term.
+(sDATM-L) or a network (sDATM-N).  Documents without a label contribute to all terms except the label term.
 """
 
 import itertools
@@ -29,7 +29,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     Raises
     ------
     SettingError
-        If images are to be shifted, but words are not pixels.
+        If the settings ask for shifted images, but the documents are not images.
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
@@ -63,7 +63,10 @@ def _estimate_prediction_cost(config: Config) -> float:
 
 
 def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
-    """Return the summed statistics of documents; tokens that leave the frame of a shifted image count as its tokens."""
+    """Return the summed statistics of documents, shifted at random if they are images and the settings ask for it.
+
+    The number of tokens is that of the images before they were shifted.
+    """
     config, shape, classifier = setup.config, setup.facts.image_shape, _make_classifier(setup, seed, state)
     if not (shape and config.moved):
         return hybrid_step.gather_statistics(setup, seed, state, docs, classifier)
@@ -74,17 +77,30 @@ def _gather_statistics(setup: Hybrid, seed: int, state: State, docs: Batch) -> h
 
 
 def _make_classifier(setup: Hybrid, seed: int, state: State | None = None) -> Classifier:
-    """Return the classifier of the settings; ``state`` says when labels began to count."""
-    config, hidden = setup.config, setup.config.hidden if setup.config.classifier == "network" else ()
-    labels = (config.label_weight, _find_label_start(setup, state), config.label_ramp, config.label_rate)
-    learning = (config.shortcut, config.dropout, config.decay)
+    """Return the classifier that the settings describe; after a fork, ``state`` tells from when on labels are used."""
+    config = setup.config
     return Classifier(
-        max(1, setup.facts.n_classes), hidden, *labels, setup.facts.n_documents, config.read_share, seed, *learning
+        n_classes=max(1, setup.facts.n_classes),
+        hidden=config.hidden if config.classifier == "network" else (),
+        weight=config.label_weight,
+        first=_find_label_start(setup, state),
+        ramp=config.label_ramp,
+        rate=config.label_rate,
+        n_documents=setup.facts.n_documents,
+        read=config.read_share,
+        seed=seed,
+        shortcut=config.shortcut,
+        dropout=config.dropout,
+        decay=config.decay,
     )
 
 
 def _find_label_start(setup: Hybrid, state: State | None) -> int:
-    """Return the mini-batch after which labels count: as set, or that of the fork if the parent run had an encoder."""
+    """Return the mini-batch after which labels are used: that of the settings, or the one at which the run was forked.
+
+    The latter holds if the parent run had an encoder; ``state.since`` then has the step after which the encoder began,
+    and the step after which labels are used.
+    """
     return int(state.since[1]) if state is not None and state.since else setup.config.label_start
 
 
@@ -104,12 +120,12 @@ def _draw_encoder(setup: Hybrid, seed: int, number: int, widths: tuple[int, ...]
 
 
 def _average_state(state: State) -> State:
-    """Return the state for reading and predicting documents: with the mean weights since labels count, if any."""
+    """Return the state for inference and prediction: with the mean weights since labels are used, if there are any."""
     return state._replace(weights=state.steady or state.weights)
 
 
 def _keep_state(setup: Hybrid, state: State) -> dict[str, Array]:
-    """Return the arrays of a DATM snapshot, all encoders, and the class weights ``class_weights.l`` (C, K_l)."""
+    """Return the arrays of a DATM snapshot, and of all encoders, and the class weights ``class_weights.l`` (C, K_l)."""
     arrays = (
         hybrid.keep_state(_average_state(state))
         | {"labels_since": np.array(_find_label_start(setup, state))}
@@ -121,7 +137,7 @@ def _keep_state(setup: Hybrid, state: State) -> dict[str, Array]:
 
 
 def _average_class_weights(setup: Hybrid, state: State) -> list[FloatArray]:
-    """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders like predictions."""
+    """Return the weights of topics for classes, (C, K_l) per layer, averaged over encoders as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
     all_head_weights = (
         _average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state)
@@ -144,10 +160,10 @@ def _restore_state(setup: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
 def _restore_encoder(
     setup: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
 ) -> tuple[FloatArray, ...]:
-    """Return the weights of an additional encoder that continues a snapshot.
+    """Return the weights of an additional encoder, continued from a snapshot.
 
-    If the snapshot lacks it, it starts from the snapshot's main encoder, with a new classifier: labels count at once,
-    and an untrained encoder would spoil the predictions of the others until it has caught up.
+    If the snapshot does not have this encoder, it starts as a copy of the main encoder with a new classifier.  Labels
+    are used at once then, and an untrained encoder would impair the mean predictions until it has caught up.
     """
     n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
     fresh = _draw_encoder(setup, seed, number, widths)
@@ -157,18 +173,19 @@ def _restore_encoder(
 
 
 def _infer_theta(setup: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Return posterior means of theta of every layer, by sweeps or by the encoder.
+    """Return posterior means of theta of every layer, by Gibbs sweeps or by the encoder.
 
-    An encoder that learns labels represents little of a document but its class, so sweeps are used (if set so).
+    An encoder that learns labels represents little of a document except its class.  Once labels are used, sweeps
+    therefore take its place, if the setting ``placed_by`` says so.
     """
-    reads_labels = _make_classifier(setup, seed, state).weigh_labels(int(state.t)) > 0.0
-    if reads_labels and setup.config.placed_by == "sweeps":
+    learns_labels = _make_classifier(setup, seed, state).weigh_labels(int(state.t)) > 0.0
+    if learns_labels and setup.config.placed_by == "sweeps":
         return amortised.sweep_theta(setup, seed, state, docs, sweeps)
     return amortised.infer_theta(setup, _average_state(state), docs)
 
 
 def _read_features(setup: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
-    """Return the classifier's features of documents, at the mean activations of the encoder."""
+    """Return the features of documents that the classifier reads, computed from the mean activations of the encoder."""
     theta = amortised.infer_theta(setup, _average_state(state), docs).theta
     return compute_features(theta, amortised.make_prior(setup, state, docs).sizes)
 
@@ -185,7 +202,7 @@ def _predict_classes(setup: Hybrid, seed: int, state: State, docs: Batch, n_samp
 
 
 def _predict_shifted(setup: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Return the probability of every class by one encoder, averaged over draws and over the shortest image shifts."""
+    """Return the probability of every class by one encoder, averaged over draws and, for images, over shifts."""
     if not setup.config.moved or setup.facts.image_shape is None:
         return _predict_once(setup, seed, state, docs, n_samples)
     shifts = list_shifts(setup.config.moved)[:n_samples]
@@ -213,13 +230,13 @@ def _predict_once(
 
 
 def list_shifts(most: int) -> list[tuple[int, int]]:
-    """Return all shifts (down, right) by at most ``most`` pixels each, shortest first: (0, 0), its neighbours ..."""
+    """Return all shifts (down, right) by at most ``most`` pixels in each direction, the shortest first: (0, 0) ..."""
     span = range(-most, most + 1)
     return sorted(itertools.product(span, span), key=lambda shift: (shift[0] ** 2 + shift[1] ** 2, shift))
 
 
 def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array | int) -> Batch:
-    """Return shifted images of ``shape`` (height, width); pixels that leave the frame are lost.
+    """Return shifted images of ``shape`` (height, width), without the pixels that leave the frame.
 
     Parameters
     ----------
@@ -238,6 +255,6 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
 
 def shift_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
     """Shift every image at random; each shift of :func:`list_shifts` has the same probability."""
-    chances = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document, not by batch
-    down, right = (np.floor(chances * (2 * most + 1)).astype(np.int64) - most).T
+    uniforms = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # do not depend on the mini-batch of a document
+    down, right = (np.floor(uniforms * (2 * most + 1)).astype(np.int64) - most).T
     return shift_images(docs, shape, down, right)

@@ -127,7 +127,7 @@ class Fit(NamedTuple):
     rounds: Array
 
 
-def begin_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
+def init_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
     """Return the initial gamma, (documents, K): ``alpha + n_d / K``, the same share of the document for every topic."""
     tokens = count_tokens(docs)
     return np.ascontiguousarray(alpha + (tokens / len(alpha))[:, None])

@@ -179,8 +179,8 @@ class _Setup(NamedTuple):
         config = self.config
         return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
 
-    def begin_gamma(self, state: State, docs: Batch) -> FloatArray:
-        return documents.begin_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
+    def init_gamma(self, state: State, docs: Batch) -> FloatArray:
+        return documents.init_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
 
     def compute_table(self, state: State, docs: Batch) -> FloatArray:
         return compute_table(state.lam, state.totals, docs.words, self.pool)
@@ -204,7 +204,7 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         real=True,
         measure="perplexity",
         init=lambda seed: _init_state(setup, seed),
-        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        init_from_documents=lambda seed, docs: _init_from_documents(setup, seed, docs),
         prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
@@ -227,7 +227,7 @@ def _init_state(setup: _Setup, seed: int) -> State:
     return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
-def _begin_state(setup: _Setup, seed: int, docs: Batch) -> State:
+def _init_from_documents(setup: _Setup, seed: int, docs: Batch) -> State:
     """Return a first state: random, or with one topic per cluster of documents (:mod:`engine.first_topics`)."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
@@ -244,7 +244,7 @@ def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> Fl
 def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
     if setup.fresh_steps is None:
         return state
-    return state._replace(gamma=setup.begin_gamma(state, docs).astype(np.float32))
+    return state._replace(gamma=setup.init_gamma(state, docs).astype(np.float32))
 
 
 def _gather_statistics(
@@ -260,7 +260,7 @@ def _gather_statistics(
     for begin in range(0, n, documents.BLOCK):
         block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
         rows = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[rows].astype(np.float64) if continues and local else documents.begin_gamma(block, alpha)
+        start = local.gamma[rows].astype(np.float64) if continues and local else documents.init_gamma(block, alpha)
         fit = documents.place_documents(table, block, alpha, start, pool)
         documents.add_counts(table, block, fit, counts, pool)
         bound += float(fit.bound.sum())
@@ -314,11 +314,11 @@ def _fit_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> F
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """Return E[theta] of the documents: the share of each topic in them."""
-    return Local((normalise_shares(_fit_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
+    return Local((normalise_shares(_fit_gamma(setup, state, docs, setup.init_gamma(state, docs))),))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
-    return GammaChain(np.array(0, dtype=np.int64), setup.begin_gamma(state, docs))
+    return GammaChain(np.array(0, dtype=np.int64), setup.init_gamma(state, docs))
 
 
 def _advance_chain(

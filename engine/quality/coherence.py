@@ -43,7 +43,7 @@ class WordPairs(NamedTuple):
         return np.searchsorted(self.words, words)
 
 
-def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
+def count_pairs(words: IntArray, counts: Counts, n_words: int, max_documents: int = SAMPLED) -> WordPairs:
     """Count the documents in which words occur together.
 
     Parameters
@@ -54,13 +54,13 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPL
         Documents x words.
     n_words : int
         V.
-    most : int
-        Largest number of documents to use: of more, every second, third ... is used.
+    max_documents : int
+        Largest number of documents to use; if there are more, every second, third ... is used.
     """
     wanted = np.unique(words)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    sample = thin_documents(counts, most)
+    sample = thin_documents(counts, max_documents)
     n = sample.n_documents
     columns = column[sample.words]
     inside = columns >= 0
@@ -71,9 +71,9 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPL
     return WordPairs(wanted, together.diagonal().copy(), together, n)
 
 
-def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
-    """Return all documents, or every second, third ... one, so that there are at most ``most``."""
-    step = -(-counts.n_documents // most)
+def thin_documents(counts: Counts, max_documents: int = SAMPLED) -> Counts:
+    """Return all documents, or every second, third ... one, so that there are at most ``max_documents``."""
+    step = -(-counts.n_documents // max_documents)
     if step <= 1:
         return counts
     return copy_documents(counts, np.arange(0, counts.n_documents, step))
@@ -88,21 +88,21 @@ def copy_documents(counts: Counts, documents: IntArray) -> Counts:
     return Counts.of(lengths, counts.words[cells], counts.values[cells])
 
 
-def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
+def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, max_documents: int = SAMPLED) -> WordPairs:
     """Count as :func:`count_pairs` does, but only pairs of words in the same list, which is much faster; others are 0.
 
     Parameters
     ----------
     lists : (K, n) int
         First words of every topic.
-    counts, n_words, most
+    counts, n_words, max_documents
         As in :func:`count_pairs`.
     """
     wanted, places = np.unique(lists, return_inverse=True)
     places = places.reshape(lists.shape)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    step = -(-counts.n_documents // most) if counts.n_documents else 1
+    step = -(-counts.n_documents // max_documents) if counts.n_documents else 1
     n = -(-counts.n_documents // step)
     columns = column[counts.words]
     cells = np.flatnonzero(columns >= 0)

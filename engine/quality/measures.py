@@ -1,7 +1,7 @@
-"""Measures of the quality of every layer of a hierarchy, in particular of its edges and of clusters of documents.
+"""Measures of the quality of every layer of a hierarchy, of its edges, and of the clusters of documents by topic.
 
-Specialization and affinity: Kim et al. (CIKM 2012) as in the code of tsntm (Isonuma et al., ACL 2020); CLNPMI: Chen et
-al. (2021).  Topics of every layer are compared as distributions over the words.
+Specialization and affinity are those of Kim et al. (CIKM 2012), as in the code of tsntm (Isonuma et al., ACL 2020), and
+CLNPMI is that of Chen et al. (2021).  The topics of every layer are compared as distributions over words.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from engine.quality import coherence
 from engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npmi
 
 
-def find_strongest(theta: Array) -> IntArray:
-    """Return the cluster of every document, (documents,): the strongest topic in ``theta`` (documents, K)."""
+def find_strongest_topics(theta: Array) -> IntArray:
+    """Return the topic with the largest activation of every document, (documents,), given ``theta`` (documents, K)."""
     return np.asarray(np.argmax(theta, axis=1))
 
 
@@ -28,9 +28,10 @@ def compute_purity(labels: IntArray, clusters: IntArray) -> float:
 
 
 def compute_nmi(labels: IntArray, clusters: IntArray) -> float:
-    """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
+    """Return the normalised mutual information of labels and clusters, scikit-learn's "arithmetic" NMI.
 
-    1 if both have a single value; nan without documents.
+    It is the mutual information divided by the mean of both entropies: 1 if both have a single value; nan without
+    documents.
     """
     if not len(labels):
         return float("nan")
@@ -55,20 +56,20 @@ def _compute_entropy(shares: FloatArray) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
-THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a flat topic: tau of the trees
+THRESHOLD = 5.0  # tau: a child weighs this many times more in its parent than in a topic with equal weights
 
 
 class Affinity(NamedTuple):
-    """Similarity of topics to topics of the layer below, as cosines of their words; nan if there are none.
+    """Mean cosine similarities of topics and topics of the layer below; nan if there are no such pairs.
 
     Attributes
     ----------
     child : float
         Similarity to their children: the mean over the children of a topic, then over the topics that have any.
     other : float
-        Similarity to topics that are not their children, averaged likewise.
+        Similarity to topics that are not their children, averaged in the same way.
     weighted : float
-        Similarity to all topics of the layer below, weighted by their weights in the topic, without a threshold.
+        Similarity to all topics of the layer below, averaged by their weights in the topic; no threshold is used.
     """
 
     child: float
@@ -77,7 +78,7 @@ class Affinity(NamedTuple):
 
 
 def find_children(weights: Array, threshold: float = THRESHOLD) -> Array:
-    """Return which topics (J, K) bool are children in the layer above: absolute weights over ``threshold / J``."""
+    """Return a mask of the edges, (J, K): True for absolute ``weights`` above ``threshold / J``."""
     return np.abs(weights) > threshold / len(weights)
 
 
@@ -93,7 +94,7 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
     weights : (J, K) array
         Weights of the topics below in the parents.
     edges : (J, K) bool array
-        True for children, see :func:`find_children`.
+        The edges (:func:`find_children`).
     """
     cosines = _scale_columns(below).T @ _scale_columns(parents)
     return Affinity(
@@ -102,27 +103,33 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
 
 
 def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
-    """Return the specialization (K,): one minus the cosine of a topic (V, K) and the corpus's counts of the words (V,).
+    """Return the specialization of topics, (K,): one minus their cosine similarity to the word counts of the corpus.
 
-    0 for a topic with the word frequencies of the corpus; it should be higher in the lower layers of a hierarchy.
+    It is 0 for a topic with the word frequencies of the corpus, and should be higher in lower layers.
+
+    Parameters
+    ----------
+    projection : (V, K) array
+        Topics over the words.
+    word_counts : (V,) array
     """
     corpus = np.asarray(word_counts, dtype=np.float64)
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
 
 
 def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: WordPairs) -> float:
-    """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a parent's and a child's word.
+    """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of the parent's and the child's words.
 
-    Words that both have are left out, and an edge between topics that share all their words counts 0.
+    Words that both topics have are left out; the NPMI of an edge between topics with the same words is 0.
 
     Parameters
     ----------
     parents, below : (K, n) and (J, n) int arrays
         First words of the topics of a layer and of the layer below.
     edges : (J, K) bool array
-        True for children.
+        The edges (:func:`find_children`).
     pairs : WordPairs
-        Counts of at least all these words.
+        Counts that cover all these words.
 
     Returns
     -------
@@ -141,34 +148,34 @@ def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: 
 
 
 def _scale_columns(columns: Array) -> FloatArray:
-    """Return columns scaled to length 1; columns of zeros stay zero."""
+    """Scale columns to Euclidean norm 1; columns of zeros stay zero."""
     table = np.asarray(columns, dtype=np.float64)
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
 
 def _average_parents(cosines: FloatArray, weights: Array) -> float:
-    """Return the mean over columns of each column's (J, K) weighted mean; columns without weight are left out."""
+    """Return the mean over parents of their weighted mean cosines, leaving out parents without weights."""
     total = weights.sum(axis=0)
     used = total > 0
     return float(((cosines * weights).sum(axis=0)[used] / total[used]).mean()) if used.any() else float("nan")
 
 
 class SampleSize(NamedTuple):
-    """The number of documents used, and of all documents."""
+    """The number of ``documents`` used, and the ``total`` number of documents."""
 
     documents: int
-    every: int
+    total: int
 
 
 class LabelledDocuments(NamedTuple):
-    """Documents with labels and their places in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
+    """Documents with labels: ``labels`` (D,) int, and their activations ``theta[l-1]`` (D, K_l)."""
 
     labels: IntArray
     theta: Sequence[Array]
 
 
 class ClusterScores(NamedTuple):
-    """Agreement of documents' labels with the topics that they use most."""
+    """Agreement of the labels of documents with the topics that the documents use most."""
 
     nmi: float
     purity: float
@@ -237,7 +244,7 @@ class Quality(Coherence):
     held_out : (K,) float64 or None
         NPMI in test documents; None if there are none.
     missing : (K,) int
-        Number of first words of every topic that are in no test document, so that their pairs count -1.
+        Number of first words of every topic that are in no test document; the NPMI of their pairs is -1.
     specialization : (K,) float64
         Specialization of every topic.
     affinity : Affinity or None
@@ -294,8 +301,8 @@ def measure_quality(
     words: Sequence[IntArray] | None = None,
     labelled: LabelledDocuments | None = None,
     threshold: float = THRESHOLD,
-    most: int = SAMPLED,
-    of: tuple[int, int] | None = None,
+    max_documents: int = SAMPLED,
+    totals: tuple[int, int] | None = None,
 ) -> tuple[Quality, ...]:
     """Return the quality of every layer.
 
@@ -312,11 +319,11 @@ def measure_quality(
     labelled : LabelledDocuments, optional
         Documents with labels, for clusters.
     threshold : float
-        A child is heavier in its parent than ``threshold / K_{l-1}``.
-    most : int
-        Largest number of training (or test) documents to use: of more, every second, third ... is used.
-    of : (int, int), optional
-        Numbers of all training and test documents, if ``train`` and ``test`` are samples already.
+        The weight of a child in its parent is above ``threshold / K_{l-1}``.
+    max_documents : int
+        Largest number of training (or test) documents to use; if there are more, every second, third ... is used.
+    totals : (int, int), optional
+        Total numbers of training and test documents, if ``train`` and ``test`` are already samples of them.
 
     Returns
     -------
@@ -325,14 +332,14 @@ def measure_quality(
     """
     layers = _list_layers(hierarchy, words)
     n_words = len(hierarchy.words[0])
-    sample = coherence.thin_documents(train, most)
-    pairs = _count_pairs(layers, sample, n_words, most)
-    test_pairs = None if test is None else _count_pairs(layers, test, n_words, most)
-    n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
+    sample = coherence.thin_documents(train, max_documents)
+    pairs = _count_pairs(layers, sample, n_words, max_documents)
+    test_pairs = None if test is None else _count_pairs(layers, test, n_words, max_documents)
+    n_train, n_test = totals or (train.n_documents, 0 if test is None else test.n_documents)
     frequencies = np.bincount(sample.words, sample.values, minlength=n_words)
     return tuple(
         Quality(
-            layer=place + 1,
+            layer=index + 1,
             live=layer.live,
             words=layer.words,
             npmi=coherence.compute_npmi(layer.words, pairs),
@@ -342,13 +349,13 @@ def measure_quality(
             if test_pairs is None
             else coherence.count_missing(layer.words, test_pairs),
             specialization=measure_specialization(layer.table, frequencies),
-            affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
-            cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, pairs) if place else float("nan"),
-            clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
+            affinity=_measure_layer_affinity(layers[index - 1], layer, threshold) if index else None,
+            cross_npmi=_measure_cross_npmi(layers[index - 1], layer, threshold, pairs) if index else float("nan"),
+            clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[index]),
             train=SampleSize(pairs.n_documents, n_train),
             test=SampleSize(0 if test_pairs is None else test_pairs.n_documents, n_test),
         )
-        for place, layer in enumerate(layers)
+        for index, layer in enumerate(layers)
     )
 
 
@@ -359,13 +366,15 @@ def _list_layers(hierarchy: Presentation, words: Sequence[IntArray] | None) -> l
     return [_Layer(*each) for each in zip(hierarchy.words, hierarchy.weights, lists, live, strict=True)]
 
 
-def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
+def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, max_documents: int) -> WordPairs:
     """Return the pair counts of the first words of all layers."""
-    return coherence.count_pairs(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
+    return coherence.count_pairs(
+        np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, max_documents
+    )
 
 
 def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
-    """Return the affinity between the live topics of both layers; only these are drawn in trees."""
+    """Return the affinity of the live topics of a layer with those of the layer below; trees show only live topics."""
     edges = find_children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
     return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
@@ -378,8 +387,8 @@ def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: W
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
-    """Return the agreement of labels with the strongest topics of the documents."""
-    clusters = find_strongest(theta)
+    """Return the agreement of labels with the topics that the documents use most."""
+    clusters = find_strongest_topics(theta)
     return ClusterScores(compute_nmi(labels, clusters), compute_purity(labels, clusters), len(labels))
 
 

@@ -54,7 +54,7 @@ def count_memory(t: int) -> int:
     return max(MEMORY, t // PART)
 
 
-def begin_mean(phi: FloatArray) -> TopicMean:
+def init_mean(phi: FloatArray) -> TopicMean:
     """Return an initial mean, which the first sample replaces."""
     return TopicMean(
         phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32), np.zeros(phi.shape, dtype=np.float32)
@@ -109,9 +109,9 @@ class LayerMeans(NamedTuple):
     mean_r: FloatArray
 
 
-def begin_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
+def init_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
     """Return initial means of all layers, which the first sample replaces."""
-    return _join_layers([begin_mean(layer) for layer in phi], r)
+    return _join_layers([init_mean(layer) for layer in phi], r)
 
 
 def update_layer_means(

@@ -39,11 +39,11 @@ class Variables(NamedTuple):
     c0: FloatArray
 
 
-def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
+def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
     """Return the variables before the first step."""
     return Variables(
         phi=phi,
-        expanded=_begin_expanded(settings, phi),
+        expanded=_init_expanded(settings, phi),
         r=r,
         scale=tuple(np.zeros(layer.shape[1]) for layer in phi),
         top_scale=np.array(0.0),
@@ -52,7 +52,7 @@ def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray
     )
 
 
-def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _init_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """Return the first phi_hat of SGRLD; its columns sum to eta V, to which they relax for any data."""
     if settings.inference != "sgrld":
         return ()
@@ -71,7 +71,7 @@ def change_structure(settings: Config, old: Variables, change: StructureChange) 
     top_scale = old.top_scale
     if change.added:
         scale = (*scale, np.zeros(phi[-1].shape[1]))
-        expanded = (*expanded, _begin_expanded(settings, phi)[-1]) if expanded else ()
+        expanded = (*expanded, _init_expanded(settings, phi)[-1]) if expanded else ()
         top_scale = np.array(0.0)
     return old._replace(phi=phi, r=change.structure.r, scale=scale, expanded=expanded, top_scale=top_scale)
 

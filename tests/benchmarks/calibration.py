@@ -61,7 +61,7 @@ def measure_world(world: World, seed: int, sweeps: int) -> WorldCertainty:
     docs = world.corpus.batch(world.corpus.documents(TRAIN))
     facts = Facts(V, len(docs.documents), n_tokens=int(docs.counts.sum()))
     kernel = module.build(config, facts, n_threads=1)
-    state = kernel.prepare(seed, kernel.begin(seed, docs), docs)
+    state = kernel.prepare(seed, kernel.init_from_documents(seed, docs), docs)
     for _ in range(sweeps):
         state, _ = kernel.step(seed, state, docs)
     shown = kernel.topics(kernel.average(state)).phi

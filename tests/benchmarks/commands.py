@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from app.benchmarks.topics import check_file
-from app.cli.console import Mistake
+from app.cli.console import UserError
 from app.cli.parser import MISTAKE
 from app.ingest.errors import IngestError
 from store.errors import StoreError
@@ -19,7 +19,7 @@ def run_benchmark(
     try:
         check_file(arguments.json)
         run(arguments)
-    except (IngestError, LookupError, Mistake, StoreError, ValueError) as error:
+    except (IngestError, LookupError, UserError, StoreError, ValueError) as error:
         sys.stderr.write(f"{parser.prog}: {' '.join(str(error).split())}\n")
         return MISTAKE
     except KeyboardInterrupt:

@@ -70,7 +70,7 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
 
 
 def gradients(
-    plan: inference.Scheme,
+    plan: inference.InferencePlan,
     seed: int,
     t: int,
     matrices: tuple[weights.Weights, ...],
@@ -80,18 +80,18 @@ def gradients(
     """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
     trace, step = (
         inference._make_trace(plan, docs),
-        inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside),
+        inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.control_samples),
     )
-    sums, terms = step.begin_sums(), inference._make_terms(plan, wanted=plan.scores)
-    draws = plan.samples if plan.scores else plan.draws
-    each = 1 if plan.path else plan.samples // draws
+    sums, terms = step.init_sums(), inference._make_terms(plan, wanted=plan.uses_scores)
+    draws = plan.samples if plan.uses_scores else plan.draws
+    each = 1 if plan.is_pathwise else plan.samples // draws
     for i in range(draws * each):
         given = inference._fix_weights(plan, inference._draw_weights(plan, seed, t, i // each, matrices))
         step.add_sample(given, i, sums, terms, trace)
-    if plan.path:
+    if plan.is_pathwise:
         return np.asarray(sums / draws, dtype=np.float64)
     n, total, places = sums.gradient.shape
-    kept = draws * each - plan.aside
+    kept = draws * each - plan.control_samples
     return np.array(
         [
             [[weights.estimate_gradient(sums, j, k, p, kept) for p in range(places)] for k in range(total)]

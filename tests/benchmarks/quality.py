@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = measure_quality(present_hierarchy(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)[0]
     say(f"{sum(each.shape[1] for each in phi)} topics, {len(train.words):,} cells of training documents; {load()}")
     for name, sample in (("training", found.train), ("test", found.test)):
-        say(f"  {sample.documents:,} of {sample.every:,} {name} documents looked at")
+        say(f"  {sample.documents:,} of {sample.total:,} {name} documents looked at")
     each = " ".join(f"{value:.2f}" for value in seconds.clock)
     say(f"  median {median(seconds.clock):.2f} s, in processor time {median(seconds.processor):.2f} s; rounds {each}")
     return 0

@@ -16,7 +16,7 @@ from app.ingest.source import CountSource
 from app.ingest.text import cleaning
 from engine.contract import TEST, TRAIN, Counts
 from engine.corpus import Corpus
-from engine.parts import divide_share, draw_parts, number_contents
+from engine.parts import divide_share, draw_parts, hash_contents
 
 
 def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None) -> Corpus:
@@ -46,7 +46,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
     part = source.part
     if part is None:
         sizes = divide_share(counts.n_documents, options.test_share, validation=False)
-        part = draw_parts(seed_parts(options.seed), number_contents(counts), sizes)
+        part = draw_parts(seed_parts(options.seed), hash_contents(counts), sizes)
     corpus = Corpus(
         counts=counts,
         vocabulary=source.vocabulary,

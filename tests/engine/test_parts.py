@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, number_contents, return_duplicates
+from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, hash_contents, return_duplicates
 
 
 def counts(*documents: dict[int, float], kind: type = np.int32) -> Counts:
@@ -27,25 +27,25 @@ def test_held_out_documents_are_halved_and_the_test_has_the_odd_one(n, share, ex
 
 
 def test_documents_with_the_same_counts_have_the_same_number_and_others_another_one():
-    found = number_contents(counts({1: 2, 5: 1}, {5: 1, 1: 2}, {1: 1, 5: 2}, {1: 2}, {}, {1: 2, 5: 1, 0: 1}, {}))
+    found = hash_contents(counts({1: 2, 5: 1}, {5: 1, 1: 2}, {1: 1, 5: 2}, {1: 2}, {}, {1: 2, 5: 1, 0: 1}, {}))
     assert found[0] == found[1]
     assert (found[4], found[6]) == (0, 0)
     assert len(set(found.tolist())) == 5
-    same = number_contents(counts({1: 2, 5: 1}, {1: 1, 5: 2}, {1: 3}), binary=True)
+    same = hash_contents(counts({1: 2, 5: 1}, {1: 1, 5: 2}, {1: 3}), binary=True)
     assert same[0] == same[1] != same[2]
-    real = number_contents(counts({1: 0.5}, {1: 0.5}, {1: 0.25}, kind=np.float32))
+    real = hash_contents(counts({1: 0.5}, {1: 0.5}, {1: 0.25}, kind=np.float32))
     assert real[0] == real[1] != real[2]
 
 
 def test_a_number_depends_on_the_document_and_not_on_those_around_it():
-    alone = [number_contents(counts(each))[0] for each in ({3: 1}, {0: 7, 9: 2}, {2: 1})]
-    assert number_contents(counts({3: 1}, {0: 7, 9: 2}, {2: 1})).tolist() == alone
+    alone = [hash_contents(counts(each))[0] for each in ({3: 1}, {0: 7, 9: 2}, {2: 1})]
+    assert hash_contents(counts({3: 1}, {0: 7, 9: 2}, {2: 1})).tolist() == alone
 
 
 def test_no_two_of_many_different_documents_have_the_same_number():
     words = np.stack([np.arange(40_000) // 200, 200 + np.arange(40_000) % 200], axis=1)
     every = Counts.of(np.full(40_000, 2), words.ravel().astype(np.int32), np.ones(80_000, np.int32))
-    assert len(np.unique(number_contents(every))) == 40_000
+    assert len(np.unique(hash_contents(every))) == 40_000
 
 
 @given(

@@ -137,7 +137,7 @@ def test_two_that_index_at_once_do_not_write_twice(db):
             full_text.build_index(db, corpus)  # somebody else is faster
             yield rows
 
-    assert full_text.build_index(db, corpus, mapped=slowly)
+    assert full_text.build_index(db, corpus, map_batches=slowly)
     assert full_text.list_unindexed(db) == []
     assert found(db, corpus, "apples") == (2, [0, 2])
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.predictions import Classified, Doing, Misled
 from app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
 from app.views.markup import draw_options, write_element
@@ -408,7 +408,7 @@ def _draw_misled_path(report: ClassReport, path: tuple[Node, ...], group: Sequen
 def _draw_misled_document(report: ClassReport, misled: Misled) -> str:
     names = report.result.names
     title = escape(shorten(report.titles.get(misled.document, ""), 90) or f"document {misled.document}")
-    path = ",".join(identity(node) for node in misled.path)
+    path = ",".join(format_identity(node) for node in misled.path)
     hint = "Read it, the words of this path marked"
     button = (
         f'<button data-do="document" data-number="{misled.document}" data-ids="{path}" title="{hint}">{title}</button>'
@@ -429,8 +429,10 @@ def _draw_path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
 
 def _draw_path_topic(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
-    hint = describe_origin(f"{title}: topic {identity(node)}; the number is its rank in its layer by share", hierarchy)
-    attributes = f'data-id="{identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
+    hint = describe_origin(
+        f"{title}: topic {format_identity(node)}; the number is its rank in its layer by share", hierarchy
+    )
+    attributes = f'data-id="{format_identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
     return f'<button data-do="topic" {attributes}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
 
 

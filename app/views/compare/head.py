@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import SeedSpread, pick_layer
+from app.analysis.seeds import SeedSpread, get_layer_value
 from app.jobs.estimates import KINDS, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
@@ -230,7 +230,9 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
     sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
     rows = "".join(
-        _draw_coherence_row(layer, pick_layer(a, layer - 1), pick_layer(b, layer - 1), _find_seed_gaps(spread, layer))
+        _draw_coherence_row(
+            layer, get_layer_value(a, layer - 1), get_layer_value(b, layer - 1), _find_seed_gaps(spread, layer)
+        )
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus

@@ -1,7 +1,7 @@
 """The panel about one pair of topics: words, ranks and parents of both, and the choice of another partner."""
 
 from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.table import format_margin, format_share_change, shorten_title
 from app.views.markup import draw_options, write_element
@@ -47,7 +47,7 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
     parts.append(_list_facts(comparison, pair))
     if not one_run:
         parts.append(_draw_partner_choice(comparison, pair))
-    key = "-".join(identity(node) for node in (pair.a, pair.b) if node)
+    key = "-".join(format_identity(node) for node in (pair.a, pair.b) if node)
     return (
         f'<article class="ex-detail cm-pair" data-key="{key}'
         f'" style="{declare_hue(pair.layer)}">{"".join(parts)}</article>'
@@ -70,7 +70,7 @@ def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
 def _offer_pair(pair: Pair) -> str:
     """Return a button that adds the pair to the trees, which do not show it yet."""
     side: Side = "b" if pair.b is not None else "a"
-    key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
+    key, tip = format_identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
     button = write_element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
     return f'<div class="ex-acts">{button}</div>'
 
@@ -83,7 +83,7 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
             f'<section><h3>{tag}</h3><p class="ex-none">{_explain_absence(comparison, pair, hierarchy)}</p></section>'
         )
     head = (
-        f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
+        f'<h3>{tag} <span title="{format_identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
         f"<small{write_title(_SHARE_TIP, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
@@ -168,22 +168,23 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     for rank, topic in enumerate(candidates):
         if rank < _MOST_PARTNERS or topic.node == partner:
             title = f"{other.rank(topic.node)} · {shorten(shorten_title(other, topic.node), 40)} · {topic.score:.2f}"
-            entries.append((identity(topic.node), title))
+            entries.append((format_identity(topic.node), title))
     label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
     chooser = write_element(
         "select",
-        draw_options(entries, identity(partner) if partner is not None else "none"),
+        draw_options(entries, format_identity(partner) if partner is not None else "none"),
         class_="ex-select",
         data_change="match",
         data_side=side,
-        data_id=identity(node),
-        data_key=f"match-{identity(node)}",
+        data_id=format_identity(node),
+        data_key=f"match-{format_identity(node)}",
         aria_label=label,
         title=tip,
     )
     undo = (
-        write_element("button", "Undo", class_="ex-soft", data_do="unmatch", data_side=side, data_id=identity(node),
+        write_element("button", "Undo", class_="ex-soft", data_do="unmatch", data_side=side,
+                data_id=format_identity(node),
                 title="Forget what was chosen by hand and match by words and parents again")
         if pair.fixed
         else ""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.mixing import ACTIVE, ENTROPY, LEAST_DRAWS, LIKELIHOOD, MIXED, TOTAL, MixingFigure
 from app.analysis.recurrence import (
     LayerRecurrence,
@@ -215,7 +215,7 @@ def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:
 def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
     hierarchy, n_runs = report.hierarchy, recurrence.n_runs
     n_found = int(recurrence.count_runs(node.layer)[hierarchy.place(node)])
-    key = identity(node)
+    key = format_identity(node)
     mark = (
         f'<span class="se-found" title="{_FOUND_TIP}">{_draw_pips(n_found, n_runs)}<b>{n_found} of {n_runs}</b></span>'
     )
@@ -255,7 +255,7 @@ def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
             f"{escape(shorten(report.hierarchy.title(child), 32))} <small>{count} of {recurrence.n_runs}</small>",
             class_="se-edge se-often" if count >= count_most(recurrence.n_runs) else "se-edge",
             data_do="topic",
-            data_id=identity(child),
+            data_id=format_identity(child),
             style=declare_hue(child.layer),
             title=_EDGE_TIP,
         )

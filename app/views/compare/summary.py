@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
 from app.analysis.seeds import (
-    ROUNDED,
-    UNKNOWN,
-    JudgedPair,
+    ROUNDING_TOLERANCE,
+    UNKNOWN_SPREAD,
+    EstimatePair,
     Range,
     SeedExcess,
     SeedSpread,
     count_excesses,
-    is_below,
-    pick_layer,
+    get_layer_value,
+    is_below_range,
 )
 from app.views.markup import write_element
 from app.views.palette import declare_hue
@@ -156,14 +156,14 @@ class SeedVerdict(NamedTuple):
         Number of figures that can be compared with seeds; 0 without a second seed.
     sentence : str
         A sentence from `describe_seeds`; empty while runs with other seeds are searched for.
-    judged : JudgedPair or None
+    estimate_pair : EstimatePair or None
         Estimates of how well each run predicts held-out words.
     """
 
     excesses: Sequence[SeedExcess] = ()
     n_figures: int = 0
     sentence: str = ""
-    judged: JudgedPair | None = None
+    estimate_pair: EstimatePair | None = None
 
     @property
     def is_chance(self) -> bool:
@@ -172,7 +172,11 @@ class SeedVerdict(NamedTuple):
 
 
 def judge_comparison(
-    comparison: Comparison, now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None
+    comparison: Comparison,
+    now: Agreement,
+    spread: SeedSpread | None,
+    sentence: str,
+    estimate_pair: EstimatePair | None = None,
 ) -> SeedVerdict:
     """Compare the differences between two runs with those between seeds.
 
@@ -185,12 +189,12 @@ def judge_comparison(
         The agreement of two seeds of one model, if there are any.
     sentence : str
         A sentence from `describe_seeds`; empty while runs with other seeds are searched for.
-    judged : JudgedPair or None
+    estimate_pair : EstimatePair or None
         Estimates of how well each run predicts held-out words.
     """
     if spread is None or not sentence:
-        return SeedVerdict(sentence=sentence, judged=judged)
-    return SeedVerdict(*count_excesses(comparison, now, spread, judged), sentence, judged)
+        return SeedVerdict(sentence=sentence, estimate_pair=estimate_pair)
+    return SeedVerdict(*count_excesses(comparison, now, spread, estimate_pair), sentence, estimate_pair)
 
 
 def draw_verdict(verdict: SeedVerdict) -> str:
@@ -205,9 +209,9 @@ def draw_verdict(verdict: SeedVerdict) -> str:
         badge = count_beyond(verdict)
     lines = [f"<li>{escape(describe_excess(each))}</li>" for each in _list_real(verdict)]
     parts = [f"<ul>{''.join(lines)}</ul>" if lines else ""]
-    if verdict.judged is not None and not verdict.is_chance:
-        tip = f"{verdict.judged.a.protocol}."
-        parts.append(write_element("p", escape(compare_perplexities(verdict.judged)), title=tip))
+    if verdict.estimate_pair is not None and not verdict.is_chance:
+        tip = f"{verdict.estimate_pair.a.protocol}."
+        parts.append(write_element("p", escape(compare_perplexities(verdict.estimate_pair)), title=tip))
     parts.append(f'<p class="tp-dim">{escape(verdict.sentence)}</p>')
     if verdict.is_chance or verdict.n_figures:
         parts.append(write_element("button", "What comes back", class_="tp-button", data_do="seeds", title=_SEEDS_TIP))
@@ -233,15 +237,15 @@ def _list_real(verdict: SeedVerdict) -> Sequence[SeedExcess]:
     return () if verdict.is_chance else verdict.excesses
 
 
-def compare_perplexities(judged: JudgedPair) -> str:
+def compare_perplexities(estimate_pair: EstimatePair) -> str:
     """Return how well both runs predict held-out words, and whether they differ by more than seeds do."""
-    name = judged.a.name.capitalize()
-    sentence = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
-    if judged.gap is None:
+    name = estimate_pair.a.name.capitalize()
+    sentence = f"{name}: {format_estimate(estimate_pair.a)} in A, {format_estimate(estimate_pair.b)} in B"
+    if estimate_pair.gap is None:
         return f"{sentence}; no second seed tells whether that is more than chance."
-    gap = format_estimate(judged.a._replace(value=judged.gap))
-    apart = format_estimate(judged.a._replace(value=judged.difference))
-    comparison = "more than" if judged.beyond else "no more than"
+    gap = format_estimate(estimate_pair.a._replace(value=estimate_pair.gap))
+    apart = format_estimate(estimate_pair.a._replace(value=estimate_pair.difference))
+    comparison = "more than" if estimate_pair.exceeds_seeds else "no more than"
     return f"{sentence}: {apart} apart, {comparison} two seeds of one model, which differ by up to {gap}."
 
 
@@ -281,7 +285,7 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
         The agreement of two seeds of one model, which differ by chance only; None if there are none.
     """
     cells = [_draw_layer_agreement(now, spread, index) for index in range(len(now.scores) - 1, -1, -1)]
-    usual = spread or UNKNOWN
+    usual = spread or UNKNOWN_SPREAD
     cells.append(
         _draw_agreement_cell(
             "Edges kept", _draw_ratio(now.edges), _compare_with_seeds(now.edges, usual.edges), _TIPS["edges"]
@@ -293,9 +297,9 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
 
 
 def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, index: int) -> str:
-    usual = spread or UNKNOWN
-    score = _compare_with_seeds(now.scores[index], pick_layer(usual.scores, index))
-    matched = pick_layer(usual.matched, index)
+    usual = spread or UNKNOWN_SPREAD
+    score = _compare_with_seeds(now.scores[index], get_layer_value(usual.scores, index))
+    matched = get_layer_value(usual.matched, index)
     note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[index])} '
     note += "of the weight matched</span>"
     if matched is not None:
@@ -315,9 +319,9 @@ def _compare_with_seeds(value: float, usual: Range | None) -> str:
 
 
 def _draw_comparison(value: float, usual: Range) -> str:
-    if is_below(value, usual):
+    if is_below_range(value, usual):
         return '<strong class="cm-below">below</strong>'
-    return "above" if value > usual.high + ROUNDED else "like"
+    return "above" if value > usual.high + ROUNDING_TOLERANCE else "like"
 
 
 def _draw_ratio(value: float) -> str:

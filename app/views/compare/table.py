@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from app.views.markup import draw_select, write_element
@@ -128,7 +128,7 @@ def _describe_unmatched(comparison: Comparison, pair: Pair) -> str:
 
 def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> str:
     side: Side = "b" if pair.b is not None else "a"
-    key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
+    key = f"{side}{format_identity(pair.on(side) or Node(0, 0))}"
     words, share = comparison.words(pair), format_share_change(comparison.compute_share_change(pair))
     cells = [
         f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
@@ -151,7 +151,7 @@ def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
     hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
         return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
-    key, title = identity(node), escape(shorten_title(hierarchy, node))
+    key, title = format_identity(node), escape(shorten_title(hierarchy, node))
     label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_list_further_words(hierarchy, node)}</span>"
@@ -307,7 +307,7 @@ def _draw_change(comparison: Comparison, change: EdgeChange) -> str:
     hierarchy = comparison.hierarchy(side)
     weights = " → ".join(format_weight(each.weight) if each else "none" for each in (change.a, change.b))
     upper, lower = _draw_edge_end(hierarchy, edge, above=True), _draw_edge_end(hierarchy, edge, above=False)
-    choose = f'data-do="select" data-side="{side}" data-id="{identity(edge.below)}"'
+    choose = f'data-do="select" data-side="{side}" data-id="{format_identity(edge.below)}"'
     return f"<li><button {choose}>{upper} › {lower}</button> <small>{weights}</small></li>"
 
 

@@ -16,7 +16,7 @@ from app.analysis.comparison import (
     count_kinds,
     get_other_side,
 )
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
 from app.views.text import escape, measure_text, shorten
@@ -260,7 +260,9 @@ def _draw_half(
         if band.layer <= hierarchy.n_layers
     )
     part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
-    twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
+    twins = {
+        node: format_identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None
+    }
     scene = TreeScene(hierarchy, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
     return draw_tree_svg(scene, look._replace(strokes=strokes, twins=twins))
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
-from app.ingest.new_documents import MARKED, are_known, explain_unknown_words
+from app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.paths import Path, normalise_shares
@@ -188,7 +188,7 @@ def _describe_reading(placed: PlacedDocument) -> str:
     reading = placed.reading
     if reading is None:
         return ""
-    numbers = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
+    numbers = f"<b>{reading.known:,} of {reading.tokens:,}</b> {describe_known_words(reading.tokens, reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
     words = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_MOST_UNKNOWN])
     ellipsis = " …" if len(reading.unknown) > _MOST_UNKNOWN else ""
@@ -314,7 +314,7 @@ def _draw_share_from_above(hierarchy: Hierarchy, placed: PlacedDocument, layer: 
 
 
 def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, largest: float, *, chosen: bool) -> str:
-    key = identity(node)
+    key = format_identity(node)
     return (
         f'<li style="{declare_hue(node.layer)}">{_open_choice((node,), chosen=chosen)}'
         f"<b{write_title(f'Topic {key}; {_RANK_NOTE}', hierarchy)}>{hierarchy.rank(node)}</b>"
@@ -326,13 +326,13 @@ def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, largest: float, 
 
 def _open_choice(nodes: Sequence[Node], *, chosen: bool) -> str:
     """Return the opening tag of a button that marks the words of a topic or path; the chosen one unmarks them."""
-    ids = "" if chosen else ",".join(identity(node) for node in nodes)
+    ids = "" if chosen else ",".join(format_identity(node) for node in nodes)
     state = f'aria-pressed="{"true" if chosen else "false"}"'
     return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
 
 
 def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
-    tip = describe_origin(f"Topic {identity(node)}, layer {node.layer}; {_RANK_NOTE}", hierarchy)
+    tip = describe_origin(f"Topic {format_identity(node)}, layer {node.layer}; {_RANK_NOTE}", hierarchy)
     return (
         f'<span class="dc-chip" style="{declare_hue(node.layer)}" title="{escape(tip)}">'
         f"<b>{hierarchy.rank(node)}</b>{_draw_face(hierarchy, node)}</span>"

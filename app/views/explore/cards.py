@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, format_identity
 from app.analysis.topic_images import draw_mosaic_uri, has_pictures
 from app.views.explore.detail import (
     draw_common_words,
@@ -174,7 +174,7 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
     """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words."""
-    key = identity(node)
+    key = format_identity(node)
     lead, rest = _split_words(hierarchy, node)
     current = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
@@ -232,7 +232,7 @@ def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 def _draw_tile(hierarchy: Hierarchy, node: Node, cell: tuple[int, int], rows: int, marks: TopicMarks) -> str:
     x, y = 100 * cell[1] / (_MOSAIC_COLUMNS - 1), 100 * cell[0] / max(rows - 1, 1)
-    key, current = identity(node), ' aria-current="true"' if node == marks.selected else ""
+    key, current = format_identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
     label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
     return (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import draw_icon, draw_select
 from app.views.palette import declare_hue
@@ -103,7 +103,7 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
 
 
 def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
-    key, rank, title = identity(root), hierarchy.rank(root), escape(shorten(hierarchy.title(root), 30))
+    key, rank, title = format_identity(root), hierarchy.rank(root), escape(shorten(hierarchy.title(root), 30))
     label = f"Remove topic {rank} of layer {root.layer} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{declare_hue(root.layer)}">'
@@ -213,7 +213,7 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
 
 def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
-    button = f'<button data-do="select" data-id="{identity(node)}">Topic {hierarchy.rank(node)}</button>'
+    button = f'<button data-do="select" data-id="{format_identity(node)}">Topic {hierarchy.rank(node)}</button>'
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
 
 
@@ -274,7 +274,7 @@ def _draw_outline_item(
     edge_note = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
     edge_note += " (rarer)" if edge and edge.weight < 0 else ""
     head = (
-        f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, '
+        f'<button data-do="select" data-id="{format_identity(node)}">Layer {node.layer}, '
         f"topic {hierarchy.rank(node)}</button> "
         f"<small>{format_percent(hierarchy.share(node))}{edge_note}</small> {name}"
     )

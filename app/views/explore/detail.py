@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
-from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, identity
+from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
@@ -135,13 +135,13 @@ def draw_word_choice(trade: float) -> str:
 
 def draw_common_words(hierarchy: Hierarchy) -> str:
     """Return the folded list of words that are left out of titles; empty if there are none."""
-    if not hierarchy.everywhere:
+    if not hierarchy.common_words:
         return ""
-    words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.everywhere)
-    noun = "word is" if len(hierarchy.everywhere) == 1 else "words are"
+    words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.common_words)
+    noun = "word is" if len(hierarchy.common_words) == 1 else "words are"
     hint = "Found from the counts; they are left out of titles. A corpus can be added without them"
     return (
-        f'<details class="ex-common"><summary title="{hint}">{len(hierarchy.everywhere)} {noun} everywhere in this'
+        f'<details class="ex-common"><summary title="{hint}">{len(hierarchy.common_words)} {noun} everywhere in this'
         f" corpus</summary><p>{words}</p></details>"
     )
 
@@ -180,7 +180,7 @@ def cut_excerpt(text: str, most: int = _EXCERPT) -> str:
 
 def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
     """Return the panel about a topic that is not in the snapshot on screen."""
-    key = identity(node)
+    key = format_identity(node)
     return (
         f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{declare_hue(node.layer)}">'
         f'<h2 class="ex-name">{key}</h2><p class="ex-gone" role="status">Topic {key} is not in the snapshot of '
@@ -214,7 +214,9 @@ def draw_topic(
     drawn : bool
         Whether the tree shows it.
     """
-    actions = _draw_actions(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    actions = (
+        _draw_actions(format_identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    )
     parts = [CLOSE, _draw_head(hierarchy, node, actions)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
@@ -224,7 +226,7 @@ def draw_topic(
     parts += [list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)]
     parts += [list_columns_above(hierarchy, node), _draw_classes(hierarchy, node)]
     parts.append(_draw_documents(documents))
-    return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
+    return f'<article class="ex-detail" data-key="{format_identity(node)}">{"".join(parts)}</article>'
 
 
 def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
@@ -241,7 +243,7 @@ def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
 
 
 def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
-    key, width = identity(node), hierarchy.widths[node.layer - 1]
+    key, width = format_identity(node), hierarchy.widths[node.layer - 1]
     place = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
     step = (
         f" · <span{write_title(_STEP_TIP, hierarchy)}>step size "
@@ -330,7 +332,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, wea
     if has_pictures(hierarchy):
         title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
-        f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{declare_hue(node.layer)}">'
+        f'<li{kind}><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}">'
         f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{weight}</li>"
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
@@ -409,7 +409,7 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
                 data_do="topic",
                 data_layer=layer,
                 data_topic=node.column + 1,
-                data_key=identity(node),
+                data_key=format_identity(node),
             )
         )
     return f'<div class="tp-topics" data-rove style="{declare_hue(layer)}">{"".join(cards)}</div>'

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.views.palette import LIVE, PictureTheme, find_layer_colour
 from app.views.text import escape, format_percent, measure_text, shorten
 from app.views.tree import tree_svg
@@ -102,7 +102,7 @@ def _draw_circle(
         f'stroke-width="1.4"/>'
     )
     return (
-        f'<g transform="translate({centre[0]:.1f} {centre[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
+        f'<g transform="translate({centre[0]:.1f} {centre[1]:.1f})" class="tp-node" data-id="{format_identity(node)}" '
         f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" '
         f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
         f"{shape}{_draw_label(hierarchy, node, radius, theme)}</g>"

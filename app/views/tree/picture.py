@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
@@ -84,7 +84,7 @@ def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layo
     above, below = layout.places[edge.above], layout.places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
     path = f"M{x:.1f} {y:.1f}{draw_bend(x, y, below.x + boxes[edge.below].width / 2, below.y)}"
-    share = f"{format_percent(edge.weight)} of {identity(edge.above)} was {identity(edge.below)}"
+    share = f"{format_percent(edge.weight)} of {format_identity(edge.above)} was {format_identity(edge.below)}"
     title = f"gone since mini-batch {since:,}: {share}"
     dash = (
         f'stroke-width="{_choose_width(edge):.2f}'

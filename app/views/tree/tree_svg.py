@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
-from app.analysis.hierarchy import EdgeCertainty, Hierarchy, identity
+from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
@@ -335,7 +335,7 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     tip += "" if certainty is None else f"\n{describe_certainty(certainty)}"
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a plain newline in an attribute is read as a blank
-    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{lines}"'
+    ends = f'data-from="{format_identity(edge.above)}" data-to="{format_identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{hem}{path} class="tp-line"/></g>'
 
 
@@ -395,7 +395,8 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
-        f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{folds}'
+        f' class="tp-node{kind}" data-id="{format_identity(node)}"'
+        f' role="treeitem" tabindex="-1" aria-level="{level}"{folds}'
         f' aria-selected="{is_selected}"{twin} aria-label="{escape(label)}"'
         f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}&#10;{source}"'
     )

@@ -13,7 +13,7 @@ from app.analysis.hierarchy import (
     LIVE,
     REASONS,
     find_roles,
-    identity,
+    format_identity,
     measure_coherence,
     parse_identity,
 )
@@ -39,7 +39,7 @@ def test_rank_and_identity_find_the_same_topic() -> None:
         for rank in range(1, hierarchy.widths[layer - 1] + 1):
             node = hierarchy.at_rank(layer, rank)
             assert hierarchy.rank(node) == rank
-            assert parse_identity(identity(node)) == node
+            assert parse_identity(format_identity(node)) == node
 
 
 @pytest.mark.parametrize(("layer", "rank"), [(0, 1), (4, 1), (3, 0), (3, 7)])
@@ -54,7 +54,7 @@ def test_what_is_no_identity_is_none(text: str) -> None:
 
 
 def test_identity_is_the_column_counted_from_one() -> None:
-    assert identity(Node(3, 16)) == "L3:17"
+    assert format_identity(Node(3, 16)) == "L3:17"
 
 
 def test_top_words_carry_their_weight_in_the_projection() -> None:
@@ -84,14 +84,14 @@ def test_names_given_by_people_go_to_the_topic_of_their_identity_number() -> Non
 
 def test_words_by_another_trade_are_of_the_same_topics_and_titles_stay() -> None:
     usual = make_hierarchy(n_words=300)
-    probable = usual.reword(1.0)
+    probable = usual.choose_words(1.0)
     node = usual.at_rank(3, 1)
     weights = [word.weight for word in probable.top_words(node, 30)]
     assert weights == sorted(weights, reverse=True)
     assert probable.top_words(node) != usual.top_words(node)
     assert all(probable.title(each) == usual.title(each) for each in usual.nodes(3))
-    assert (probable.trade, usual.reword(None), usual.reword(usual.trade)) == (1.0, usual, usual)
-    assert [word.text for word in probable.reword(usual.trade).top_words(node)] == [
+    assert (probable.trade, usual.choose_words(None), usual.choose_words(usual.trade)) == (1.0, usual, usual)
+    assert [word.text for word in probable.choose_words(usual.trade).top_words(node)] == [
         word.text for word in usual.top_words(node)
     ]
 

@@ -102,7 +102,7 @@ def trained(db, tmp_path, monkeypatch):
         options={"minibatches": 80}, seed=SEED, name="",
     )  # fmt: skip
     run = runs.claim_run(db, run.number, process.identify_process())
-    state = kernel.prepare(SEED, kernel.begin(SEED, docs), docs)
+    state = kernel.prepare(SEED, kernel.init_from_documents(SEED, docs), docs)
     found = []
     for step in range(1, 81):
         state, info = kernel.step(SEED, state, docs)

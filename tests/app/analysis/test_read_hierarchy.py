@@ -18,7 +18,7 @@ def test_a_title_is_of_the_twelve_most_relevant_words_and_no_two_of_a_layer_are_
             title = hierarchy.title_words(node)
             assert set(title) <= {word.text for word in hierarchy.top_words(node, 12)}
             assert hierarchy.title(node) == " ".join(title)
-            differ += title != [word.text for word in hierarchy.reword(1.0).top_words(node, 3)]
+            differ += title != [word.text for word in hierarchy.choose_words(1.0).top_words(node, 3)]
         assert len({frozenset(hierarchy.title_words(node)) for node in hierarchy.nodes(layer)}) == len(
             hierarchy.nodes(layer)
         )
@@ -41,7 +41,7 @@ def test_words_that_are_everywhere_are_in_no_title_of_any_layer() -> None:
     word = int(usual.titles[0][0, 0])
     assert any(word in title for table in usual.titles for title in table.tolist())
     found = hierarchy_of({"everywhere": np.array([word], dtype=np.int32)})
-    assert found.everywhere == (word,)
+    assert found.common_words == (word,)
     assert not any(word in title for table in found.titles for title in table.tolist())
 
 

@@ -7,7 +7,7 @@ import pytest
 from topic_hierarchies import make_hierarchy
 
 from app.analysis.comparison import Comparison, compare, find_edge_changes
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.views.compare.summary import summarise_changes
 from app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
 from app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
@@ -71,7 +71,7 @@ def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierar
     partners = [(a, b) for a in sizes[0] if (b := comparison.partner("a", parse_identity(a))) is not None]
     assert partners
     for a, b in partners:
-        assert sizes[0][a] == sizes[1][identity(b)]
+        assert sizes[0][a] == sizes[1][format_identity(b)]
     assert len({size for each in sizes for size in each.values()}) > 1
 
 

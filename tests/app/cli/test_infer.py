@@ -159,7 +159,7 @@ def test_a_picture_has_the_values_that_it_would_have_in_the_corpus(tmp_path, kin
     path.write_bytes(b"".join(n.to_bytes(4, "big") for n in (0x803, 1, 2, 2)) + bytes([255, 0, 100, 20]))
     rules = find_rules({"format": "idx", "options": options}, kind, ("r1c1", "r1c2", "r2c1", "r2c2"))
     (picture,) = read_new_documents(str(path), rules, ImportOptions())
-    assert picture.counted.counts.tolist() == counts
+    assert picture.word_counts.counts.tolist() == counts
 
 
 @pytest.mark.parametrize(("text", "unknown"), [("", []), ("zzz qqq", ["zzz", "qqq"])])

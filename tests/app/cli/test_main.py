@@ -273,7 +273,7 @@ def test_quality_judges_the_words_of_the_lambda_that_is_asked_for(capsys, allotm
     probable = words("--relevance", "1")
     assert probable != words() == words("--relevance", "0.1")
     db = open_database(allotment)
-    hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).reword(1.0)
+    hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).choose_words(1.0)
     db.close()
     for (layer, topic), listed in probable.items():
         first = [word.text for word in hierarchy.top_words(Node(layer, topic - 1), len(listed))]

@@ -11,8 +11,8 @@ import pytest
 from topic_pairs import changed, frame_of, same
 
 from app.analysis.comparison import Comparison, compare, count_kinds, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import identity, measure_coherence
-from app.analysis.seeds import JudgedPair
+from app.analysis.hierarchy import format_identity, measure_coherence
+from app.analysis.seeds import EstimatePair
 from app.export import comparison as files
 from app.facts.comparisons import write_summary
 from app.jobs.estimates import Estimate
@@ -69,13 +69,13 @@ class Beside(NamedTuple):
     """Pairs of seeds, as a page or a command found them."""
 
     comparisons: tuple[Comparison, ...]
-    judged: JudgedPair | None = None
+    estimate_pair: EstimatePair | None = None
 
 
 def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_more(comparison: Comparison) -> None:
     twins, _ = same()
     a, b = (Estimate("mean_perplexity", "", value, "") for value in (800.0, 900.0))
-    text = files.render_comparison(comparison, THRESHOLD, Beside((twins, twins), JudgedPair(a, b, 7.5)))
+    text = files.render_comparison(comparison, THRESHOLD, Beside((twins, twins), EstimatePair(a, b, 7.5)))
     seeds = json.loads(text, parse_constant=pytest.fail)["seeds"]
     reached = measure_agreement(twins, find_edge_changes(twins, THRESHOLD))
     assert seeds["pairs"] == [[7, 8], [7, 8]]
@@ -97,7 +97,7 @@ def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_mor
 
 
 def test_the_json_tells_seeds_that_are_not_there_from_seeds_that_nobody_looked_for(comparison: Comparison) -> None:
-    alone = Beside((), JudgedPair(*(Estimate("mean_perplexity", "", 1.0, "") for _ in "ab"), None))
+    alone = Beside((), EstimatePair(*(Estimate("mean_perplexity", "", 1.0, "") for _ in "ab"), None))
     none = json.loads(files.render_comparison(comparison, THRESHOLD, alone), parse_constant=pytest.fail)["seeds"]
     assert (none["pairs"], none["layers"], none["edge_f1"], none["estimate"]["beyond"]) == ([], [], None, None)
     assert json.loads(files.render_comparison(comparison, THRESHOLD))["seeds"] is None
@@ -130,7 +130,7 @@ def test_edges_as_csv_are_read_back_with_their_weights(comparison: Comparison) -
     assert [row["kind"] for row in read] == [change.kind for change in changes]
     for change, row in zip(changes, read, strict=True):
         assert row["weight_a"] == (change.a.weight if change.a else "")
-        assert row["parent_b"] == (identity(change.b.above) if change.b else "")
+        assert row["parent_b"] == (format_identity(change.b.above) if change.b else "")
         assert row["threshold"] == THRESHOLD
 
 

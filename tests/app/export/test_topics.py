@@ -41,9 +41,9 @@ def test_files_have_both_sides_of_a_table_and_of_documents_no_side(hierarchy: Hi
         " ".join(row["words"]) for row in topics.list_column_topics(hierarchy)
     ]
     assert [(row["layer"], row["topic"], row["npmi"]) for row in rows[-2:]] == [(2.0, 2.0, ""), (2.0, 1.0, "")]
-    assert json.loads(topics.write_topics(hierarchy, 2, tmp_path / "both.json").read_text()) == topics.list_both_sides(
-        hierarchy, 2
-    )
+    assert json.loads(
+        topics.write_topics(hierarchy, 2, tmp_path / "both.json").read_text()
+    ) == topics.list_row_and_column_topics(hierarchy, 2)
     assert [row["layer"] for row in read(topics.write_topics(hierarchy, 1, tmp_path / "one.csv"))] == [1.0] * 4
     assert "side" not in read(topics.write_topics(make_hierarchy(), None, tmp_path / "documents.csv"))[0]
 
@@ -60,7 +60,7 @@ def test_the_command_lists_them_below_those_of_the_rows(
     assert len(below) == 3
     assert below[1].split()[:3] == ["L2", "1", "75.0%"] or below[1].split()[:4] == ["L2", "1", "75.0", "%"]
     assert main.main(["topics", "7", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == topics.list_both_sides(hierarchy)
+    assert json.loads(capsys.readouterr().out) == topics.list_row_and_column_topics(hierarchy)
 
 
 def test_the_library_has_them_as_a_table(hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pruned_samples
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.export import topics, trees
 from app.export.graph import build_graph
 from app.views.text import replace_unprintable
@@ -50,7 +50,7 @@ def test_every_format_is_written_and_names_every_topic(
     if form == "svg":
         assert len(re.findall(r'class="tp-words"', text)) == len(graph)
     else:
-        assert {identity(node) for node in hierarchy.nodes(3)[:2]} <= set(graph)
+        assert {format_identity(node) for node in hierarchy.nodes(3)[:2]} <= set(graph)
         assert all(f'"{key}"' in text for key in graph)
 
 

@@ -228,7 +228,7 @@ PACKED = gzip.compress(b"apple", mtime=0)  # no time: it is in the name of a tes
 )
 def test_what_comes_is_told_by_its_content(sent: bytes, form: str | None, read_as: str, db: Database) -> None:
     with spool_input(["-"], form, io.BytesIO(sent)) as paths:
-        row = import_path(db, paths, ImportOptions(format=form, **WHOLE), called=name_input(["-"]))  # type: ignore[arg-type]
+        row = import_path(db, paths, ImportOptions(format=form, **WHOLE), display_name=name_input(["-"]))  # type: ignore[arg-type]
     assert (row.name, row.source, row.documents) == (STDIN_NAME, STDIN_NAME, 2)
     assert (row.meta["format"], row.meta["file"]) == (read_as, STDIN_NAME)
     assert not paths[0].exists()

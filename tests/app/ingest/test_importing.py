@@ -150,9 +150,9 @@ def test_engine_and_store_mean_the_same_by_parts_and_counts() -> None:
 
 
 def test_documents_that_are_left_out_have_no_influence_on_the_draw() -> None:
-    stays = np.ones(100, bool)
+    keep_mask = np.ones(100, bool)
     sizes = partial(divide_share, share=0.2, validation=True)
-    whole = draw_part(stays, np.arange(100), sizes, 3, [])
+    whole = draw_part(keep_mask, np.arange(100), sizes, 3, [])
     assert np.array_equal(whole, draw_parts(seed_parts(3), np.arange(100), PartSizes(10, 10)))
     more = np.zeros(250, bool)
     more[np.random.default_rng(0).choice(250, 100, replace=False)] = True

@@ -30,7 +30,7 @@ RULES = find_rules(
 
 
 def words(document):
-    counted = document.counted
+    counted = document.word_counts
     return {RULES.vocabulary[word]: n for word, n in zip(counted.words, counted.counts, strict=True)}
 
 
@@ -38,7 +38,7 @@ def test_a_text_is_read_as_the_corpus_was_and_shown_as_it_is_read():
     found = read_new_text(MAIL, RULES)
     assert words(found) == {"rose": 1, "hedge": 1, "new_york": 1}
     assert "quoted" not in found.text
-    assert [found.text[begin:end] for begin, end, _ in found.counted.spans] == ["hedge", "roses", "New York"]
+    assert [found.text[begin:end] for begin, end, _ in found.word_counts.spans] == ["hedge", "roses", "New York"]
     assert words(read_new_text(TEXTS["zh"], RULES)) == {"图书馆": 1}
 
 
@@ -48,18 +48,18 @@ def test_a_file_is_read_as_the_corpus_was(tmp_path, name):
     path.write_text(MAIL if name.endswith("txt") else json.dumps({"text": MAIL}) + "\n", encoding="utf-8")
     (found,) = read_new_documents(str(path), RULES, ImportOptions())
     assert words(found) == {"rose": 1, "hedge": 1, "new_york": 1}
-    assert found.counted.unknown == ()
+    assert found.word_counts.unknown == ()
 
 
 def test_a_page_is_read_without_its_tags():
     found = read_new_text("<html><script>plum()</script><p>Ros&eacute; <b>hedge</b>s</p></html>", RULES)
     assert words(found) == {"hedge": 1}
-    assert found.counted.unknown == ("rosé",)
+    assert found.word_counts.unknown == ("rosé",)
 
 
 def test_a_corpus_from_before_is_read_as_it_was_made():
     before = find_rules({"format": "csv", "options": {"stop_words": "none"}}, "counts", ("the", "संस"))
-    assert read_new_text("<p>the</p> the", before).counted.known == 2
+    assert read_new_text("<p>the</p> the", before).word_counts.known == 2
     assert before.wording.record().keys() == {"html", "pattern"}
 
 

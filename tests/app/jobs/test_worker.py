@@ -7,7 +7,7 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.jobs import claim, estimates, forks, launcher, new_run, process, records, trainer, training, worker
+from app.jobs import claim, estimates, forks, launcher, new_run, process, records, run_rules, trainer, training, worker
 from app.jobs.estimates import read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
@@ -311,8 +311,11 @@ def test_a_run_whose_tree_still_changes_goes_on_when_its_curve_is_level(file, mo
     )
     for run in (good, settled):
         trainer.train_run(file, run.number)
-    assert runs.get_run(file, good.number).minibatch < 400
+    level_at = runs.get_run(file, good.number).minibatch
+    assert level_at < 400
     assert runs.get_run(file, settled.number).minibatch == 400
+    said = [each.minibatch for each in events.read_new_events(file, settled.number)[0] if each.kind == "readable"]
+    assert said == [level_at], "only the tree had to settle from then on"
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])
@@ -351,6 +354,21 @@ def test_a_plateau_that_nobody_could_see_is_refused(file):
     small_corpus(file, name="untested", test=False)
     with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
         new_run.create_run(file, "untested", model="dlda", texts=SMALL, until="good")
+
+
+def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choice(file, monkeypatch):
+    monkeypatch.setattr(run_rules, "propose_widths", lambda *_: (32, 16))
+    small_corpus(file, name="judged", documents=800, validation=True)
+    row = new_run.create_run(file, "judged", model="dlda", texts={}, minibatches=20)
+    assert row.options["tries_widths"]
+    trainer.train_run(file, row.number)
+    done = runs.get_run(file, row.number)
+    (event,) = [each for each in events.read_new_events(file, row.number)[0] if each.kind == "widths"]
+    assert done.layers == (16, 8), event.text
+    assert done.settings["layers"] == [16, 8]
+    assert not done.options["tries_widths"]
+    assert event.text.startswith("16-8: validation perplexity after 30 sweeps was ")
+    assert "with 32-16, " in event.text
 
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):

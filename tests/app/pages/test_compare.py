@@ -13,7 +13,7 @@ from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
 
 from app.analysis.comparison import Comparison, Pair, compare
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.live.history import History
 from app.live.ticks import Tick
 from app.pages import compare_requests
@@ -115,7 +115,7 @@ class Session:
         return next(
             pair
             for pair in self.comparison.pairs
-            if pair.layer == layer and pair.a and pair.b and identity(pair.b) in shown
+            if pair.layer == layer and pair.a and pair.b and format_identity(pair.b) in shown
         )
 
 
@@ -204,13 +204,13 @@ def test_runs_that_cannot_be_compared_say_why(monkeypatch: pytest.MonkeyPatch) -
 def test_a_click_in_either_tree_or_the_table_selects_the_pair_everywhere(session: Session) -> None:
     pair = session.pair()
     for side, node, other in (("a", pair.a, pair.b), ("b", pair.b, pair.a)):
-        session.handle("select", side=side, id=identity(node))
+        session.handle("select", side=side, id=format_identity(node))
         assert session.view.side == ("partner" if side == "a" else "run")
         assert (session.view.layer, session.view.topic) == (node.layer, node.column + 1)
-        assert session.page._trees[side].selected == identity(node)
-        assert session.page._trees["b" if side == "a" else "a"].selected == identity(other)
-        assert f'data-key="{identity(pair.a)}-{identity(pair.b)}"' in session.page._pair.html
-        assert re.search(f'data-key="b{identity(pair.b)}"[^>]*aria-selected="true"', session.page._table.html)
+        assert session.page._trees[side].selected == format_identity(node)
+        assert session.page._trees["b" if side == "a" else "a"].selected == format_identity(other)
+        assert f'data-key="{format_identity(pair.a)}-{format_identity(pair.b)}"' in session.page._pair.html
+        assert re.search(f'data-key="b{format_identity(pair.b)}"[^>]*aria-selected="true"', session.page._table.html)
     session.page._on_tree_message("a", {"do": "select", "id": ""})
     assert session.view.topic == 0
 
@@ -225,7 +225,7 @@ def test_matched_topics_stand_in_the_same_place_of_two_pictures_of_one_size(sess
         places[side] = {key: place for place, key in found}
     assert sizes[0] == sizes[1]
     pairs = [(pair.a, pair.b) for pair in session.comparison.pairs if pair.a and pair.b]
-    both = [(identity(a), identity(b)) for a, b in pairs if identity(a) in places["a"]]
+    both = [(format_identity(a), format_identity(b)) for a, b in pairs if format_identity(a) in places["a"]]
     assert len(both) > 10
     for a, b in both:
         assert places["a"][a] == places["b"][b]
@@ -263,14 +263,14 @@ def test_a_chosen_pair_that_is_not_drawn_can_be_shown_in_both_trees(monkeypatch:
     pair = next(
         pair
         for pair in session.comparison.pairs
-        if pair.a is not None and pair.b is not None and identity(pair.b) not in before[1]
+        if pair.a is not None and pair.b is not None and format_identity(pair.b) not in before[1]
     )
-    session.handle("select", side="b", id=identity(pair.b))
+    session.handle("select", side="b", id=format_identity(pair.b))
     assert (session.shown("a"), session.shown("b")) == before
-    assert f'data-do="show" data-side="b" data-id="{identity(pair.b)}"' in session.page._pair.html
-    session.handle("show", side="b", id=identity(pair.b))
-    assert session.shown("a") >= {*before[0], identity(pair.a)}
-    assert session.shown("b") >= {*before[1], identity(pair.b)}
+    assert f'data-do="show" data-side="b" data-id="{format_identity(pair.b)}"' in session.page._pair.html
+    session.handle("show", side="b", id=format_identity(pair.b))
+    assert session.shown("a") >= {*before[0], format_identity(pair.a)}
+    assert session.shown("b") >= {*before[1], format_identity(pair.b)}
     assert 'data-do="show"' not in session.page._pair.html
     assert session.view.partner_roots  # those of A stay as they were
 
@@ -310,7 +310,7 @@ def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_t
     session.handle("save", value="svg")
     assert files[0]["text"].count("tp-tint") == len(session.shown("b"))
     assert "weight for medicine &amp; more" in files[0]["text"]
-    session.handle("root", side="b", id=identity(comparison.b.nodes(2)[0]))
+    session.handle("root", side="b", id=format_identity(comparison.b.nodes(2)[0]))
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
     assert "option" not in Session(monkeypatch).page._legend.html
 
@@ -321,7 +321,7 @@ def test_the_picture_that_is_saved_shows_the_topics_on_screen(
 ) -> None:
     files: list[dict[str, Any]] = []
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
-    session.handle("root", side="b", id=identity(session.pair(3).b))
+    session.handle("root", side="b", id=format_identity(session.pair(3).b))
     session.handle("save", value=form)
     (sent,) = files
     assert sent["name"] == f"topiary-run-7-and-8.{form}"
@@ -333,8 +333,8 @@ def test_the_picture_that_is_saved_shows_the_topics_on_screen(
 
 def test_the_link_of_a_view_shows_the_same_page(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = session.pair()
-    session.handle("root", side="a", id=identity(session.pair(3).a))
-    session.handle("select", side="a", id=identity(pair.a))
+    session.handle("root", side="a", id=format_identity(session.pair(3).a))
+    session.handle("select", side="a", id=format_identity(pair.a))
     session.handle("threshold", value="1.5")
     session.handle("sort", value="margin")
     session.handle("listed", value="2")
@@ -349,19 +349,19 @@ def test_the_link_of_a_view_shows_the_same_page(session: Session, monkeypatch: p
 
 def test_a_root_of_either_side_is_the_root_of_both(session: Session) -> None:
     pair = session.pair(3)
-    session.handle("root", side="a", id=identity(pair.a))
-    assert (session.view.roots, session.view.partner_roots) == ((), (identity(pair.a),))
-    assert {each for each in session.shown("b") if each.startswith("L3")} == {identity(pair.b)}
-    session.handle("root", side="b", id=identity(pair.b))
-    assert (session.view.roots, session.view.partner_roots) == ((identity(pair.b),), ())
-    assert {each for each in session.shown("a") if each.startswith("L3")} == {identity(pair.a)}
+    session.handle("root", side="a", id=format_identity(pair.a))
+    assert (session.view.roots, session.view.partner_roots) == ((), (format_identity(pair.a),))
+    assert {each for each in session.shown("b") if each.startswith("L3")} == {format_identity(pair.b)}
+    session.handle("root", side="b", id=format_identity(pair.b))
+    assert (session.view.roots, session.view.partner_roots) == ((format_identity(pair.b),), ())
+    assert {each for each in session.shown("a") if each.startswith("L3")} == {format_identity(pair.a)}
     session.handle("popular")
     assert len({each for each in session.shown("b") if each.startswith("L3")}) > 1
 
 
 def test_swapping_turns_the_whole_view_round(session: Session) -> None:
     pair = session.pair()
-    session.handle("select", side="b", id=identity(pair.b))
+    session.handle("select", side="b", id=format_identity(pair.b))
     session.view.snapshot = 4
     session.handle("swap")
     view = session.view
@@ -373,9 +373,9 @@ def test_swapping_turns_the_whole_view_round(session: Session) -> None:
 def test_another_partner_or_none_is_stored_for_the_runs_as_they_stand(session: Session) -> None:
     pair = session.pair()
     wrong = next(other for other in session.comparison.pairs if other.layer == 2 and other.a not in (None, pair.a))
-    session.handle("match", side="b", id=identity(pair.b), value=identity(wrong.a))
-    session.handle("match", side="b", id=identity(pair.b), value="none")
-    session.handle("unmatch", side="b", id=identity(pair.b))
+    session.handle("match", side="b", id=format_identity(pair.b), value=format_identity(wrong.a))
+    session.handle("match", side="b", id=format_identity(pair.b), value="none")
+    session.handle("unmatch", side="b", id=format_identity(pair.b))
     own, theirs = pair.b.column + 1, pair.a.column + 1
     assert session.acts == [
         ("match", (7, 8, MatchDecision(2, wrong.a.column + 1, own))),

@@ -13,7 +13,7 @@ from pruned_samples import pruned
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.live.ticks import Tick
 from app.pages.explore import ExplorePage
 from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
@@ -78,7 +78,7 @@ def session(hierarchy: Hierarchy) -> Session:
 
 
 def test_the_first_view_shows_the_most_popular_topics_without_a_click(session: Session, hierarchy: Hierarchy) -> None:
-    first = identity(hierarchy.at_rank(3, 1))
+    first = format_identity(hierarchy.at_rank(3, 1))
     assert first in session.shown()
     assert session.chips()[0] == first
     assert f'data-key="{first}"' in session.page._detail.html
@@ -133,11 +133,11 @@ def test_it_is_said_why_there_is_no_tree_and_what_to_do_and_only_topics_that_com
 
 def test_a_click_selects_the_topic_everywhere(session: Session, hierarchy: Hierarchy) -> None:
     node = hierarchy.at_rank(2, 1)
-    session.handle("select", id=identity(node))
+    session.handle("select", id=format_identity(node))
     assert (session.view.layer, session.view.topic) == (2, node.column + 1)
-    assert session.page._tree.selected == identity(node)
-    assert f'<article class="ex-detail" data-key="{identity(node)}"' in session.page._detail.html
-    assert re.search(f'data-key="{identity(node)}"[^>]*aria-current="true"', session.page._list.html)
+    assert session.page._tree.selected == format_identity(node)
+    assert f'<article class="ex-detail" data-key="{format_identity(node)}"' in session.page._detail.html
+    assert re.search(f'data-key="{format_identity(node)}"[^>]*aria-current="true"', session.page._list.html)
 
 
 def test_folding_hides_topics_and_unfolding_brings_them_back(session: Session) -> None:
@@ -183,7 +183,7 @@ def test_roots_that_are_no_longer_joined_do_not_stay_while_training_goes_on() ->
     flat[:, first.column] = 1 / 25
     session.feed.hierarchies[None] = replace(hierarchy, phi=(*hierarchy.phi[:2], flat), minibatch=900, snapshot=4)
     session.ticks[0](Tick(snapshots=frozenset({7})))
-    assert identity(first) not in session.chips() or session.page.choice.threshold < 5
+    assert format_identity(first) not in session.chips() or session.page.choice.threshold < 5
 
 
 def listed(session: Session) -> str:
@@ -236,7 +236,7 @@ def test_to_search_brings_the_list_back_where_only_the_tree_is_shown(session: Se
 
 def test_the_link_of_a_view_shows_the_same_tree(session: Session, hierarchy: Hierarchy) -> None:
     session.handle("threshold", value="1")
-    session.handle("pin", id=identity(hierarchy.at_rank(3, 4)))
+    session.handle("pin", id=format_identity(hierarchy.at_rank(3, 4)))
     session.handle("toggle", id=session.chips()[0])
     session.handle("part", value="unique")
     again = Session(hierarchy, **from_query(to_query(session.view)))
@@ -245,7 +245,7 @@ def test_the_link_of_a_view_shows_the_same_tree(session: Session, hierarchy: Hie
 
 
 def test_a_root_is_replaced_added_and_removed(session: Session, hierarchy: Hierarchy) -> None:
-    one, other = identity(hierarchy.at_rank(3, 3)), identity(hierarchy.at_rank(2, 2))
+    one, other = format_identity(hierarchy.at_rank(3, 3)), format_identity(hierarchy.at_rank(2, 2))
     session.handle("root", id=one)
     assert session.view.roots == (one,)
     session.handle("pin", id=other)
@@ -282,14 +282,14 @@ def test_the_only_root_cannot_be_hidden_and_it_is_said_why(session: Session) -> 
 def test_a_chosen_topic_that_is_not_drawn_can_be_shown_in_the_tree(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy, threshold=5.0)
     before = session.shown()
-    node = next(node for node in hierarchy.nodes(1) if identity(node) not in before)
-    session.handle("select", id=identity(node))
+    node = next(node for node in hierarchy.nodes(1) if format_identity(node) not in before)
+    session.handle("select", id=format_identity(node))
     assert session.shown() == before
-    assert f'data-do="show" data-id="{identity(node)}"' in session.page._detail.html
+    assert f'data-do="show" data-id="{format_identity(node)}"' in session.page._detail.html
     assert 'data-do="hide"' not in session.page._detail.html
-    session.handle("show", id=identity(node))
+    session.handle("show", id=format_identity(node))
     assert session.shown() > before
-    assert {identity(node), identity(hierarchy.parents(node, 1)[0].node)} <= session.shown()
+    assert {format_identity(node), format_identity(hierarchy.parents(node, 1)[0].node)} <= session.shown()
     assert (session.view.layer, session.view.topic) == (1, node.column + 1)
     assert 'data-do="show"' not in session.page._detail.html
     again = Session(hierarchy, **from_query(to_query(session.view)))
@@ -443,9 +443,9 @@ def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the
 def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(hierarchy: Hierarchy) -> None:
     session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer"), hierarchy.at_rank(2, 1)
     relevant = [word.text for word in hierarchy.top_words(node, 12)]
-    probable = [word.text for word in hierarchy.reword(1.0).top_words(node, 12)]
+    probable = [word.text for word in hierarchy.choose_words(1.0).top_words(node, 12)]
     assert relevant != probable
-    session.handle("select", id=identity(node))
+    session.handle("select", id=format_identity(node))
 
     def words(html: str) -> list[str]:
         return [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", html)[:12]]
@@ -454,7 +454,7 @@ def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(
     title = re.search(r'class="ex-name"[^>]*>([^<]*)<', session.page._detail.html)
     for value, expected in (("1", probable), ("0.1", relevant), ("0.9", None)):
         session.handle("relevance", value=value)
-        shown = [word.text for word in hierarchy.reword(float(value)).top_words(node, 12)]
+        shown = [word.text for word in hierarchy.choose_words(float(value)).top_words(node, 12)]
         assert words(session.page._detail.html) == shown == (expected or shown)
         assert f"<output>{float(value):.2f}</output>" in session.page._list.html
     assert "relevance=0.9" in to_query(session.view)
@@ -474,9 +474,9 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     session.feed.hierarchies[None] = newer
     session.ticks[0](Tick(snapshots=frozenset({7})))
     node = newer.nodes(3)[0]
-    session.handle("select", id=identity(node))
+    session.handle("select", id=format_identity(node))
     shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
-    assert shown == [word.text for word in newer.reword(1.0).top_words(node)]
+    assert shown == [word.text for word in newer.choose_words(1.0).top_words(node)]
     assert shown != [word.text for word in newer.top_words(node)]
 
 
@@ -486,7 +486,7 @@ def test_topics_of_columns_stand_beneath_the_tree_and_beneath_the_map_of_models_
     """The page asks only whether the frame has them; here they are the topics of the rows once more."""
     own = Session(replace(hierarchy, columns=hierarchy.presentation), threshold=1.5)
     assert "<summary>Column topics</summary>" in own.page._foot.html
-    own.handle("select", id=identity(hierarchy.nodes(1)[0]))
+    own.handle("select", id=format_identity(hierarchy.nodes(1)[0]))
     assert "Column topics" in own.page._detail.html
     own.view.picture = "map"
     assert "<summary>Column topics</summary>" in own.page._foot.html
@@ -523,7 +523,11 @@ def test_a_selected_topic_stays_in_the_tree_at_every_snapshot_that_comes(thresho
 
 def test_a_topic_that_was_not_in_the_picture_is_not_brought_into_it() -> None:
     session = Session(later(1, 100), threshold=1.5)
-    absent = next(identity(node) for node in session.page._hierarchy.nodes(1) if identity(node) not in session.shown())
+    absent = next(
+        format_identity(node)
+        for node in session.page._hierarchy.nodes(1)
+        if format_identity(node) not in session.shown()
+    )
     session.handle("select", id=absent)
     session.feed.hierarchies[None] = later(1, 200)
     session.ticks[0](Tick(snapshots=frozenset({7})))

@@ -135,12 +135,24 @@ def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(pa
 
 
 def test_the_length_follows_the_model_and_its_settings_until_somebody_types_one(page: Page) -> None:
-    assert page.fields()["minibatches"] == "300"
+    assert page.fields()["minibatches"] == "3000"
+    assert "ends by itself" in field(page, "minibatches")
     assert page.choose(grow="true", layers="4-4", grow_every="50")["minibatches"] == "400"
     assert page.choose(model="datm", grow="false")["minibatches"] == "3500"
-    assert page.choose(model="dlda", layers="no widths")["minibatches"] == "300"
+    assert page.choose(model="dlda", layers="no widths")["minibatches"] == "3000"
     page.choose(minibatches="77")
+    assert "ends by itself" not in field(page, "minibatches")
     assert page.choose(inference="gibbs")["minibatches"] == "77"
+
+
+def test_widths_and_length_that_nobody_typed_are_left_to_the_defaults(page: Page) -> None:
+    request = page.start()
+    assert "layers" not in request.texts
+    assert request.minibatches is None
+    page.form.refresh()
+    page.choose(layers="4-2", minibatches="9")
+    request = page.start()
+    assert (request.texts["layers"], request.minibatches) == ("4-2", 9)
 
 
 def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) -> None:
@@ -180,7 +192,7 @@ def test_a_preset_is_one_choice_that_what_somebody_typed_wins_over(page: Page) -
         "5000",
     )
     shown = page.choose(model="dlda", preset="")
-    assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("exact", "5", "4", "300")
+    assert (shown["simplex"], shown["burn_in"], shown["collect"], shown["minibatches"]) == ("exact", "5", "4", "3000")
     page.choose(preset="paper")
     request = page.start()
     assert (request.texts["simplex"], request.texts["collect"], request.minibatches) == ("clamp", "4", 3500)

@@ -14,7 +14,7 @@ from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, permuted
 
 from app.analysis.comparison import Comparison, compare, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.export import comparison as files
 from app.export import topics, trees
 from app.facts.comparisons import write_summary
@@ -53,10 +53,10 @@ def comparison(hierarchy: Hierarchy) -> Comparison:
 def titles(hierarchy: Hierarchy) -> dict[str, str]:
     """Title by identity; most are not simply the three heaviest words."""
     every = [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]
-    probable = hierarchy.reword(1.0)
-    heaviest = {identity(node): " ".join(word.text for word in probable.top_words(node, 3)) for node in every}
-    found = {identity(node): hierarchy.title(node) for node in every}
-    assert found[identity(NAMED)] == "Belief"
+    probable = hierarchy.choose_words(1.0)
+    heaviest = {format_identity(node): " ".join(word.text for word in probable.top_words(node, 3)) for node in every}
+    found = {format_identity(node): hierarchy.title(node) for node in every}
+    assert found[format_identity(NAMED)] == "Belief"
     assert sum(found[key] != heaviest[key] for key in found) > 30
     return found
 
@@ -67,7 +67,7 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
     for layer in (1, 2, 3):
         html = draw_topic_list(hierarchy, layer, TopicMarks(light=True), SearchResult(""))
         cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
-        assert [key for key, _, _ in cards] == [identity(node) for node in hierarchy.nodes(layer)]
+        assert [key for key, _, _ in cards] == [format_identity(node) for node in hierarchy.nodes(layer)]
         for node, (key, lead, rest) in zip(hierarchy.nodes(layer), cards, strict=True):
             assert lead == titles[key]
             words = [word.text for word in hierarchy.top_words(node, 12)]
@@ -99,14 +99,14 @@ def test_the_cards_begin_with_what_some_documents_are_about_and_not_with_the_bac
     spread = (np.full(10, 0.05, np.float32), np.full(4, 0.05, np.float32))
     spread[0][first.column] = 0.9
     keys = re.findall(r'data-key="([^"]*)"', draw_preview(replace(hierarchy, spread=spread), 1))
-    assert keys[0] == identity(second)
-    assert identity(first) not in keys
-    assert re.findall(r'data-key="([^"]*)"', draw_preview(hierarchy, 1))[0] == identity(first)
+    assert keys[0] == format_identity(second)
+    assert format_identity(first) not in keys
+    assert re.findall(r'data-key="([^"]*)"', draw_preview(hierarchy, 1))[0] == format_identity(first)
 
 
 def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
     for node, box in make_boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
-        assert " ".join(box.gist) == titles[identity(node)]
+        assert " ".join(box.gist) == titles[format_identity(node)]
         assert " ".join(box.lines).split() == [word.text for word in hierarchy.top_words(node, 12)]
     svg = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)), 0.0)).svg
     tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="([^&]*)&#10;', svg))
@@ -119,9 +119,9 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
 ) -> None:
     root = hierarchy.nodes(3)[0]
     state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert f"<span>{titles[identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
+    assert f"<span>{titles[format_identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
     html = draw_topic(hierarchy, root, 0.0, [], root=True)
-    assert f">{titles[identity(root)]}</h2>" in html
+    assert f">{titles[format_identity(root)]}</h2>" in html
     relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span>(.*?)</span>', html)
     assert len(relatives) > 2
     assert relatives == [(key, titles[key]) for key, _ in relatives]
@@ -154,14 +154,16 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
     assert len(rows) == 2 * sum(WIDTHS)
     for side, key, hint, shown in rows:
         hierarchy = comparison.hierarchy(side)
-        node = next(node for node in hierarchy.nodes(int(key[1])) if identity(node) == key)
+        node = next(node for node in hierarchy.nodes(int(key[1])) if format_identity(node) == key)
         assert hint == shown.strip() == hierarchy.title(node)
         assert side == "b" or shown.strip() == titles[key]
     for pair in comparison.pairs:
         detail = compare_pair.draw_pair(comparison, pair, one_run=False)
         leads = re.findall(r"<p><strong>(.*?)</strong></p>", detail)
         assert leads == [comparison.a.title(pair.a), comparison.b.title(pair.b)]
-        assert re.search(rf'value="{identity(pair.a)}" selected>\d+ · {titles[identity(pair.a)]} · ', detail)
+        assert re.search(
+            rf'value="{format_identity(pair.a)}" selected>\d+ · {titles[format_identity(pair.a)]} · ', detail
+        )
 
 
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
@@ -194,7 +196,7 @@ def test_files_and_commands_call_topics_by_their_titles(
     assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
     said = write_summary(comparison, 1.0, 99)
     for pair in comparison.pairs:
-        ends = (comparison.a.rank(pair.a), titles[identity(pair.a)], comparison.b.rank(pair.b))
+        ends = (comparison.a.rank(pair.a), titles[format_identity(pair.a)], comparison.b.rank(pair.b))
         assert f"  {ends[0]} {ends[1]} -> {ends[2]} {comparison.b.title(pair.b)}" in said
 
 
@@ -205,7 +207,7 @@ def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it
         for node in hierarchy.nodes(layer):
             for word in hierarchy.title_words(node):
                 assert node in {match.node for match in find_topics(hierarchy, word, 999)}
-            title = titles[identity(node)]
+            title = titles[format_identity(node)]
             for text in (title.upper(), title[:-1]):
                 found = find_topics(hierarchy, text)
                 assert node in {match.node for match in found}

@@ -284,7 +284,7 @@ def test_what_a_unit_changes_is_the_difference_of_means_with_it_on_and_off():
 def test_popularity_of_a_unit_that_does_nothing_is_nothing_and_grows_with_what_it_does():
     load, active = np.array([0.7, 0.3]), (np.array([0.5, 0.2]), np.array([0.4, 0.4, 0.4]))
     weights = (np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]),)
-    first, second = dpfa.weigh_units(load, active, weights, (np.zeros(2), np.zeros(3)))
+    first, second = dpfa.compute_unit_popularity(load, active, weights, (np.zeros(2), np.zeros(3)))
     assert first is load
     assert second[0] == 0.0
     assert 0.0 < second[1] < second[2]

@@ -19,10 +19,10 @@ from engine.black_box.families import (
     LOGARITHM,
     POISSON,
     SIGMOID,
-    SOFT,
     SOFTPLUS,
+    SOFTPLUS_LINK,
 )
-from engine.black_box.inference import Scheme
+from engine.black_box.inference import InferencePlan
 from engine.black_box.weights import Prior
 from engine.contract import Batch
 from engine.pool import Pool, add_statistics
@@ -46,7 +46,7 @@ def plan_of(model, *, scores, samples=2, aside=1, n_words=1, n_documents=8, draw
     upper = positive if model.positive else Prior(3, model.kind, 0.0, 1.0)
     layers = len(model.offsets) - 1
     pace = Schedule(0.1, 20.0, 0.5)
-    return Scheme(
+    return InferencePlan(
         model, (positive, *(upper for _ in range(layers - 1))), n_words, n_documents, samples, aside, draws, scores,
         pace, 10.0, 10**6, Pool(1), {},
     )  # fmt: skip
@@ -70,10 +70,10 @@ def gradients(model, first, second, *, scores, samples=2, n=20_000):
     """One estimate of the gradient for every copy, (copies, T, parameters), and the mean bound."""
     plan = plan_of(model, scores=scores, samples=samples, aside=0)
     docs, local = copies(n), local_of(model, n, first, second)
-    step = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.aside)
-    sums, terms, trace = step.begin_sums(), inference._make_terms(plan, wanted=False), inference._make_trace(plan, docs)
+    step = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.control_samples)
+    sums, terms, trace = step.init_sums(), inference._make_terms(plan, wanted=False), inference._make_trace(plan, docs)
     bound = sum(step.add_sample(given_of(model), i, sums, terms, trace) for i in range(samples)) / samples / n
-    return (sums if plan.path else sums.gradient) / samples, bound
+    return (sums if plan.is_pathwise else sums.gradient) / samples, bound
 
 
 def differences(bound, parameters, h=1e-4):
@@ -142,7 +142,7 @@ def discrete_bound(model, first, z):
     return float((chances * (joint - np.log(np.maximum(chances, 1e-300)))).sum())
 
 
-@pytest.mark.parametrize(("family", "link"), [(BERNOULLI, SIGMOID), (POISSON, IDENTITY), (POISSON, SOFT)])
+@pytest.mark.parametrize(("family", "link"), [(BERNOULLI, SIGMOID), (POISSON, IDENTITY), (POISSON, SOFTPLUS_LINK)])
 def test_gradients_of_discrete_units_are_those_of_the_bound(family, link):
     """Two layers of one unit against enumeration; 4.5 standard errors, seed 4."""
     model = documents.make_model(family, link, LOGARITHM, 0.3, 0.3, (1, 1))
@@ -169,14 +169,14 @@ def begun(model, plan, docs, seed=3):
     rng = np.random.default_rng(seed)
     widths = np.diff(model.offsets)
     made = [
-        weights.begin_weights(
+        weights.init_weights(
             plan.priors[0], np.full((plan.n_words, widths[0]), 1.0), rng.gamma(1.0, 0.3, (12, widths[0]))
         )
     ]
     for low, high in pairwise(widths):
         level = rng.gamma(1.0, 0.5, (low, high + model.bias))
-        made.append(weights.begin_weights(plan.priors[1], np.full(level.shape, 0.8), level))
-    return tuple(made), inference.begin_units(plan, inference.fix_means(plan, tuple(made)), docs)
+        made.append(weights.init_weights(plan.priors[1], np.full(level.shape, 0.8), level))
+    return tuple(made), inference.init_units(plan, inference.fix_means(plan, tuple(made)), docs)
 
 
 def cut(docs, begin, end):
@@ -190,7 +190,7 @@ VARIANTS = [
     (BERNOULLI, SIGMOID, False),
     (BERNOULLI, SIGMOID, True),
     (POISSON, IDENTITY, False),
-    (POISSON, SOFT, False),
+    (POISSON, SOFTPLUS_LINK, False),
 ]
 
 
@@ -242,4 +242,4 @@ def test_pulls_on_the_words_are_expected_counts():
     matrices, local = begun(model, plan, docs)
     got, _ = inference.gather_statistics(plan, 9, 1, matrices, docs, local)
     counted = np.bincount(docs.words, docs.counts, minlength=12)
-    np.testing.assert_allclose(got.pulls.sum(axis=1), counted, rtol=1e-4)
+    np.testing.assert_allclose(got.value_gradient.sum(axis=1), counted, rtol=1e-4)

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 
 from engine import streams
 from engine.black_box import families, weights
-from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, Stride, scale_step
+from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, StepSize, scale_step
 from engine.jit import compiled
 from engine.pool import Pool
 
@@ -59,8 +59,8 @@ def paired(kind, shape, mean):
 
 
 @compiled
-def step_of(pace, gradient, root):
-    return scale_step(pace, gradient, root)
+def step_of(step_size, gradient, root):
+    return scale_step(step_size, gradient, root)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_score_gradients_of_a_normal_weight_are_those_of_the_bound():
 
 def estimates(prior, shape, mean, samples, aside, unit=lambda w: w):
     """The score-function estimate of every row, whose log-likelihood is 3 ln(1 + unit(w))."""
-    matrix, pool = weights.begin_weights(prior, shape, mean), Pool(1)
+    matrix, pool = weights.init_weights(prior, shape, mean), Pool(1)
     sums = weights.make_scores(*shape.shape)
     for draw in range(samples):
         drawn = weights.draw_weights(prior, matrix, weights.WeightAddress(8, 0, draw, 0), pool, slopes=False)
@@ -200,11 +200,11 @@ def test_the_control_variate_is_used_where_it_explains_half_of_the_variance():
 
 
 def test_rmsprop_begins_with_the_first_gradient_and_forgets_over_its_window():
-    pace = Stride(0.2, 10.0)
-    step, root = step_of(pace, -3.0, 0.0)
+    step_size = StepSize(0.2, 10.0)
+    step, root = step_of(step_size, -3.0, 0.0)
     assert (step, root) == (pytest.approx(-0.2), 3.0)
-    step, root = step_of(pace, 1.0, 3.0)
+    step, root = step_of(step_size, 1.0, 3.0)
     assert root == pytest.approx(np.sqrt(0.9 * 9 + 0.1))
     assert step == pytest.approx(0.2 / root)
-    assert step_of(pace, float("nan"), 2.0) == (0.0, 2.0)
-    assert step_of(pace, 0.0, 0.0) == (0.0, 0.0)
+    assert step_of(step_size, float("nan"), 2.0) == (0.0, 2.0)
+    assert step_of(step_size, 0.0, 0.0) == (0.0, 0.0)

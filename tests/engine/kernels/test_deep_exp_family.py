@@ -38,7 +38,7 @@ def run(module, docs, n_words, steps, n_threads=1, **texts):
     config = settings.parse(module.Config, {name: str(value) for name, value in texts.items()})
     n = len(docs.documents)
     kernel = module.build(config, Facts(n_words, n, n_tokens=int(docs.counts.sum())), n_threads)
-    state = kernel.prepare(SEED, kernel.begin(SEED, docs), docs)
+    state = kernel.prepare(SEED, kernel.init_from_documents(SEED, docs), docs)
     info = None
     for _ in range(steps):
         state, info = kernel.step(SEED, state, docs)

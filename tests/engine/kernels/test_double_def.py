@@ -35,7 +35,7 @@ def trained(table, steps, n_threads=1, **texts):
     config = parse(double_def.Config, {"layers": "3-2", **texts})
     facts = Facts(table.shape[1], len(table), n_tokens=int(table.sum()))
     kernel = double_def.build(config, facts, n_threads)
-    state, elbos = kernel.prepare(SEED, kernel.begin(SEED, docs), docs), []
+    state, elbos = kernel.prepare(SEED, kernel.init_from_documents(SEED, docs), docs), []
     for _ in range(steps):
         state, info = kernel.step(SEED, state, docs)
         elbos.append(info.elbo)

@@ -148,7 +148,7 @@ def bar_batch(n_documents=300):
 def trained(texts, docs, steps, *, n_words=25, n_threads=1):
     facts = Facts(n_words, len(docs.documents), n_tokens=int(docs.counts.sum()))
     kernel = dpfa.build(settings.parse(dpfa.Config, texts), facts, n_threads)
-    state = kernel.begin(3, docs)
+    state = kernel.init_from_documents(3, docs)
     if kernel.sweeps_after is not None:
         state = kernel.prepare(3, state, docs)
     size = len(docs.documents) if kernel.sweeps_after is not None else 50
@@ -230,7 +230,7 @@ def test_with_every_unit_on_the_rates_are_those_of_poisson_factor_analysis():
 def test_first_sweeps_with_every_topic_on_leave_the_network_alone():
     _, docs = bar_batch(40)
     kernel, state = trained({"layers": "6-3", "inference": "gibbs", "everything_on": "5"}, docs, 3)
-    begin = kernel.begin(3, docs)
+    begin = kernel.init_from_documents(3, docs)
     np.testing.assert_array_equal(state.weights[0], begin.weights[0])
     assert (state.h[:, :6] == 1).all()
     kernel, state = trained({"layers": "6-3", "inference": "gibbs", "everything_on": "5"}, docs, 6)
@@ -269,7 +269,7 @@ def test_documents_without_words_a_single_document_and_a_single_word_work(layers
     for docs in (empty, single):
         facts = Facts(1, 1, n_tokens=int(docs.counts.sum()))
         kernel = dpfa.build(settings.parse(dpfa.Config, texts), facts)
-        state = kernel.prepare(1, kernel.begin(1, docs), docs)
+        state = kernel.prepare(1, kernel.init_from_documents(1, docs), docs)
         for _ in range(3):
             state, _ = kernel.step(1, state, docs)
         shown = kernel.topics(kernel.find_shown_state(state))
@@ -313,9 +313,9 @@ def sample(rng, phi):
 
 
 def followed(samples):
-    found = dpfa.begin_means(np.full((6, 3), 1 / 6), np.zeros(3), (np.zeros(WIDTHS),), tuple(map(np.zeros, WIDTHS)))
+    found = dpfa.init_means(np.full((6, 3), 1 / 6), np.zeros(3), (np.zeros(WIDTHS),), tuple(map(np.zeros, WIDTHS)))
     for t, each in enumerate(samples, start=1):
-        found = dpfa.follow_means(found, each, each.phi, 0.0, t, Pool(1))
+        found = dpfa.update_means(found, each, each.phi, 0.0, t, Pool(1))
     return found
 
 

@@ -188,7 +188,7 @@ def test_the_mean_of_topics_is_less_noisy_than_the_last_draw():
     made = kernel(table, layers=(10,), alpha=(0.1,), beta=(0.1,))
     nearest = []
     for seed in (1, 2, 3):
-        state = made.prepare(seed, made.begin(seed, docs), docs)
+        state = made.prepare(seed, made.init_from_documents(seed, docs), docs)
         for _ in range(150):
             state, info = made.step(seed, state, docs)
         assert info.tokens == info.token_draws == table.sum()
@@ -205,7 +205,7 @@ def test_the_mean_of_topics_is_less_noisy_than_the_last_draw():
 def test_the_smallest_corpora_are_no_matter(table, n_topics):
     docs = tiny.batch_of(table)
     made = kernel(table, layers=(n_topics,), alpha=(0.0,), beta=(0.05,))
-    state = made.prepare(1, made.begin(1, docs), docs)
+    state = made.prepare(1, made.init_from_documents(1, docs), docs)
     for _ in range(3):
         state, _ = made.step(1, state, docs)
     shown = made.find_shown_state(state)

@@ -216,7 +216,7 @@ def test_the_smallest_corpora_are_no_matter(name, table, n_topics):
     made = module.build(
         module.Config(layers=(n_topics,)), Facts(len(table[0]), len(table), n_tokens=int(np.sum(table)))
     )
-    state = made.prepare(1, made.begin(1, docs), docs)
+    state = made.prepare(1, made.init_from_documents(1, docs), docs)
     for _ in range(3):
         state, info = made.step(1, state, docs)
     assert np.isfinite(info.elbo)
@@ -231,7 +231,7 @@ def test_coordinate_ascent_finds_planted_topics(start):
     made = kernel(table=table, layers=(10,), alpha=(0.1,), beta=(0.1,) * 25, start=start)
     nearest = []
     for seed in (1, 2, 3):
-        state = made.prepare(seed, made.begin(seed, docs), docs)
+        state = made.prepare(seed, made.init_from_documents(seed, docs), docs)
         for _ in range(80):
             state, _ = made.step(seed, state, docs)
         nearest.append(mismatch(made.topics(state).phi[0], truth))
@@ -243,7 +243,7 @@ def test_minibatches_find_planted_topics():
     truth, table = bars()
     docs = tiny.batch_of(table)
     made = kernel(SVI, table, layers=(10,), alpha=(0.1,), beta=(0.1,) * 25, start="random", tau=1.0)
-    state = made.begin(3, docs)
+    state = made.init_from_documents(3, docs)
     for t in range(240):
         begin = 100 * (t % 4)
         state, _ = made.step(3, state, slice_documents(docs, begin, begin + 100))

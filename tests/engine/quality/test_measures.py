@@ -84,10 +84,10 @@ def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
 
 def test_of_many_documents_some_are_looked_at_and_their_number_is_told(phi):
     train, test = made(200), made(60, seed=5)
-    first, _ = measure_quality(present_hierarchy(Topics(phi, R)), train, test, most=70)
+    first, _ = measure_quality(present_hierarchy(Topics(phi, R)), train, test, max_documents=70)
     assert (first.train, first.test) == (SampleSize(67, 200), SampleSize(60, 60))
     every_third = coherence.copy_documents(train, np.arange(0, 200, 3))
-    again, _ = measure_quality(present_hierarchy(Topics(phi, R)), every_third, of=(200, 60))
+    again, _ = measure_quality(present_hierarchy(Topics(phi, R)), every_third, totals=(200, 60))
     np.testing.assert_allclose(first.npmi, again.npmi)
     assert (again.train, again.test) == (SampleSize(67, 200), SampleSize(0, 60))
 
@@ -232,4 +232,4 @@ def test_clusters_of_one_kind_are_judged_as_by_scikit_learn():
 
 
 def test_a_document_belongs_to_the_topic_it_uses_most():
-    assert measures.find_strongest(np.array([[0.1, 0.9], [2.0, 1.0]])).tolist() == [1, 0]
+    assert measures.find_strongest_topics(np.array([[0.1, 0.9], [2.0, 1.0]])).tolist() == [1, 0]

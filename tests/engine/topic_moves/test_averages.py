@@ -23,7 +23,7 @@ def near(phi, rng, tokens=4000):
 
 
 def followed(samples, eta=0.05, pool=POOL):
-    mean = averages.begin_mean(np.full((V, K), 1.0 / V))
+    mean = averages.init_mean(np.full((V, K), 1.0 / V))
     for sample in samples:
         mean, _ = averages.update_mean(mean, sample, eta, pool)
     return mean
@@ -117,7 +117,7 @@ def test_the_number_of_threads_changes_no_bit():
     samples = [np.ascontiguousarray(rng.poisson(300 * phi).astype(np.int32)) for _ in range(3)]
     means = []
     for threads in (1, 3):
-        mean = averages.begin_mean(phi)
+        mean = averages.init_mean(phi)
         for sample in samples:
             mean, _ = averages.update_mean(mean, sample, 0.05, Pool(threads))
         means.append(mean)

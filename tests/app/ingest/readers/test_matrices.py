@@ -336,7 +336,7 @@ def test_a_document_of_more_words_than_can_be_meant_is_refused(tmp_path, db):
 
 
 def test_a_corpus_of_more_words_than_can_be_meant_is_refused(tmp_path, db, monkeypatch):
-    monkeypatch.setattr(importing, "MOST_OF_CORPUS", 1000)
+    monkeypatch.setattr(importing, "MOST_CORPUS_TOKENS", 1000)
     write(tmp_path / "vocab.txt", "apple\npear\n")
     path = write(tmp_path / "a.svmlight", "1 1:600\n1 1:600\n")
     with pytest.raises(IngestError, match="has more than 1,000 words; import a part of it"):

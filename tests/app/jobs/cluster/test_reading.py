@@ -67,9 +67,11 @@ def stored(db: Database) -> dict[str, list[Any]]:
     return found
 
 
-def imported(folder: Path, name: str, path: Any, options: ImportOptions, mapped: Any = map) -> dict[str, list[Any]]:
+def imported(
+    folder: Path, name: str, path: Any, options: ImportOptions, map_batches: Any = map
+) -> dict[str, list[Any]]:
     with store(folder, name) as db:
-        import_path(db, path, options, mapped=mapped)
+        import_path(db, path, options, map_batches=map_batches)
         return stored(db)
 
 
@@ -136,11 +138,11 @@ APPENDED: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
 }
 
 
-def grown(folder: Path, name: str, path: Any, options: dict[str, Any], mapped: Any = map) -> dict[str, list[Any]]:
+def grown(folder: Path, name: str, path: Any, options: dict[str, Any], map_batches: Any = map) -> dict[str, list[Any]]:
     with store(folder, name) as db:
         made = ImportOptions(name="x", phrases=True, phrase_count=3, phrase_npmi=0.1, max_df=1.0)
         import_path(db, table(folder / "first.csv", range(30)), made)
-        added = append_path(db, "x", path, ImportOptions(**options), mapped=mapped)
+        added = append_path(db, "x", path, ImportOptions(**options), map_batches=map_batches)
         assert added.documents > 30
         return stored(db)
 
@@ -163,10 +165,10 @@ def test_a_worker_that_dies_repeats_its_documents_to_the_same_bits(tmp_path: Pat
             os.kill(os.getpid(), signal.SIGKILL)
         return function(item)
 
-    def mapped(function: Any, items: Iterable[Any]) -> Iterator[Any]:
+    def map_batches(function: Any, items: Iterable[Any]) -> Iterator[Any]:
         return workers(partial(dying, function), items)
 
-    together = imported(tmp_path, "together", path, how, mapped)
+    together = imported(tmp_path, "together", path, how, map_batches)
     assert mark.exists()
     assert together == imported(tmp_path, "alone", path, how)
 
@@ -195,9 +197,9 @@ def test_what_cannot_be_read_is_refused_in_the_same_sentence_and_nothing_is_stor
     path, said = BROKEN[broken](tmp_path), []
     with store(tmp_path, "store") as db:
         before = everything(db)
-        for mapped in (map, workers):
+        for map_batches in (map, workers):
             with pytest.raises(IngestError) as refused:
-                import_path(db, path, ImportOptions(name="x"), mapped=mapped)
+                import_path(db, path, ImportOptions(name="x"), map_batches=map_batches)
             said.append(str(refused.value))
         assert everything(db) == before
     assert said[0] == said[1]
@@ -206,10 +208,10 @@ def test_what_cannot_be_read_is_refused_in_the_same_sentence_and_nothing_is_stor
 def test_counts_need_no_other_processes_and_none_is_started(tmp_path: Path) -> None:
     with store(tmp_path, "store") as db, closing(reading.WorkerMap("local:2")) as unused:
         with pytest.raises(IngestError, match="holds counts, which need not be cut into words; import it without --on"):
-            import_path(db, uci(tmp_path), ImportOptions(name="x"), mapped=unused)
+            import_path(db, uci(tmp_path), ImportOptions(name="x"), map_batches=unused)
         import_path(db, uci(tmp_path), ImportOptions(name="x"))
         with pytest.raises(IngestError, match="holds counts, which need not be cut into words; append it without --on"):
-            append_path(db, "x", uci(tmp_path), mapped=unused)
+            append_path(db, "x", uci(tmp_path), map_batches=unused)
         assert unused._client is None
 
 
@@ -310,5 +312,5 @@ def test_workers_with_other_sources_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_a_place_that_is_none_is_refused_before_anything_is_read() -> None:
     with pytest.raises(PlaceError, match="takes local:N"), reading.open_map("nowhere"):
         raise AssertionError("it was entered")
-    with reading.open_map("") as mapped:
-        assert mapped is map
+    with reading.open_map("") as map_batches:
+        assert map_batches is map

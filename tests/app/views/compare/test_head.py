@@ -9,7 +9,7 @@ from topic_pairs import WIDTHS, changed, frame_of
 
 from app.analysis.comparison import compare
 from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import UNKNOWN
+from app.analysis.seeds import UNKNOWN_SPREAD
 from app.views.compare.head import draw_coherence
 
 
@@ -21,7 +21,7 @@ def known(run, value, widths=WIDTHS):
 
 def seeds(gap):
     """What two seeds reach who differ by so much in every figure of coherence."""
-    return UNKNOWN._replace(gaps=((gap, gap, gap),) * 3)
+    return UNKNOWN_SPREAD._replace(gaps=((gap, gap, gap),) * 3)
 
 
 def rows(text):

@@ -10,7 +10,7 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, frame_of, permuted
 
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.analysis.mixing import ENTROPY, LIKELIHOOD, TOTAL, MixingFigure
 from app.analysis.recurrence import SeedGroup, measure_group
 from app.views.compare.recurrence import (
@@ -70,13 +70,13 @@ def test_the_page_has_one_figure_for_every_layer_and_lists_topics_by_how_often_t
 def test_topics_lead_to_explore_and_show_their_consensus_words_and_edges(report):
     html, hierarchy = draw_seed_page(report), report.hierarchy
     node = hierarchy.at_rank(3, 1)
-    row = html.partition(f'<li data-key="{identity(node)}">')[2].partition("</li>")[0]
-    assert f'data-do="topic" data-id="{identity(node)}"' in row
+    row = html.partition(f'<li data-key="{format_identity(node)}">')[2].partition("</li>")[0]
+    assert f'data-do="topic" data-id="{format_identity(node)}"' in row
     word = hierarchy.top_words(node, 1)[0]
     assert f"mean probability {word.weight:.3g}" in row
     child = hierarchy.children(node, 1)[0].node
     n_found = hierarchy.count_edge_runs(node, child, TAU)
-    (mark,) = re.findall(rf'data-id="{identity(child)}"[^>]*>[^<]* <small>(\d of 4)</small>', row)
+    (mark,) = re.findall(rf'data-id="{format_identity(child)}"[^>]*>[^<]* <small>(\d of 4)</small>', row)
     assert mark == f"{n_found} of 4"
     assert row.count("se-often") == row.count("<small>4 of 4</small>")
 

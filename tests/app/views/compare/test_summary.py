@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from topic_pairs import changed
 
 from app.analysis.comparison import Agreement
-from app.analysis.seeds import Range, SeedSpread, judge_pair
+from app.analysis.seeds import Range, SeedSpread, compare_estimates
 from app.views.compare.summary import (
     compare_perplexities,
     describe_seeds,
@@ -47,7 +47,7 @@ def test_what_lies_among_the_seeds_is_called_no_difference():
 
 
 def test_coherence_and_perplexity_count_as_differences():
-    judged = SimpleNamespace(a=SimpleNamespace(name="point perplexity"), difference=50.0, gap=40.0, beyond=True)
+    judged = SimpleNamespace(a=SimpleNamespace(name="point perplexity"), difference=50.0, gap=40.0, exceeds_seeds=True)
     verdict = judge(FAR, SPREAD, SEEDS, judged)
     assert (len(verdict.excesses), verdict.n_figures) == (2, 4)
     assert "point perplexity differs by 50, two seeds by up to 40" in write_verdict(verdict)
@@ -79,12 +79,12 @@ def test_perplexities_are_told_beside_those_of_seeds():
         return SimpleNamespace(**fields, point_perplexity=point)
 
     a, b, c = run(1, 2013.7), run(2, 2070.0), run(3, 1943.5)
-    said = compare_perplexities(judge_pair(a, b, [(a, c)], lambda _: {}))
+    said = compare_perplexities(compare_estimates(a, b, [(a, c)], lambda _: {}))
     assert said == (
         "Point perplexity: 2,013.7 in A, 2,070.0 in B: 56.3 apart, no more than two seeds of one model, which differ "
         "by up to 70.2."
     )
-    assert compare_perplexities(judge_pair(a, b, [], lambda _: {})).endswith(
+    assert compare_perplexities(compare_estimates(a, b, [], lambda _: {})).endswith(
         "no second seed tells whether that is more than chance."
     )
 

@@ -9,7 +9,7 @@ from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, reword, same
 
 from app.analysis.comparison import KINDS, Agreement, Comparison, compare, count_kinds, find_edge_changes
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.analysis.seeds import Range, SeedSpread
 from app.views.compare import head, summary
 from app.views.compare import pair as compare_pair
@@ -64,7 +64,7 @@ def test_words_and_names_that_look_like_markup_are_text_everywhere() -> None:
 
 
 def test_every_pair_is_in_the_table_once_in_every_order(comparison: Comparison) -> None:
-    keys = {f"{'b' if pair.b else 'a'}{identity(pair.b or pair.a)}" for pair in comparison.pairs}
+    keys = {f"{'b' if pair.b else 'a'}{format_identity(pair.b or pair.a)}" for pair in comparison.pairs}
     for sort in compare_table.SORT_WORDS:
         found = re.findall(r'<tr data-key="([^"]+)"', table(comparison, sort))
         assert len(found) == len(keys)
@@ -105,7 +105,7 @@ def test_the_pair_tells_what_entered_and_left_and_offers_other_partners(comparis
     words = comparison.words(pair)
     assert html.count("<ins ") == len(words.entered) + len(words.left)
     assert html.count("<option") >= 12
-    assert re.search(f'value="{identity(pair.a)}" selected', html)
+    assert re.search(f'value="{format_identity(pair.a)}" selected', html)
     assert "Undo" not in html
     assert "Partner in A" not in compare_pair.draw_pair(comparison, pair, one_run=True)
 

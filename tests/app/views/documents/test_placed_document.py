@@ -8,7 +8,7 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.interpolation import decode_line, find_telling_layer
 from app.views.documents import documents_form as form
 from app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
@@ -97,7 +97,7 @@ def test_every_path_can_be_chosen_and_the_chosen_one_let_go(hierarchy):
     found = made(hierarchy)
     html = draw_placed_document(hierarchy, found, found.paths[1].nodes, {})
     for place, path in enumerate(found.paths):
-        ids = ",".join(identity(node) for node in path.nodes)
+        ids = ",".join(format_identity(node) for node in path.nodes)
         assert (f'data-ids="{ids}" aria-pressed="false"' in html) == (place != 1)
     assert html.count('aria-pressed="true"') == 1
 

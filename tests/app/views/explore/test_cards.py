@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import REASONS, Hierarchy, identity
+from app.analysis.hierarchy import REASONS, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom, draw_mosaic_uri, encode_png
 from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
@@ -84,7 +84,7 @@ def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None
 def test_the_list_has_every_topic_of_the_layer_by_rank(hierarchy: Hierarchy) -> None:
     page = Page(draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult("")))
     listed = [attributes["data-key"] for tag, attributes in page.tags if tag == "li"]
-    assert listed == [identity(node) for node in hierarchy.nodes(1)]
+    assert listed == [format_identity(node) for node in hierarchy.nodes(1)]
     for node in hierarchy.nodes(1):
         assert format_percent(hierarchy.share(node)) in page.text
 
@@ -97,14 +97,14 @@ def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> No
     ]
     pins = [attributes for _, attributes in page.tags if attributes.get("data-do") == "pin"]
     pressed = [attributes["data-id"] for attributes in pins if attributes.get("aria-pressed") == "true"]
-    assert current == [identity(node)]
-    assert pressed == [identity(other)]
+    assert current == [format_identity(node)]
+    assert pressed == [format_identity(other)]
 
 
 def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
     hierarchy = make_hierarchy(labels={(1, 3): "WORD17 and others"})
     found = find_topics(hierarchy, "Word17")
-    assert identity(found[0].node) == "L1:3"
+    assert format_identity(found[0].node) == "L1:3"
     weights = [match.weight for match in found[1:]]
     assert weights == sorted(weights, reverse=True)
     for match in found[1:]:
@@ -118,10 +118,10 @@ def test_a_topic_shows_its_words_relatives_and_documents(hierarchy: Hierarchy) -
     node = hierarchy.nodes(2)[0]
     page = Page(draw_topic(hierarchy, node, 1.0, [TopicDocument("A title", "some text", "label", 0.25)], root=False))
     for child in hierarchy.children(node, 12):
-        assert any(attributes.get("data-id") == identity(child.node) for _, attributes in page.tags)
+        assert any(attributes.get("data-id") == format_identity(child.node) for _, attributes in page.tags)
     for word in hierarchy.top_words(node, 30):
         assert replace_unprintable(word.text) in page.text
-    for text in ("A title", "some text", "label", "0.25", identity(node), f"rank 1 of {hierarchy.widths[1]}"):
+    for text in ("A title", "some text", "label", "0.25", format_identity(node), f"rank 1 of {hierarchy.widths[1]}"):
         assert text in page.text
 
 
@@ -142,7 +142,7 @@ def test_the_outline_names_every_topic_once_in_full() -> None:
     part, _ = cut_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)[:2]), 1.0))
     page = Page(draw_outline(hierarchy, part))
     named = [attributes["data-id"] for tag, attributes in page.tags if tag == "button"]
-    assert set(named) == {identity(node) for node in part.nodes}
+    assert set(named) == {format_identity(node) for node in part.nodes}
     again = page.text.count("(above)")
     assert len(named) - again == len(part.nodes)
     assert again > 0
@@ -252,7 +252,7 @@ def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
 
 def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(hierarchy: Hierarchy) -> None:
     seen, least = with_a_light_topic(hierarchy)
-    key = f'data-key="{identity(least)}"'
+    key = f'data-key="{format_identity(least)}"'
     folded = draw_topic_list(seen, 1, TopicMarks(), SearchResult(""))
     assert key not in folded
     assert "Show 1 light topic<" in folded
@@ -266,7 +266,7 @@ def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(
 def test_a_light_topic_that_is_chosen_is_listed(hierarchy: Hierarchy, how: str) -> None:
     seen, least = with_a_light_topic(hierarchy)
     marks = TopicMarks(least) if how == "selected" else TopicMarks(None, {least})
-    assert f'data-key="{identity(least)}"' in draw_topic_list(seen, 1, marks, SearchResult(""))
+    assert f'data-key="{format_identity(least)}"' in draw_topic_list(seen, 1, marks, SearchResult(""))
 
 
 def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(hierarchy: Hierarchy) -> None:
@@ -308,7 +308,7 @@ def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> 
     assert f">NPMI {quality.npmi:.2f}</span>" in head
     assert f">diversity {quality.diversity:.2f}</span>" in head
     assert f"ten first words at λ = {TRADE:g}" in draw_topic_list(
-        hierarchy.reword(1.0), 1, TopicMarks(), SearchResult("")
+        hierarchy.choose_words(1.0), 1, TopicMarks(), SearchResult("")
     )
     unknown = make_hierarchy((8, 4), n_words=200)
     assert ">NPMI" not in draw_topic(unknown, poor, 1.0, [], root=False)
@@ -317,11 +317,11 @@ def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> 
 
 
 def test_words_that_are_everywhere_are_listed_beneath_the_topics() -> None:
-    hierarchy, _, _ = judged(everywhere=(0, 11))
+    hierarchy, _, _ = judged(common_words=(0, 11))
     html = draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(""))
     assert "2 words are everywhere in this corpus" in html
     assert f"<p>{escape(hierarchy.vocabulary[0])} word11</p>" in html
-    assert "everywhere" not in draw_topic_list(replace(hierarchy, everywhere=()), 1, TopicMarks(), SearchResult(""))
+    assert "everywhere" not in draw_topic_list(replace(hierarchy, common_words=()), 1, TopicMarks(), SearchResult(""))
 
 
 def test_a_layer_of_pictures_has_neither_a_choice_of_words_nor_their_quality() -> None:
@@ -342,5 +342,5 @@ def test_a_background_topic_is_written_in_a_paler_ink_in_the_tree() -> None:
     for key, piece in pieces.items():
         ink = re.search(r'<text font-size="[\d.]+" fill="var\(--tp-(\w+)\)"><tspan', piece)
         assert ink
-        assert ink[1] == ("muted" if key == identity(wide) else "ink")
-        assert (", background&#10;" in piece) == (key == identity(wide))
+        assert ink[1] == ("muted" if key == format_identity(wide) else "ink")
+        assert (", background&#10;" in piece) == (key == format_identity(wide))

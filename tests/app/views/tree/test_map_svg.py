@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy, signed_hierarchy
 
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.export import trees
 from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_outline
 from app.views.explore.detail import draw_topic
@@ -81,12 +81,12 @@ def test_the_map_has_every_topic_of_layer_one_and_the_related_ones_joined(hierar
     drawing = draw_map(hierarchy, MapChoice(light=True, selected=hierarchy.nodes(1)[1], relation=0.5), theme=theme)
     svg = ET.fromstring(drawing.svg)
     keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
-    assert keys == [identity(node) for node in hierarchy.nodes(1)]
+    assert keys == [format_identity(node) for node in hierarchy.nodes(1)]
     strong = [pair for pair in hierarchy.relations if pair[2] >= 0.5]
     assert strong
     assert len(list(svg.iter(f"{SVG}line"))) == len(strong) == drawing.lines
     chosen = [element for element in svg.iter() if element.get("aria-selected") == "true"]
-    assert [element.get("data-id") for element in chosen] == [identity(hierarchy.nodes(1)[1])]
+    assert [element.get("data-id") for element in chosen] == [format_identity(hierarchy.nodes(1)[1])]
 
 
 def test_circles_of_the_map_lie_in_the_picture_and_beside_each_other(hierarchy):

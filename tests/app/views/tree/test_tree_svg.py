@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import identity
+from app.analysis.hierarchy import format_identity
 from app.views.palette import LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import measure_text
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
@@ -45,9 +45,11 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
     drawing = draw_tree(hierarchy, TreeChoice(roots(hierarchy), 1.5))
     svg = ET.fromstring(drawing.svg)
     keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
-    assert sorted(keys) == sorted(identity(node) for node in drawing.part.nodes)
+    assert sorted(keys) == sorted(format_identity(node) for node in drawing.part.nodes)
     ends = [(element.get("data-from"), element.get("data-to")) for element in svg.iter() if element.get("data-from")]
-    assert sorted(ends) == sorted((identity(edge.above), identity(edge.below)) for edge in drawing.part.edges)
+    assert sorted(ends) == sorted(
+        (format_identity(edge.above), format_identity(edge.below)) for edge in drawing.part.edges
+    )
 
 
 def test_what_hovers_over_an_edge_is_two_lines() -> None:
@@ -120,7 +122,9 @@ def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> N
     count = len(open_picture.part.nodes) - 1
     assert f">+{count}<" in folded.svg
     assert f">+{count}<" in draw_tree(hierarchy, TreeChoice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
-    item = next(element for element in ET.fromstring(folded.svg).iter() if element.get("data-id") == identity(node))
+    item = next(
+        element for element in ET.fromstring(folded.svg).iter() if element.get("data-id") == format_identity(node)
+    )
     assert item.get("aria-expanded") == "false"
     assert item.get("aria-level") == "1"
 
