@@ -28,15 +28,27 @@ def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
     """Return True if two runs differ only in their seed and do not descend from a common run by forking.
 
-    Their widths may differ if they are learned.  Their numbers of mini-batches are ignored, see `are_equally_trained`.
+    Their widths may differ if they are learned, or while one of a group has not tried its widths yet.  Their numbers of
+    mini-batches are ignored, see `are_equally_trained`.
     """
     return (
         not (one.unusable or two.unusable)
         and one.seed != two.seed
         and one.family != two.family
         and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
-        and one.settings == two.settings
+        and (one.settings == two.settings or _will_have_same_settings(one, two))
     )
+
+
+def _will_have_same_settings(one: RunRow, two: RunRow) -> bool:
+    """Return True if two runs of a group differ only in widths that one of them has not tried yet.
+
+    The trials do not depend on the seed (`app.jobs.width_trials`), so both end with the same widths.
+    """
+    undecided = any(run.options.get("tries_widths") for run in (one, two))
+    if not undecided or one.run_group is None or one.run_group != two.run_group:
+        return False
+    return {**one.settings, "layers": None} == {**two.settings, "layers": None}
 
 
 def are_equally_trained(minibatch: int, other: int) -> bool:

@@ -75,6 +75,15 @@ def test_runs_without_a_snapshot_from_about_the_same_step_are_waited_for_or_left
     assert (len(few.ready) + len(few.waiting), few.left_out, few.n_others) == (2, 2, 4)
 
 
+def test_a_run_of_the_group_that_has_not_tried_its_widths_yet_is_waited_for(db):
+    narrow, wide = {"layers": [4, 2], "eta": 0.1}, {"layers": [8, 4], "eta": 0.1}
+    row = add_seed(db, 1, plant_arrays(), run_group=1, settings=narrow)
+    late = add_seed(db, 2, {}, run_group=1, settings=wide, options={"minibatches": 50, "tries_widths": True})
+    add_seed(db, 3, {}, run_group=1, settings=wide)  # has tried them
+    add_seed(db, 4, {}, run_group=7, settings=wide, options={"minibatches": 50, "tries_widths": True})
+    assert [each.number for each in find_seed_group(db, row, 40, runs.list_runs(db)).waiting] == [late.number]
+
+
 def test_of_runs_with_one_seed_only_the_latest_counts(db):
     row = add_seed(db, 1, plant_arrays())
     add_seed(db, 2)

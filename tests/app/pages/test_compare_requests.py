@@ -174,6 +174,8 @@ def test_only_runs_that_differ_in_nothing_but_the_seed_are_a_baseline():
         "family": 1,
         "seed": 1,
         "unusable": False,
+        "options": {},
+        "run_group": None,
     }
     one = SimpleNamespace(**base, layers=(4, 2))  # the widths learnt: the settings have what was ordered
     others = [
