@@ -12,6 +12,7 @@ from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
 from app.views.tree.tree_svg import describe_certainty
+from engine.hierarchy.titles import SHOWN, TWIN
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
@@ -84,6 +85,9 @@ _RELEVANCE_TIP = (
 _WANDERS_TIP = (
     "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
 )
+_TWIN_TIP = (
+    f"The cosine of the words of the two topics is {TWIN:g} or more, and they share half of their {SHOWN} words shown"
+)
 _SHARE_STEP = 0.05
 
 
@@ -96,6 +100,16 @@ def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
 def draw_wander_tag(hierarchy: Hierarchy, node: Node) -> str:
     """Return a tag for a topic whose draws disagree, with an explanation on hover; empty for other topics."""
     return f'<small class="ex-role" title="{_WANDERS_TIP}">wanders</small>' if hierarchy.wanders(node) else ""
+
+
+def draw_twin_tag(hierarchy: Hierarchy, node: Node, *, titled: bool = False) -> str:
+    """Return a tag that names the more popular topic of which this one is nearly the same; empty without one."""
+    twin = hierarchy.twin(node)
+    if twin is None:
+        return ""
+    name = f" {shorten(hierarchy.title(twin), 30)}" if titled and hierarchy.image_shape is None else ""
+    text = escape(f"nearly the same as {hierarchy.rank(twin)}{name}")
+    return f'<small class="ex-role" title="{_TWIN_TIP}">{text}</small>'
 
 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
