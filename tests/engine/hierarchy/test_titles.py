@@ -1,5 +1,7 @@
 """Titles: of the words shown, apart from the parent's, kept while their words are shown; twins of a layer."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,7 @@ from engine.hierarchy.effects import Presentation
 def present(*words: np.ndarray, weights: tuple[np.ndarray, ...] = (), shares: tuple = ()) -> Presentation:
     """Topics over words, layer 1 first, with flat weights and equal shares unless given."""
     flat = tuple(
-        np.full((below.shape[1], above.shape[1]), 1 / below.shape[1])
-        for below, above in zip(words, words[1:], strict=False)
+        np.full((below.shape[1], above.shape[1]), 1 / below.shape[1]) for below, above in itertools.pairwise(words)
     )
     equal = tuple(np.full(table.shape[1], 1 / table.shape[1]) for table in words)
     return Presentation(tuple(words), (None,) * len(words), (words[0], *(weights or flat)), shares or equal)
