@@ -20,12 +20,13 @@ from engine.hierarchy.topics import (
 
 WORDS = 3  # words of a title
 SHOWN = 12  # words of a topic that pages show, among which its title is chosen
+_LASTING = 8  # of these, the first among which the words of a title must be for it to stay
 _REPEAT_PENALTY = 0.25  # a word that is already in n titles of the layer loses this times ln(1 + n) of its relevance
 _PARENT_PENALTY = 1e3  # more than any relevance: puts a word behind all others that may be in a title
 _EXCLUDED_PENALTY = 1e6  # puts a word behind these too
 _LEAST_FOREGROUND = 0.5  # least share of a word's weight that must not come from background topics
-_LEAST_BEGINNING = 3  # letters with which two forms of a word begin, at least ...
-_COMMON_PART = 2 / 3  # ... and their least share of the longer form
+_LEAST_WHOLE, _ENDING = 3, 2  # least letters of a word, and most letters that another form adds to it
+_LEAST_BEGINNING = 4  # least letters with which two forms of a word begin, unless one is the beginning of the other
 TWIN = 0.9  # cosine of the words of two topics of a layer from which they are nearly the same ...
 _SHARED = 0.5  # ... if they have this share of the words shown in common, too
 
@@ -64,7 +65,7 @@ def choose_titles(
 
     Topics of a layer choose in the order of their popularity.  A word counts less the more titles of the layer it is in
     already, and no two topics have the same set of words, unless all sets are taken.  An earlier title stays as long as
-    all its words are among the words shown.
+    all its words are among the first eight.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def choose_titles(
     background : sequence of (K_l,) bool arrays
         Background topics of every layer; empty if they are not known, or topics are no mixtures of those below.
     everywhere : sequence of int
-        Words that are common in the whole corpus.
+        Words that are common in the whole corpus; so are other forms of them.
     vocabulary : sequence of str
         The words, to recognise forms of one word; without it, there are none.
     earlier : sequence of (K_l, n) int arrays
@@ -90,7 +91,7 @@ def choose_titles(
     for layer, projection in reversed(list(enumerate(presentation.words))):
         words, heaviness = find_relevant_words(projection, shares[layer], SHOWN)
         values = compute_smooth_relevance(projection, shares[layer], words, heaviness)
-        excluded = np.isin(words, np.asarray(everywhere, dtype=np.int64))
+        excluded = _find_words(words, everywhere, vocabulary)
         if foreground:
             excluded |= np.take_along_axis(foreground[layer].T, words, axis=1) < _LEAST_FOREGROUND
         repeated = np.zeros(words.shape, dtype=bool)
@@ -104,12 +105,18 @@ def choose_titles(
 
 
 def are_forms(first: str, second: str) -> bool:
-    """Return whether two words look like forms of one: the same letters begin both, two thirds of them or more.
+    """Return whether two words look like forms of one, as *car* and *cars*, or *economy* and *economic*.
 
-    At least three letters must be the same, as in *car* and *cars*, *economy* and *economic*.
+    One begins with all of the other, three letters or more, and has two more at most; or they begin with the same four
+    letters or more, which are over half of the longer.  Words with other characters than letters have no forms.
     """
-    n_same = sum(itertools.takewhile(bool, (one == other for one, other in zip(first, second, strict=False))))
-    return n_same >= max(_LEAST_BEGINNING, _COMMON_PART * max(len(first), len(second)))
+    if not (first.isalpha() and second.isalpha()):
+        return first == second
+    shorter, longer = sorted((first, second), key=len)
+    if len(shorter) >= _LEAST_WHOLE and longer.startswith(shorter) and len(longer) <= len(shorter) + _ENDING:
+        return True
+    n_same = sum(itertools.takewhile(bool, (one == other for one, other in zip(shorter, longer, strict=False))))
+    return n_same >= _LEAST_BEGINNING and 2 * n_same > len(longer)
 
 
 def share_foreground(phi: Sequence[Array], background: Sequence[Array]) -> list[Array]:
@@ -186,9 +193,21 @@ def _find_repeated(
     """Return which words (K, m) are in the titles (K_above, n) of the topics' parents, in any form."""
     repeated = np.zeros(words.shape, dtype=bool)
     for topic in np.flatnonzero(parents >= 0).tolist():
-        title = titles[parents[topic]].tolist()
-        repeated[topic] = [any(_are_same(word, other, vocabulary) for other in title) for word in words[topic].tolist()]
+        repeated[topic] = _find_words(words[topic], titles[parents[topic]].tolist(), vocabulary)
     return repeated
+
+
+def _find_words(words: IntArray, sought: Sequence[int], vocabulary: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of the words (...) are sought, in any form."""
+    alike: dict[str, list[int]] = {}  # forms have their first letters in common, which saves most comparisons
+    for other in sought if vocabulary else ():
+        alike.setdefault(vocabulary[other][:_LEAST_WHOLE], []).append(other)
+    found = {*sought} | {
+        word
+        for word in (np.unique(words).tolist() if vocabulary else ())
+        if any(_are_same(word, other, vocabulary) for other in alike.get(vocabulary[word][:_LEAST_WHOLE], ()))
+    }
+    return np.isin(words, np.array(sorted(found), dtype=np.int64))
 
 
 def _title_layer(candidates: _Candidates, order: IntArray, earlier: IntArray, vocabulary: Sequence[str]) -> IntArray:
@@ -200,7 +219,7 @@ def _title_layer(candidates: _Candidates, order: IntArray, earlier: IntArray, vo
     waiting: list[int] = []
     for topic in order.tolist():
         before = frozenset(earlier[topic].tolist())
-        if len(before) == n and before <= set(candidates.words[topic].tolist()) and before not in taken:
+        if len(before) == n and before <= set(candidates.words[topic, :_LASTING].tolist()) and before not in taken:
             titles[topic] = earlier[topic]
             taken.add(before)
             n_uses.update(before)

@@ -93,11 +93,11 @@ def test_light_topics_are_no_parents():
     assert light[0][0].tolist() == titles.choose_titles(present(below))[0][0].tolist()
 
 
-def test_an_earlier_title_stays_until_one_of_its_words_is_no_longer_shown():
+def test_an_earlier_title_stays_until_one_of_its_words_is_not_among_the_first_eight():
     projection, shares = layer()
-    words, _ = topics.find_relevant_words(projection, shares, titles.SHOWN + 1)
-    earlier = words[:, 9:12].copy()
-    earlier[3] = words[3, 10:13]
+    words, _ = topics.find_relevant_words(projection, shares, 9)
+    earlier = words[:, 7:4:-1].copy()
+    earlier[3] = words[3, 6:9]
     earlier[5] = -1
     found, fresh = title(projection, shares, earlier=[earlier]), title(projection, shares)
     changed = np.array([3, 5])
@@ -133,7 +133,17 @@ def test_the_same_title_is_kept_by_one_topic_only():
         ("china", "chief", False),
         ("internet", "international", False),
         ("eu", "eus", False),
-        ("play", "players", False),
+        ("iran", "iranian", True),
+        ("party", "parties", True),
+        ("oil", "oils", True),
+        ("tax", "taxes", True),
+        ("car", "carter", False),
+        ("space", "spain", False),
+        ("million", "military", False),
+        ("play", "players", True),
+        ("play", "playground", False),
+        ("word12", "word123", False),
+        ("word12", "word12", True),
         ("film", "film", True),
     ],
 )
@@ -149,6 +159,7 @@ def test_two_forms_of_a_word_are_not_in_one_title_nor_in_that_of_parent_and_chil
     below, above = titles.choose_titles(present(words, words), vocabulary=vocabulary)
     assert (above[0].tolist(), below[0].tolist()) == ([0, 2, 3], [0, 4, 5])
     assert sorted(title(words[:3], vocabulary=("car", "cars", "carb"))[0].tolist()) == [0, 1, 2]
+    assert title(words, vocabulary=vocabulary, everywhere=[1])[0].tolist() == [2, 3, 4]
 
 
 def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_of_all_topics() -> None:
