@@ -65,7 +65,7 @@ def choose_titles(
 
     Topics of a layer choose in the order of their popularity.  A word counts less the more titles of the layer it is in
     already, and no two topics have the same set of words, unless all sets are taken.  An earlier title stays as long as
-    all its words are among the first eight.
+    all its words are among the first eight and one of them is not in the parent's title.
 
     Parameters
     ----------
@@ -219,7 +219,9 @@ def _title_layer(candidates: _Candidates, order: IntArray, earlier: IntArray, vo
     waiting: list[int] = []
     for topic in order.tolist():
         before = frozenset(earlier[topic].tolist())
-        if len(before) == n and before <= set(candidates.words[topic, :_LASTING].tolist()) and before not in taken:
+        words, repeated = candidates.words[topic, :_LASTING], candidates.repeated[topic, :_LASTING]
+        own = set(words[~repeated].tolist()) or set(words.tolist())
+        if len(before) == n and before <= set(words.tolist()) and before & own and before not in taken:
             titles[topic] = earlier[topic]
             taken.add(before)
             n_uses.update(before)

@@ -107,6 +107,18 @@ def test_an_earlier_title_stays_until_one_of_its_words_is_not_among_the_first_ei
     np.testing.assert_array_equal(found[changed, 0], fresh[changed, 0])
 
 
+def test_an_earlier_title_does_not_stay_where_that_of_the_parent_says_all_of_it():
+    words = np.array([[0.3], [0.25], [0.2], [0.1], [0.08], [0.07]])
+    same, other = np.array([[2, 0, 1]]), np.array([[3, 0, 1]])
+    below, above = titles.choose_titles(present(words, words), earlier=[same, same])
+    assert (above[0].tolist(), below[0].tolist()) == ([2, 0, 1], [0, 3, 4])
+    below, above = titles.choose_titles(present(words, words), earlier=[other, same])
+    assert (above[0].tolist(), below[0].tolist()) == ([2, 0, 1], [3, 0, 1])
+    few = words[:3] / words[:3].sum()
+    below, above = titles.choose_titles(present(few, few), earlier=[same])
+    assert (above[0].tolist(), below[0].tolist()) == ([0, 1, 2], [2, 0, 1])
+
+
 def test_a_new_title_is_none_that_stays():
     projection = np.tile(layer(1)[0], (1, 3)) + np.arange(3) * 1e-9
     first = topics.find_relevant_words(projection, np.full(3, 1 / 3), 3)[0][0]
