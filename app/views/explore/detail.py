@@ -269,7 +269,8 @@ def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
         f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE_TIP, hierarchy)}>{place}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
-        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}</p>"
+        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}"
+        f"{draw_twin_tag(hierarchy, node, titled=True)}</p>"
         f'{unused_note}<div class="ex-acts">{buttons}</div></header>'
     )
 
