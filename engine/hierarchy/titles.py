@@ -23,7 +23,7 @@ SHOWN = 12  # words of a topic that pages show, among which its title is chosen
 _LASTING = 8  # of these, the first among which the words of a title must be for it to stay
 _REPEAT_PENALTY = 0.25  # a word that is already in n titles of the layer loses this times ln(1 + n) of its relevance
 _PARENT_PENALTY = 1e3  # more than any relevance: puts a word behind all others that may be in a title
-_EXCLUDED_PENALTY = 1e6  # puts a word behind these too
+_BACKGROUND_PENALTY, _COMMON_PENALTY = 1e5, 1e6  # put words behind these too, common ones behind all
 _LEAST_FOREGROUND = 0.5  # least share of a word's weight that must not come from background topics
 _LEAST_WHOLE, _ENDING = 3, 2  # least letters of a word, and most letters that another form adds to it
 _LEAST_BEGINNING = 4  # least letters with which two forms of a word begin, unless one is the beginning of the other
@@ -91,14 +91,15 @@ def choose_titles(
     for layer, projection in reversed(list(enumerate(presentation.words))):
         words, heaviness = find_relevant_words(projection, shares[layer], SHOWN)
         values = compute_smooth_relevance(projection, shares[layer], words, heaviness)
-        excluded = _find_words(words, everywhere, vocabulary)
+        values = values - _COMMON_PENALTY * _find_words(words, everywhere, vocabulary)
         if foreground:
-            excluded |= np.take_along_axis(foreground[layer].T, words, axis=1) < _LEAST_FOREGROUND
+            behind = np.take_along_axis(foreground[layer].T, words, axis=1) < _LEAST_FOREGROUND
+            values = values - _BACKGROUND_PENALTY * behind
         repeated = np.zeros(words.shape, dtype=bool)
         if titles:
             parents = _find_parents(presentation.weights[layer + 1], shares[layer + 1])
             repeated = _find_repeated(words, parents, titles[-1], vocabulary)
-        candidates = _Candidates(words, values - _EXCLUDED_PENALTY * excluded, repeated)
+        candidates = _Candidates(words, values, repeated)
         before = earlier[layer] if layer < len(earlier) else np.full((len(words), 1), -1)
         titles.append(_title_layer(candidates, order_topics(shares[layer]), before, vocabulary))
     return titles[::-1]

@@ -261,6 +261,9 @@ def test_words_of_background_topics_are_behind_all_others_in_titles_above():
     found = titles.choose_titles(presentation, background=[np.array([True, False]), np.array([False])])[1][0].tolist()
     assert set(usual) <= {0, 2, 3, 4}
     assert set(found) <= {1, 5, 6, 7}
+    wholly = [np.array([True, True]), np.array([False])]
+    found = titles.choose_titles(presentation, background=wholly, everywhere=[0, 2, 3])[1][0].tolist()
+    assert not set(found) & {0, 2, 3}, "of words that all come from background topics, the common ones come last"
 
 
 def near(shift: float) -> np.ndarray:
