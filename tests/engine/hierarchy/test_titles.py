@@ -294,3 +294,11 @@ def test_topics_of_one_heavy_word_but_other_words_shown_are_not_nearly_the_same(
 def test_of_several_twins_the_most_popular_is_named():
     projection = np.tile(layer(1)[0], (1, 4))
     assert titles.find_twins(projection, np.array([0.1, 0.2, 0.4, 0.3])).tolist() == [2, 2, -1, 2]
+
+
+def test_topics_of_the_same_words_with_other_weights_are_not_nearly_the_same():
+    steep = 0.5 ** np.arange(1, 13)
+    projection = np.stack([steep, steep[::-1]], axis=1) / steep.sum()
+    words, _ = topics.find_relevant_words(projection, np.array([0.6, 0.4]), titles.SHOWN)
+    assert {*words[0].tolist()} == {*words[1].tolist()}
+    assert titles.find_twins(projection, np.array([0.6, 0.4])).tolist() == [-1, -1]
