@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.hierarchy import certainty, topics
+from engine.hierarchy import certainty, titles, topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Edge, Node, find_edges
@@ -57,7 +57,7 @@ def find_roles(
 
 
 KEPT_WORDS = 30  # words stored for each topic, as many as in the tree figures of the paper's authors
-PRINTED_WORDS = 12  # of these, the number shown in boxes and lists
+PRINTED_WORDS = titles.SHOWN  # of these, the number shown in boxes and lists
 JUDGED_WORDS = 10  # of these, the number that coherence and diversity measure
 LEAST_RELATION = 0.3  # topics with a smaller correlation count as unrelated
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
@@ -372,8 +372,13 @@ class Hierarchy:
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Return the three words that distinguish a topic (see `engine.hierarchy.topics.choose_titles`)."""
+        """Return the three words shown that distinguish a topic (see `engine.hierarchy.titles.choose_titles`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
+
+    def twin(self, node: Node) -> Node | None:
+        """Return the more popular topic of which a topic is nearly the same (`engine.hierarchy.titles.find_twins`)."""
+        column = int(self._twins[node.layer - 1][self.place(node)])
+        return None if column < 0 else self.node(node.layer, column)
 
     def other_words(self, node: Node, n: int) -> list[str]:
         """Return the first ``n`` words of a topic that are not in its title."""
@@ -541,6 +546,11 @@ class Hierarchy:
         """The present column of every topic by its original column, for each layer."""
         names = self.names or tuple(np.arange(width) for width in self.widths)
         return tuple({name: column for column, name in enumerate(each.tolist())} for each in names)
+
+    @cached_property
+    def _twins(self) -> tuple[NDArray[Any], ...]:
+        """The column of the twin of every topic, -1 without one, by layer and column."""
+        return tuple(titles.find_twins(*pair) for pair in zip(self.projections, self.shares, strict=True))
 
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:

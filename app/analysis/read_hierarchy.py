@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
 from app.jobs import launcher
 from engine.contract import SIGNED, Topics
-from engine.hierarchy import effects, topics, tree
+from engine.hierarchy import effects, titles, topics, tree
 from engine.hierarchy.class_scores import centre_weights
 from engine.hierarchy.tree import Node
-from engine.quality.background import find_background
+from engine.quality.background import mark_background
 from store import annotations, corpora, snapshots
 from store.database import Database
 from store.errors import NotFound
@@ -59,8 +59,8 @@ def build_hierarchy(
     arrays : mapping
         Arrays of the snapshot by their names in the store: ``phi.{l}`` and ``r``; optionally ``everywhere``,
         ``mean.{l}``, ``step.{l}``, ``alive.{l}``, ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``,
-        ``npmi.{l}``, ``spread.{l}`` and the arrays of :func:`app.jobs.records.measure_certainty`.  Layers are counted
-        from 0.
+        ``npmi.{l}``, ``spread.{l}``, ``title.{l}`` and the arrays of :func:`app.jobs.records.measure_certainty`.
+        Layers are counted from 0.
     vocabulary : sequence of str
     labels : mapping
         Names given by users, by (layer, identity number), both from 1.
@@ -99,13 +99,7 @@ def build_hierarchy(
         ranks=tuple(topics.rank_topics(layer) for layer in popularity),
         words=words,
         word_weights=word_weights,
-        titles=_choose_titles(
-            () if snapshot_topics.links else snapshot_topics.phi,
-            projected,
-            shares,
-            _mark_background(spread, npmi),
-            everywhere,
-        ),
+        titles=_read_titles(arrays, snapshot_topics, presentation, vocabulary, mark_background(spread, npmi)),
         step_sizes=topics.collect_arrays(arrays, "step"),
         documents=topics.collect_arrays(arrays, "top_documents"),
         document_weights=topics.collect_arrays(arrays, "top_weights"),
@@ -144,24 +138,24 @@ def _collect_complete(
     return layers if len(layers) == len(parts) else ()
 
 
-def _mark_background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
-    """Return the mask of background topics of every layer; empty where the spread of topics is not known."""
-    return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
-
-
-def _choose_titles(
-    phi: Sequence[NDArray[Any]],
-    projected: Sequence[NDArray[Any]],
-    shares: Sequence[NDArray[Any]],
-    wide: Sequence[NDArray[np.bool_]],
-    everywhere: tuple[int, ...],
+def _read_titles(
+    arrays: Mapping[str, NDArray[Any]],
+    found: Topics,
+    presentation: effects.Presentation,
+    vocabulary: Sequence[str],
+    background: Sequence[NDArray[np.bool_]],
 ) -> tuple[NDArray[Any], ...]:
-    """Return the numbers of the words of every title, by layer; ``wide`` marks the background topics."""
-    tables = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
-    return tuple(
-        topics.choose_titles(projection, share, without=everywhere, first=topics.order_topics(share))
-        for projection, share in zip(tables, shares, strict=True)
+    """Return the numbers of the words of every title, by layer; snapshots of earlier versions do not have them."""
+    kept = _collect_complete(arrays, "title", presentation.popularity)
+    if kept:
+        return kept
+    chosen = titles.choose_titles(
+        presentation,
+        background=() if found.links else background,
+        everywhere=arrays["everywhere"].tolist() if "everywhere" in arrays else (),
+        vocabulary=vocabulary,
     )
+    return tuple(chosen)
 
 
 def _list_relations(snapshot_topics: Topics) -> tuple[tuple[int, int, float], ...]:

@@ -130,7 +130,7 @@ def topics(arguments: argparse.Namespace) -> int:
         role_cell = f"  {role:<{role_width}}" if role_width else ""
         say(
             f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{role_cell}  "
-            f"{npmi}{title:<{width}}  {words}"
+            f"{npmi}{title:<{width}}  {words}{_describe_twin(row)}"
         )
     if columns:
         say("\ntopics of the columns:")
@@ -147,6 +147,10 @@ def topics(arguments: argparse.Namespace) -> int:
         common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.common_words))
         notify(f"everywhere in this corpus, and left out of titles: {common}")
     return 0
+
+
+def _describe_twin(row: dict[str, Any]) -> str:
+    return "" if row["twin"] is None else f"  (nearly the same as {row['twin']})"
 
 
 def tree(arguments: argparse.Namespace) -> int:

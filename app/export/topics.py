@@ -9,7 +9,7 @@ from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
-_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi", "twin")
 
 
 def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
@@ -25,7 +25,8 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         ``title``, that name or the three words that distinguish the topic, as on every page; ``light``, whether it has
         so few tokens that its words are noise; ``role``, live, light, background or incoherent
         (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words in the training
-        documents, None where the snapshot has none.  Where what comes back with other seeds has been measured
+        documents, None where the snapshot has none; ``twin``, the rank of the more popular topic of which it is nearly
+        the same, None without one.  Where what comes back with other seeds has been measured
         (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
         ``of_runs`` the number of these runs.
 
@@ -50,6 +51,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
             "light": node in hierarchy.light,
             "role": hierarchy.role(node),
             "npmi": _find_npmi(hierarchy, node),
+            "twin": _find_twin(hierarchy, node),
             **({} if recurrence is None else {"found_in": hierarchy.count_runs(node), "of_runs": recurrence.n_runs}),
         }
         for number in layers
@@ -94,6 +96,12 @@ def list_row_and_column_topics(
     return [{"side": "rows"} | row for row in table] + [{"side": "columns"} | unknown | row for row in columns]
 
 
+def _find_twin(hierarchy: Hierarchy, node: Node) -> int | None:
+    """Return the rank of the topic of which a topic is nearly the same; None without one."""
+    twin = hierarchy.twin(node)
+    return None if twin is None else hierarchy.rank(twin)
+
+
 def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     if len(hierarchy.npmi) < node.layer:
         return None
@@ -101,12 +109,12 @@ def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
 
 
 def _render_csv(table: list[dict[str, Any]]) -> str:
-    """Return CSV with one row per topic; words are separated by blanks, ``light`` is 0 or 1, unknown NPMI is empty."""
+    """Return CSV with one row per topic; words are separated by blanks, ``light`` is 0 or 1, None is empty."""
     sides = ("side",) if table and "side" in table[0] else ()
     rows = [
         row
         | {"words": " ".join(row["words"]), "light": int(row["light"])}
-        | {"npmi": "" if row["npmi"] is None else row["npmi"]}
+        | {name: "" if row[name] is None else row[name] for name in ("npmi", "twin")}
         for row in table
     ]
     seeds = ("found_in", "of_runs") if table and "of_runs" in table[0] else ()

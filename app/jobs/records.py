@@ -9,7 +9,7 @@ from scipy.special import entr
 
 from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
 from engine.corpus import Corpus
-from engine.hierarchy import certainty, effects, topics
+from engine.hierarchy import certainty, effects, titles, topics
 from engine.hierarchy import topics as hierarchy
 from engine.models import RegisteredModel
 from engine.quality import background, coherence
@@ -206,7 +206,11 @@ def find_common_words(corpus: Corpus) -> IntArray:
 
 
 def collect_topic_facts(
-    corpus: Corpus, common: IntArray, arrays: Mapping[str, Array], places: Sequence[Array]
+    corpus: Corpus,
+    common: IntArray,
+    arrays: Mapping[str, Array],
+    places: Sequence[Array],
+    earlier: Sequence[Array] = (),
 ) -> dict[str, Array]:
     """Return facts about the topics of a snapshot.
 
@@ -219,28 +223,78 @@ def collect_topic_facts(
         Arrays of the snapshot: ``phi.l`` and ``r``, and ``mean.l``, which is preferred if present.
     places : sequence of (n, K_l) arrays
         Share of every topic in some training documents; -1 if unknown.
+    earlier : sequence of (n, 3) int arrays
+        The titles in the snapshot before, by :func:`index_titles`; empty if there is none.
 
     Returns
     -------
     dict of str to array
-        ``everywhere``; ``npmi.l`` (K_l,), the document NPMI of the ten words shown first, of words; ``spread.l``
-        (K_l,), see `engine.quality.background.measure_spread`, as soon as enough documents are placed.
+        ``everywhere``; of words, ``npmi.l`` (K_l,), the document NPMI of the ten words shown first, and ``title.l``
+        (K_l, 3), the words of the titles; ``spread.l`` (K_l,), see `engine.quality.background.measure_spread`, as soon
+        as enough documents are placed.
     """
-    facts: dict[str, Array] = {}
-    if has_words(corpus):
-        facts["everywhere"] = common
-        coherences = measure_npmi(corpus, topics.unpack_topics(arrays, shown=True))
-        facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
     spreads = [measure_spread(shares) for shares in places]
-    return facts | {
+    facts: dict[str, Array] = {
         f"spread.{layer}": spread.astype(np.float32) for layer, spread in enumerate(spreads) if spread is not None
     }
+    if not has_words(corpus):
+        return facts
+    found = topics.unpack_topics(arrays, shown=True)
+    presentation = _present_as_stored(found)
+    coherences = _measure_npmi(corpus, presentation)
+    facts |= {"everywhere": common} | {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
+    known = not found.links and all(spread is not None for spread in spreads)
+    chosen = titles.choose_titles(
+        presentation,
+        background=background.mark_background([facts[f"spread.{layer}"] for layer in range(len(spreads))], coherences)
+        if known
+        else (),
+        everywhere=common.tolist(),
+        vocabulary=corpus.vocabulary,
+        earlier=_find_earlier(earlier, arrays),
+    )
+    return facts | {f"title.{layer}": words.astype(np.int32) for layer, words in enumerate(chosen)}
+
+
+def index_titles(arrays: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return the titles of a snapshot by layer as tables (n, 3), whose rows are the numbers of the topics.
+
+    A number is the column that a topic had before any pruning; rows of numbers without a topic are -1.
+    """
+    tables = []
+    for layer, words in enumerate(topics.collect_arrays(arrays, "title")):
+        names = arrays.get(f"names.{layer}", np.arange(len(words)))
+        table = np.full((int(names.max()) + 1, words.shape[1]), -1, dtype=np.int32)
+        table[names] = words
+        tables.append(table)
+    return tuple(tables)
+
+
+def _find_earlier(tables: Sequence[Array], arrays: Mapping[str, Array]) -> list[Array]:
+    """Return the rows of the tables of :func:`index_titles` for the topics of a snapshot, -1 for new topics."""
+    found = []
+    for layer, table in enumerate(tables):
+        names = arrays.get(f"names.{layer}", np.arange(arrays[f"phi.{layer}"].shape[1]))
+        rows = np.full((len(names), table.shape[1]), -1, dtype=np.int32)
+        known = names < len(table)
+        rows[known] = table[names[known]]
+        found.append(rows)
+    return found
 
 
 def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
     """Return the document NPMI of the first words of every topic over the training documents, (K_l,) a layer."""
-    single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as in the store
-    presentation = effects.present_hierarchy(single)
+    return _measure_npmi(corpus, _present_as_stored(found))
+
+
+def _present_as_stored(found: Topics) -> effects.Presentation:
+    """Return the topics as users see them, in the precision in which they are stored."""
+    return effects.present_hierarchy(
+        found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))
+    )
+
+
+def _measure_npmi(corpus: Corpus, presentation: effects.Presentation) -> list[Array]:
     first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
         for table, weights in zip(presentation.words, presentation.popularity, strict=True)

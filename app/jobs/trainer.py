@@ -172,7 +172,7 @@ class Trainer:
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         """Return the training, its plan, its first or resumed position, and the facts stored with checkpoints."""
         from app.jobs import training as mathematics
-        from app.jobs.records import load_model
+        from app.jobs.records import index_titles, load_model
 
         claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
         claim.show("starting kernels")
@@ -184,7 +184,8 @@ class Trainer:
         sweeps = training.warm_up(averaged=self.options.averaged)
         resumed = self._load_position(training)
         if resumed is None:
-            state = training.first_state(_load_first_snapshot(claim.db, row))
+            first_snapshot = _load_first_snapshot(claim.db, row)
+            state = training.first_state(first_snapshot)
             effort = mathematics.measure_effort(
                 training, state, sweeps, max(1.0, corpus_row.tokens / max(1, corpus_row.documents))
             )
@@ -193,7 +194,7 @@ class Trainer:
         plan = mathematics.plan_run(training, self.options, effort)
         meta = {"effort": effort._asdict()}
         if resumed is None:
-            position = training.start(state, plan)
+            position = training.start(state, plan)._replace(titles=index_titles(first_snapshot or {}))
             self._record_structure(training, position)
             return training, plan, position, meta
         checkpoint, position = resumed
@@ -354,8 +355,8 @@ class Trainer:
     def _write_snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
-        """Place examples and write a snapshot; return the position with these examples."""
-        from app.jobs.records import pack_snapshot
+        """Place examples and write a snapshot; return the position with these examples, and with its titles."""
+        from app.jobs.records import index_titles, pack_snapshot
 
         claim = self.claim
         position = training.place(position, plan, every=last)
@@ -364,7 +365,7 @@ class Trainer:
         claim.beat()
         stamp = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
         snapshots.append_snapshot(claim.db, *stamp, arrays, self.options.keep)
-        return position
+        return position._replace(titles=index_titles(arrays))
 
     def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:
         """Add a point of the curve, and one of the mean topics."""

@@ -30,6 +30,7 @@ from engine.contract import (
 )
 from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import certainty, class_scores, evaluate
+from engine.hierarchy.topics import collect_arrays
 
 EXAMPLES = 20  # example documents of a topic
 BLOCK = 2000  # documents evaluated or placed at a time, to limit memory
@@ -88,6 +89,8 @@ class Position(NamedTuple):
         Share of every topic in the placed training documents; -1 where not placed yet.
     tree : TreeReference
         The tree with which the current one is compared.
+    titles : tuple of (n, 3) int32
+        The titles in the last snapshot, by :func:`app.jobs.records.index_titles`.
     """
 
     minibatch: int
@@ -97,6 +100,7 @@ class Position(NamedTuple):
     rates: Rates | None
     places: tuple[Array, ...]
     tree: TreeReference = NO_TREE
+    titles: tuple[Array, ...] = ()
 
 
 class Training:
@@ -367,7 +371,7 @@ class Training:
 
     def measure_facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Return facts about the topics of a snapshot with these arrays."""
-        return collect_topic_facts(self.corpus, self.common_words, arrays, position.places)
+        return collect_topic_facts(self.corpus, self.common_words, arrays, position.places, position.titles)
 
     def choose_unread(self, _layouts: Mapping[str, Any]) -> set[str]:
         """Return the names of the arrays of a checkpoint that this process does not read."""
@@ -391,6 +395,7 @@ class Training:
         if position.rates is not None:
             arrays |= {"rates.cells": position.rates.cells, "rates.totals": position.rates.totals}
         arrays |= {f"tree.{name}": array for name, array in flatten(position.tree).items()}
+        arrays |= {f"titles.{i}": table for i, table in enumerate(position.titles)}
         return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
@@ -407,7 +412,8 @@ class Training:
         places = tuple(tables[str(i)] for i in range(len(tables)))
         tree_arrays = _select_arrays("tree", arrays)  # missing in checkpoints of earlier versions
         tree = unflatten(TreeReference, tree_arrays) if tree_arrays else NO_TREE
-        return Position(minibatches, documents, state, chain, rates, places, tree)
+        titles = collect_arrays(arrays, "titles")
+        return Position(minibatches, documents, state, chain, rates, places, tree, titles)
 
     def _estimate_documents(self, minibatches: int, state: Any) -> int:
         """Return the number of documents read so far, for checkpoints of earlier versions."""

@@ -1,4 +1,4 @@
-"""Contents of a hierarchy of topics: projections to words, popularity, ranks, top words, titles (models.md 0).
+"""Contents of a hierarchy of topics: projections to words, popularity, ranks, top words (models.md 0).
 
 Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns on the simplex and
 ``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
@@ -261,83 +261,3 @@ def compute_smooth_relevance(
     n_words, width = projection.shape
     everywhere = projection @ np.asarray(shares, dtype=projection.dtype)
     return compute_relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
-
-
-WORDS = 3  # words of a title
-CANDIDATES = 12  # number of most relevant words of a topic from which its title is chosen
-_REPEAT_PENALTY = 0.25  # a word that is already in n titles loses this times ln(1 + n) of its relevance
-_EXCLUDED_PENALTY = 1e6  # more than any relevance: puts a word behind all others
-_LEAST_MASS = 1e-6  # weight without background children below which a topic has nothing left
-
-
-def choose_titles(
-    projection: Array, shares: Array, n: int = WORDS, *, without: Sequence[int] = (), first: IntArray | None = None
-) -> IntArray:
-    """Choose the words that distinguish every topic of one layer, so that no two topics have the same set of words.
-
-    Topics choose in turn among their most relevant words.  A word counts less the more titles it is in already.  A
-    topic that would choose the same set of words as an earlier one replaces its last word by the next most relevant
-    until the set is new, then the last but one, and so on; if all sets are taken, it keeps its most relevant words.
-    Words of weight 0 are never chosen as a replacement.
-
-    Parameters
-    ----------
-    projection : (V, K) array
-        Topics over words, such as those of :func:`remove_background`.
-    shares : (K,) array
-        Of the topics in their layer.
-    n : int
-        Number of words; fewer when there are fewer.
-    without : sequence of int
-        Words that are common throughout the corpus: in no title, unless a topic has no other words.
-    first : (K,) int array, optional
-        Topics in the order in which they choose, such as :func:`order_topics`; the order of columns if None.
-
-    Returns
-    -------
-    (K, n) int array
-        Word numbers, most valuable for the title first.
-    """
-    words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
-    value = compute_smooth_relevance(projection, shares, words, weights)
-    value = value - _EXCLUDED_PENALTY * np.isin(words, np.asarray(without, dtype=np.int64))
-    places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
-    words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)
-    titles = words[:, :n].copy()
-    n_uses, chosen_sets = np.zeros(len(projection)), set[frozenset[int]]()
-    for topic in range(len(titles)) if first is None else first.tolist():
-        discounted = value[topic] - _REPEAT_PENALTY * np.log1p(n_uses[words[topic]])
-        ranked = words[topic, np.argsort(-discounted, kind="stable")].tolist()
-        n_finite = int(np.isfinite(discounted).sum())  # words of weight 0 have no relevance
-        choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
-        titles[topic] = next(
-            (choice for choice in choices if frozenset(choice) not in chosen_sets), ranked[: titles.shape[1]]
-        )
-        chosen_sets.add(frozenset(titles[topic].tolist()))
-        n_uses[titles[topic]] += 1
-    return titles
-
-
-def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list[Array]:
-    """Project the topics of every layer down to the words, without their background children.
-
-    A topic that consists almost entirely of background children keeps them, and a background topic keeps its own words.
-
-    Parameters
-    ----------
-    phi : sequence of (K_{l-1}, K_l) arrays
-        The topics of layers 1..L, columns on the simplex.
-    background : sequence of (K_l,) bool arrays
-        Background topics of every layer.
-
-    Returns
-    -------
-    list of (V, K_l) arrays
-    """
-    layers = [phi[0]]
-    for layer, below in zip(phi[1:], background, strict=False):
-        kept_weights = layer * ~np.asarray(below, dtype=bool)[:, None]
-        mass = kept_weights.sum(axis=0)
-        enough = mass > _LEAST_MASS
-        layers.append(np.where(enough, kept_weights / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
-    return project_topics(layers)

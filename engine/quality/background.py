@@ -1,5 +1,7 @@
 """Words and topics that are everywhere in a corpus, whatever its documents are about: mail headers, boilerplate."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -100,3 +102,15 @@ def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.boo
         return np.zeros(0, dtype=bool)
     even = values >= max(BACKGROUND, _MEDIAN_MULTIPLE * float(np.median(values)))
     return even if npmi is None else even & (np.asarray(npmi) < BY_CHANCE)
+
+
+def mark_background(spreads: Sequence[Array], npmi: Sequence[Array] = ()) -> tuple[NDArray[np.bool_], ...]:
+    """Return the mask of background topics (:func:`find_background`) of every layer, layer 1 first.
+
+    Parameters
+    ----------
+    spreads : sequence of (K_l,) arrays
+    npmi : sequence of (K_l,) arrays
+        Of the same layers; empty if it is not known.
+    """
+    return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spreads))

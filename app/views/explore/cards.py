@@ -10,6 +10,7 @@ from app.views.explore.detail import (
     draw_layer_quality,
     draw_place_button,
     draw_role_tag,
+    draw_twin_tag,
     draw_word_choice,
 )
 from app.views.palette import declare_hue
@@ -173,7 +174,10 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
-    """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words."""
+    """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words.
+
+    It ends with the topic's twin, if it has one, and a ``note``.
+    """
     key = format_identity(node)
     lead, rest = _split_words(hierarchy, node)
     current = ' aria-current="true"' if node == marks.selected else ""
@@ -187,7 +191,8 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
     return (
         f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{current}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
-        f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
+        f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>'
+        f"{draw_twin_tag(hierarchy, node)}{note}</button>"
         f"{_draw_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
     )
 

@@ -13,6 +13,7 @@ from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
 from app.views.tree.tree_svg import describe_certainty
+from engine.hierarchy.titles import SHOWN, TWIN
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
@@ -85,6 +86,9 @@ _RELEVANCE_TIP = (
 _WANDERS_TIP = (
     "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
 )
+_TWIN_TIP = (
+    f"The cosine of the words of the two topics is {TWIN:g} or more, and they share half of their {SHOWN} words shown"
+)
 _SHARE_STEP = 0.05
 
 
@@ -97,6 +101,16 @@ def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
 def draw_wander_tag(hierarchy: Hierarchy, node: Node) -> str:
     """Return a tag for a topic whose draws disagree, with an explanation on hover; empty for other topics."""
     return f'<small class="ex-role" title="{_WANDERS_TIP}">wanders</small>' if hierarchy.wanders(node) else ""
+
+
+def draw_twin_tag(hierarchy: Hierarchy, node: Node, *, titled: bool = False) -> str:
+    """Return a tag that names the more popular topic of which this one is nearly the same; empty without one."""
+    twin = hierarchy.twin(node)
+    if twin is None:
+        return ""
+    name = f" {shorten(hierarchy.title(twin), 30)}" if titled and hierarchy.image_shape is None else ""
+    text = escape(f"nearly the same as {hierarchy.rank(twin)}{name}")
+    return f'<small class="ex-role" title="{_TWIN_TIP}">{text}</small>'
 
 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
@@ -258,7 +272,8 @@ def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
         f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE_TIP, hierarchy)}>{place}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
-        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}</p>"
+        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}"
+        f"{draw_twin_tag(hierarchy, node, titled=True)}</p>"
         f'{draw_found_link(hierarchy, node)}{unused_note}<div class="ex-acts">{buttons}</div></header>'
     )
 

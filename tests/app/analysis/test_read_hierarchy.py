@@ -45,19 +45,39 @@ def test_words_that_are_everywhere_are_in_no_title_of_any_layer() -> None:
     assert not any(word in title for table in found.titles for title in table.tolist())
 
 
-def test_a_topic_above_takes_its_title_from_its_other_children_where_most_of_it_is_background() -> None:
+def test_the_title_of_a_topic_above_leaves_out_the_words_of_its_background_child() -> None:
     made = arrays(n_words=300)
     made["phi.1"][:, 0] = 0.05 / 23
-    made["phi.1"][3, 0], made["phi.1"][8, 0] = 0.7, 0.25 + 0.05 / 23
+    made["phi.1"][3, 0], made["phi.1"][8, 0] = 0.5, 0.45 + 0.05 / 23
     wide = np.full(24, 0.02, dtype=np.float32)
     wide[3] = 0.6
     above = {"spread.1": np.full(12, 0.1, dtype=np.float32), "spread.2": np.full(6, 0.2, dtype=np.float32)}
     usual, found = hierarchy_of(made), hierarchy_of(made | {"spread.0": wide} | above)
-    common, own = ({word.text for word in usual.top_words(Node(1, topic), 30)} for topic in (3, 8))
-    assert set(usual.title_words(Node(2, 0))) & (common - own)
-    assert set(found.title_words(Node(2, 0))) <= own
+    paths = made["phi.0"] * made["phi.1"][:, 0]  # of every word through every child
+    apart = 1 - paths[:, 3] / paths.sum(axis=1)
+    assert apart[usual.titles[1][0]].min() < 0.5 <= apart[found.titles[1][0]].min()
+    assert set(found.title_words(Node(2, 0))) <= {word.text for word in found.top_words(Node(2, 0), 12)}
     assert found.role(Node(1, 3)) == "background"
-    assert found.title(Node(1, 3)) == usual.title(Node(1, 3))
+    assert set(found.title_words(Node(1, 3))) <= {word.text for word in found.top_words(Node(1, 3), 12)}
+
+
+def test_the_titles_of_a_snapshot_that_has_them_are_not_chosen_again() -> None:
+    usual = hierarchy_of({})
+    kept = {f"title.{layer}": words[:, 5:8].astype(np.int32) for layer, words in enumerate(usual.words)}
+    found, partial = hierarchy_of(kept), hierarchy_of({"title.0": kept["title.0"]})
+    for layer in range(3):
+        np.testing.assert_array_equal(found.titles[layer], kept[f"title.{layer}"])
+        np.testing.assert_array_equal(partial.titles[layer], usual.titles[layer])
+
+
+def test_a_topic_that_is_nearly_the_same_as_a_more_popular_one_has_it_as_its_twin() -> None:
+    made = arrays(n_words=300)
+    made["phi.2"][:, 4] = made["phi.2"][:, 1]
+    made["r"][1], made["r"][4] = 2.0, 1.0
+    found = hierarchy_of(made)
+    assert (found.twin(Node(3, 4)), found.twin(Node(3, 1))) == (Node(3, 1), None)
+    assert found.choose_words(1.0).twin(Node(3, 4)) == Node(3, 1)
+    assert found.title(Node(3, 4)) != found.title(Node(3, 1))
 
 
 @pytest.mark.parametrize("n_words", [1, 2])

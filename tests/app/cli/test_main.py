@@ -221,7 +221,7 @@ def test_topics_are_listed_by_layer_and_rank(capsys, filled):
     assert all(len(set(row["title"].split()) & set(row["words"])) == 3 for row in table)
     _, out, _ = call(capsys, "topics", "1", "--store", filled)
     for row, line in zip(table, out.splitlines(), strict=True):
-        assert re.search(rf" {row['title']}  +{' '.join(row['words'])}$", line)
+        assert re.search(rf" {row['title']}  +{' '.join(row['words'])}(  \(nearly .*)?$", line)
 
 
 @pytest.fixture
@@ -327,6 +327,15 @@ def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, stor
     assert f"left out of titles: {WORDS[1]}\n" in err
 
 
+def test_topics_name_the_one_of_which_they_are_nearly_the_same(capsys, store):
+    _fill(store, WORDS, **{"phi.1": np.tile([[0.5], [0.3], [0.2]], 2)})
+    table = read(capsys, "topics", "1", "--all", "--store", store)
+    _, out, _ = call(capsys, "topics", "1", "--all", "--store", store)
+    assert [row["twin"] for row in table if row["layer"] == 2] == [None, 1]
+    for row, line in zip(table, out.splitlines(), strict=True):
+        assert line.endswith(f"  (nearly the same as {row['twin']})") is (row["twin"] is not None)
+
+
 def test_topics_list_their_words_by_the_lambda_that_is_asked_for(capsys, filled):
     usual = read(capsys, "topics", "1", "--store", filled)
     db = open_database(filled)
@@ -376,7 +385,7 @@ def test_as_many_words_of_a_topic_are_listed_as_are_asked_for(capsys, filled):
         rows = read(capsys, "topics", "1", "--words", asked, "--store", filled)
         assert {len(row["words"]) for row in rows} == {listed}
         lines = call(capsys, "topics", "1", "--words", asked, "--store", filled)[1].splitlines()
-        assert [line.split()[-listed:] for line in lines] == [row["words"] for row in rows]
+        assert [line.split("  (nearly")[0].split()[-listed:] for line in lines] == [row["words"] for row in rows]
 
 
 def test_the_most_words_that_may_be_asked_for_are_those_that_a_frame_keeps():

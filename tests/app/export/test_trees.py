@@ -173,6 +173,17 @@ def test_topics_are_written_with_their_npmi_and_without_where_it_is_not_known(hi
     assert {row["npmi"] for row in topics.list_topics(lost)} == {None}
 
 
+def test_a_topic_is_written_with_the_rank_of_its_twin(hierarchy: Hierarchy) -> None:
+    first, second = hierarchy.nodes(2)[:2]
+    projection = hierarchy.projections[1].copy()
+    projection[:, hierarchy.place(second)] = projection[:, hierarchy.place(first)]
+    twins = replace(hierarchy, projections=(hierarchy.projections[0], projection, *hierarchy.projections[2:]))
+    table = topics.list_topics(twins, 2)
+    read = list(csv.DictReader(io.StringIO(topics.render_topics(table, "csv")), quoting=csv.QUOTE_NONNUMERIC))
+    assert [row["twin"] for row in table][:2] == [None, 1]
+    assert [line["twin"] for line in read] == ["" if row["twin"] is None else row["twin"] for row in table]
+
+
 def test_a_topic_has_its_own_npmi_where_others_were_pruned_before_it() -> None:
     _, now = pruned_samples.pruned()
     known = replace(now, npmi=tuple(np.arange(width) / 100 for width in now.widths))

@@ -9,6 +9,7 @@ import pytest
 from process_samples import NOBODY, SMALL, bury, kill_after, order, small_corpus, written
 
 from app.analysis.inference import open_inference
+from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import claim, forks, launcher, new_run, process, trainer
 from app.jobs.forks import find_origin, inherit_settings
 from app.jobs.new_run import create_run, fork_run
@@ -42,6 +43,17 @@ def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
     beginning = snapshots.list_snapshots(db, child.number)[0]
     assert beginning.minibatch == 0
     assert np.array_equal(snapshots.load_snapshot(db, beginning.number)["phi.0"], last["phi.0"])
+
+
+def test_a_fork_keeps_the_titles_of_its_parent_while_their_words_are_among_the_first(db, parent):
+    numbers = fork_run(db, find_origin(db, parent.number), texts={}, minibatches=1).number, parent.number
+    trainer.train_run(db, numbers[0])
+    child, origin = (read_hierarchy(db, runs.get_run(db, n), snapshots.find_latest(db, n)) for n in numbers)
+    kept = [
+        set(origin.title_words(node)) <= {word.text for word in child.top_words(node, 8)} for node in origin.nodes(1)
+    ]
+    assert any(kept)
+    assert [child.title(node) == origin.title(node) for node in origin.nodes(1)] == kept
 
 
 def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_without_its_parent(

@@ -194,9 +194,38 @@ def test_test_documents_are_not_looked_at(corpus):
     first, second = (
         records.collect_topic_facts(each, records.find_common_words(each), arrays, ()) for each in (corpus, other)
     )
-    assert set(first) == set(second) == {"everywhere", "npmi.0", "npmi.1"}
+    assert set(first) == set(second) == {"everywhere", "npmi.0", "npmi.1", "title.0", "title.1"}
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name])
+
+
+def test_a_title_stays_from_snapshot_to_snapshot_while_its_words_are_among_the_first(corpus):
+    first = snapshot(corpus.n_words) | {"names.0": np.array([0, 1, 2, 3, 4, 7]), "names.1": np.arange(3)}
+    common = np.zeros(0, dtype=np.int64)
+    first |= records.collect_topic_facts(corpus, common, first, ())
+    kept, rng = records.index_titles(first), np.random.default_rng(3)
+    assert [table.shape for table in kept] == [(8, 3), (3, 3)]
+    assert kept[0][5].tolist() == [-1, -1, -1]
+    np.testing.assert_array_equal(kept[0][7], first["title.0"][5])
+
+    moved = np.array([5, 3, 0, 4])  # two topics are pruned, the others are in other columns and a little different
+    second = {
+        "phi.0": first["phi.0"][:, moved] * rng.uniform(0.5, 1.5, (corpus.n_words, 4)),
+        "phi.1": first["phi.1"][moved] / first["phi.1"][moved].sum(axis=0),
+        "r": first["r"],
+        "names.0": first["names.0"][moved],
+        "names.1": first["names.1"],
+    }
+    second["phi.0"] /= second["phi.0"].sum(axis=0)
+    found = records.collect_topic_facts(corpus, common, second, (), kept)
+    fresh = records.collect_topic_facts(corpus, common, second, ())
+    weights = topics.weigh_topics([second["phi.0"], second["phi.1"]], second["r"])[0]
+    shown, _ = topics.find_relevant_words(second["phi.0"], topics.compute_shares(weights), 8)
+    stays = [set(first["title.0"][old].tolist()) <= set(shown[new].tolist()) for new, old in enumerate(moved)]
+    assert any(stays)
+    for new, old in enumerate(moved.tolist()):
+        assert (found["title.0"][new].tolist() == first["title.0"][old].tolist()) is stays[new]
+    assert any((found[name] != fresh[name]).any() for name in ("title.0", "title.1"))
 
 
 def test_the_mean_of_the_topics_is_judged_where_there_is_one(corpus):

@@ -166,7 +166,10 @@ def test_trees_are_compared_after_half_as_many_steps_again_and_kept_in_checkpoin
     assert [each.shape for each in position.tree.edges] == [(4, 3), (3, 2)]
     assert ((position.tree.persistence > 0.0) & (position.tree.persistence < 1.0)).all()
     assert not position.tree.is_settled, "so early all trees are alike"
-    again = training.unpack(9, training.pack(position)).tree
+    position = position._replace(titles=(np.arange(12).reshape(4, 3), np.arange(9).reshape(3, 3)))
+    kept = training.unpack(9, training.pack(position))
+    again = kept.tree
+    assert [table.tolist() for table in kept.titles] == [table.tolist() for table in position.titles]
     assert int(again.minibatch) == 8
     for mine, other in zip(
         (*position.tree.edges, position.tree.persistence), (*again.edges, again.persistence), strict=True

@@ -250,6 +250,20 @@ def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
     return replace(hierarchy, shares=(parts, *hierarchy.shares[1:])), least
 
 
+def test_a_topic_that_is_nearly_the_same_as_a_more_popular_one_says_so_in_the_list_and_in_its_panel() -> None:
+    made = make_hierarchy((8, 4), n_words=200)
+    first, second, third = made.nodes(1)[:3]
+    projection = made.projections[0].copy()
+    projection[:, made.place(third)] = projection[:, made.place(second)]
+    hierarchy = replace(made, projections=(projection, *made.projections[1:]), labels={second: "Ships & <boats>"})
+    cards = draw_topic_list(hierarchy, 1, TopicMarks(light=True), SearchResult("")).split("<li ")[1:]
+    found = [re.findall('ex-role" title="The cosine[^"]*">([^<]*)<', card) for card in cards]
+    assert found == [[], [], ["nearly the same as 2"], *([[]] * 5)]
+    panels = [draw_topic(hierarchy, node, 1.0, [], root=False) for node in (first, second, third)]
+    said = [re.findall("nearly the same as[^<]*", panel) for panel in panels]
+    assert said == [[], [], ["nearly the same as 2 Ships &amp; &lt;boats&gt;"]]
+
+
 def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(hierarchy: Hierarchy) -> None:
     seen, least = with_a_light_topic(hierarchy)
     key = f'data-key="{format_identity(least)}"'
