@@ -266,7 +266,8 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
     """Take a step of Bayesian conditional density filtering, from the running sums of all mini-batches (Algorithm 1).
 
     A mini-batch contributes means over its kept sweeps.  Topics and weights become the means of their conditionals
-    given the running sums: the limit of the mean of many draws.
+    given the running sums.  Algorithm 1 takes the mean of a draw per kept sweep, whose limit this is; draws were tried,
+    and are no better (the measurements of the guide).
     """
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     n_sweeps = config.filter_collect
