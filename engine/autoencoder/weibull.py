@@ -19,7 +19,9 @@ LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest 
 LEAST_MEAN = 1e-30
 HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean up to this is clamped at LEAST_MEAN, apart from rounding
 LEAST_THETA, MOST_THETA = 1e-30, 1e30
-LEAST_PRIOR = 1e-2  # smallest prior shape: dead topics would dominate the bound, as psi(a) falls like -1/a
+# Smallest prior shape, for ln Gamma and psi only.  The bound of a model with larger shapes is no bound of this one.
+# Gradients stay finite although psi(a) falls like -1/a: a is a sum of phi theta, so that of ln theta is at most 1.
+LEAST_PRIOR = 1e-300
 
 
 class WeibullDraw(NamedTuple):
@@ -84,7 +86,7 @@ def compute_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
 def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
     """Return KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
 
-    ``prior`` (documents, K) is a, at least ``LEAST_PRIOR``; ``rate`` (documents,) is b.
+    ``prior`` (documents, K) is a, taken as ``LEAST_PRIOR`` if it is smaller; ``rate`` (documents,) is b.
     """
     total = np.zeros(shape.shape[0])
     for j in range(shape.shape[0]):

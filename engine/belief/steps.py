@@ -82,20 +82,40 @@ def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray
     return np.asarray(rng.gamma(SHAPE + 0.5, size=weights.shape) / (RATE + 0.5 * weights**2))
 
 
+def choose_top_prior(width: int) -> tuple[float, float]:
+    """Return the parameters of the beta prior of pi, the chance of each of ``width`` top units of a belief network.
+
+    ``pi_k ~ Beta(1/K, 1 - 1/K)`` under every inference, so that a network of one layer is NB-FTM.  The paper names no
+    prior of c^(L); this is the one of the authors' Gibbs sampler.  With a single unit it would be improper, so
+    ``Beta(1, 1)`` is used.
+    """
+    share = 1.0 / width
+    return share, max(1.0 - share, share)
+
+
 def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | None) -> FloatArray:
     """Return the log-odds of the top units, drawn (or at the mean of pi if ``rng`` is None).
 
-    ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)``.  With a single unit that prior would be improper, so
-    ``Beta(1, 1)`` is used.
+    ``pi_k ~ Beta(a + on_k, b + documents - on_k)`` with a and b of :func:`choose_top_prior`.
     """
-    share = 1.0 / len(on)
-    a, b = share + on, max(1.0 - share, share) + documents - on
+    first, second = choose_top_prior(len(on))
+    a, b = first + on, second + documents - on
     if rng is None:
         log_odds = np.log(a / b)
     else:
         on_draw, off_draw = rng.gamma(a), rng.gamma(b)
         log_odds = np.log(np.maximum(on_draw, 1e-300)) - np.log(np.maximum(off_draw, 1e-300))
     return np.asarray(np.clip(log_odds, -MOST_LOGIT, MOST_LOGIT))
+
+
+def differentiate_top_prior(bias: FloatArray) -> FloatArray:
+    """Return the derivative of the log prior of the top units' log-odds c, ``a - (a + b) sigmoid(c)``.
+
+    It is the prior of :func:`draw_top_bias`: ``pi = sigmoid(c)`` has density ``pi^(a-1) (1 - pi)^(b-1)``, and c that
+    times ``pi (1 - pi)``.
+    """
+    a, b = choose_top_prior(len(bias))
+    return np.asarray(a - (a + b) / (1.0 + np.exp(-bias)))
 
 
 def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
@@ -246,7 +266,8 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
     """Take a step of Bayesian conditional density filtering, from the running sums of all mini-batches (Algorithm 1).
 
     A mini-batch contributes means over its kept sweeps.  Topics and weights become the means of their conditionals
-    given the running sums: the limit of the mean of many draws.
+    given the running sums.  Algorithm 1 takes the mean of a draw per kept sweep, whose limit this is; draws were tried,
+    and are no better (the measurements of the guide).
     """
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     n_sweeps = config.filter_collect
@@ -344,7 +365,9 @@ def _step_topics(
 def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
     """Return the variables after thermostat steps of weights and biases along the gradient of data and priors.
 
-    ``slope`` holds the mini-batch gradients of all links, one after another, scaled to the corpus.
+    ``slope`` holds the mini-batch gradients of all links, one after another, scaled to the corpus.  Biases have a
+    standard normal prior, but for those of the top of a belief network (:func:`differentiate_top_prior`); a unit of a
+    Boltzmann machine is not on with a chance of its own.
     """
     config, start = setup.settings, 0
     weights, biases, thermostats = [], [], []
@@ -353,8 +376,10 @@ def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: 
     layers = zip(tables, precisions, old.biases, old.thermostats, strict=True)
     for number, (table, precision, bias, xi) in enumerate(layers):
         x = np.vstack([table.T, bias])
-        prior_pull = np.vstack([(precision * table).T, bias])
-        gradient = slope[start : start + x.size].reshape(x.shape) - prior_pull
+        is_beta = config.hierarchy == "sbn" and number == len(old.weights)
+        bias_slope = differentiate_top_prior(bias) if is_beta else -bias
+        prior_slope = np.vstack([-(precision * table).T, bias_slope])
+        gradient = slope[start : start + x.size].reshape(x.shape) + prior_slope
         start += x.size
         x, friction = step_thermostats(x, xi, gradient, eta, config.noise, LayerAddress(seed, t, number))
         weights.append(np.ascontiguousarray(x[:-1].T))

@@ -27,7 +27,25 @@ LEAST_LOG = -690.0  # the smallest logarithm of a draw, which keeps draws above 
 LEAST_MEAN = 1e-6  # added to the mean of a unit, which the units above could make 0
 LEAST_RATE = 1e-10  # added to the rate of a word
 _HALF_LOG_TAU = 0.9189385332046727
-_LARGE_SHAPE = 10.0  # above it, a gamma is close to the cube of a normal: accurate to 1 % in the far tails
+_LARGE_SHAPE = 8.0  # above it, slopes of draws come from the polynomials below
+_LOWEST, _HIGHEST = -3.2, 1.78  # range of l = ln(x / shape) for which these were fitted
+# Coefficients, highest power of l first, of G_0 ... G_3 in d ln x / d shape = (G_0 + G_1 / shape + ...) / shape.  The
+# form is that of Temme's uniform expansion of the incomplete gamma function (1979), with G_0 = l / (e^l - 1); the
+# numbers are a least-squares fit to the derivative in 60 digits, for shapes from 8 and quantiles of up to 7 standard
+# deviations, with relative errors below 1e-8.
+_SLOPE_0 = (
+    2.16558624204e-9, 2.13200066327e-8, -1.4275960436e-8, -8.48975721204e-7, 3.02399330066e-8, 3.31708201268e-5,
+    4.81612593329e-8, -0.00138899011062, -8.08050342178e-8, 0.0833333683739, -0.499999971226, 0.999999997358,
+)  # fmt: skip
+_SLOPE_1 = (
+    -1.47051213868e-7, -7.01822027695e-7, 3.87015930711e-6, 2.22712028956e-5, -0.000102774213319,
+    -0.000497182875679, 0.00278125569158, 0.00833565086115, -0.0833355447394, 0.166665717556,
+)  # fmt: skip
+_SLOPE_2 = (
+    2.56303936608e-6, -6.40381763e-6, -7.57065154303e-5, 0.000238201822277, 0.00118094347137, -0.00483645890852,
+    3.80032621364e-5, 0.0167145416072,
+)  # fmt: skip
+_SLOPE_3 = (8.73600708784e-5, -0.000767802015799, -0.00110930182905, 0.00809191929715, -0.0102285245598)
 
 Numbers: TypeAlias = Any  # a tuple of floats; numba infers its length, mypy cannot
 
@@ -141,12 +159,21 @@ def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
     return max(log_x, LEAST_LOG), rng
 
 
+@inlined
+def evaluate_polynomial(x: float, coefficients: Numbers) -> float:
+    """Return the polynomial at ``x`` with these coefficients, the highest power first, by Horner's rule."""
+    total = 0.0
+    for coefficient in coefficients:
+        total = total * x + coefficient
+    return total
+
+
 @compiled
 def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
     """Return ``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1) at a fixed quantile: ``-(dF / d shape) / (x f)``.
 
     Computed by the power series of the incomplete gamma function and of its derivative; far in the upper tail by an
-    asymptotic series; and above a shape of 10 as if the cube root were normal (Wilson and Hilferty, 1931).
+    asymptotic series; and above a shape of 8 by polynomials fitted to 1e-8.
 
     Parameters
     ----------
@@ -157,8 +184,11 @@ def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
         Of the shape.
     """
     if shape > _LARGE_SHAPE:
-        c = exp((log_x - log(shape)) / 3.0)
-        return max(1.5 - 0.5 * c + 1.0 / (6.0 * shape), 0.0) / (shape * c)
+        inverse, ratio = 1.0 / shape, log_x - log(shape)
+        if _LOWEST < ratio < _HIGHEST:
+            upper = evaluate_polynomial(ratio, _SLOPE_2) + inverse * evaluate_polynomial(ratio, _SLOPE_3)
+            lower = evaluate_polynomial(ratio, _SLOPE_0) + inverse * evaluate_polynomial(ratio, _SLOPE_1)
+            return inverse * (lower + inverse * inverse * upper)
     x = exp(log_x)
     if x > 20.0 + 2.0 * shape:
         one, two, three = shape - 1.0, (shape - 1.0) * (shape - 2.0), (shape - 1.0) * (shape - 2.0) * (shape - 3.0)

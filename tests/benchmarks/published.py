@@ -138,8 +138,6 @@ COMPLETION: dict[tuple[str, int], tuple[float, float]] = {
 # What differs from the preset "paper": SGRLD moves by
 # eps_t = 0.1 ((20 + t) / 21)^-0.9.
 _SETTINGS: dict[tuple[str, str], dict[str, object]] = {("dlda", "sgrld"): {"step": 0.1, "tau": 20.0, "kappa": 0.9}}
-# One layer, as DATM's rival: rare topics die of long chains and clamped steps, and short chains are best there.
-_SHORT: dict[str, object] = {"burn_in": 5, "collect": 5}
 
 
 def settings(trial: Trial) -> dict[str, object]:
@@ -150,8 +148,6 @@ def settings(trial: Trial) -> dict[str, object]:
     ours = trial.model == "datm" and trial.refine  # the defaults, and sweeps after the encoder
     own = {"refine": trial.refine} if ours else _paper(trial.model)
     own |= _SETTINGS.get((trial.table, trial.inference), {})
-    if trial.table == "datm" and trial.inference == "tlasgr" and len(trial.layers) == 1:
-        own |= _SHORT
     return own | {"layers": trial.layers, "inference": trial.inference}
 
 

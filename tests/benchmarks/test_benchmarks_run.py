@@ -15,6 +15,7 @@ from engine.corpus import draw_minibatch
 from store import corpora
 from store.database import open_database
 from tests.benchmarks import (
+    chains,
     encoder,
     gibbs_sweep,
     gradients,
@@ -72,6 +73,12 @@ def test_the_tables_of_that_benchmark_are_as_sparse_as_those_of_a_run():
     np.testing.assert_allclose(tables.phi.sum(axis=0), 1.0, rtol=1e-12)
     assert 0.01 < (tables.batch > 0).mean() < 0.06
     assert 0.05 < (tables.sweep > 0).mean() < 0.3
+
+
+def test_the_benchmark_of_chains_prints_both_samplers_at_every_length(capsys):
+    run(chains, "--documents 60 --topics 6 --steps 2 --swept 20")
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["collapsed"] * 4 + ["plain"] * 4
 
 
 def test_the_encoder_benchmark_prints_ratios_for_placing_and_training(capsys):

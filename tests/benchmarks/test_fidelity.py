@@ -158,7 +158,7 @@ def test_a_file_of_texts_is_refused_in_one_sentence(tmp_path, capsys):
 
 def test_the_settings_of_the_table_are_those_of_the_paper_for_all_depths():
     steps = {"sgrld": (0.1, 20.0, 0.9)}
-    for trial in (each for each in published.PUBLISHED if each.table == "dlda"):
+    for trial in (each for each in published.PUBLISHED if each.model == "dlda"):  # in DATM's table too
         config = models.load(trial.model).Config(**published.settings(trial))
         assert (config.batch_size, config.burn_in, config.collect, config.eta) == (200, 20, 10, (0.05,))
         assert (config.step, config.tau, config.kappa) == steps.get(trial.inference, (1.0, 20.0, 0.7))

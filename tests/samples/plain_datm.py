@@ -1,7 +1,7 @@
 """DATM's objective written plainly, and small models to hold the engine against it.
 
 Everything is dense and in the order of the paper's equations (DATM eq. 15, 20, 22 to 25); random numbers are
-given, never drawn.  No clamp is written out but that of the prior shapes, so parameters must keep clear of them.
+given, never drawn.  No clamp is written out, so parameters must keep clear of them.
 """
 
 import itertools
@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from engine.autoencoder import hybrid, hybrid_step
-from engine.autoencoder.weibull import LEAST_PRIOR
 from engine.contract import Batch, Facts
 from engine.kernels import datm
 
@@ -134,7 +133,7 @@ def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
         if kind.downward and layer < n - 1:
             k = k + above
         size = softplus(hidden[layer + 1] @ w2 + b2) * sizes[:, layer : layer + 1]
-        a, b = np.maximum(above, LEAST_PRIOR), c[:, layer : layer + 1]
+        a, b = above, c[:, layer : layer + 1]
         if kind.posterior == "weibull":
             scale = size / special.gamma(1 + 1 / k) if kind.by_mean else size
             theta = scale * np.exp(noise(layer) / k)

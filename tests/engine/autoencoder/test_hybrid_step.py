@@ -120,6 +120,17 @@ def test_every_gradient_agrees_with_differences(monkeypatch, inference, head, pr
     assert {name: error for name, error in found.items() if error > 1e-6} == {}
 
 
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+def test_prior_shapes_far_below_a_hundredth_pass_their_gradient_up(monkeypatch, inference):
+    this = case((5, 4, 3), inference=inference)
+    sharp = tuple(table**5 for table in this.state.phi[1:])
+    phi = (this.state.phi[0], *(np.ascontiguousarray(table / table.sum(axis=0)) for table in sharp))
+    probe = Probe(monkeypatch, this._replace(state=this.state._replace(phi=phi, r=0.02 * this.state.r)))
+    above = zip(probe.learned.theta[1:], phi[1:], strict=True)
+    assert min(((theta @ table.T) < 0.01).mean() for theta, table in above) > 0.3
+    assert {name: error for name, error in disagreement(probe).items() if error > 1e-6} == {}
+
+
 @pytest.mark.parametrize("hidden", [(), (6, 4)], ids=["linear", "network"])
 @pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
 @pytest.mark.parametrize(("dropout", "layers"), [(0.0, (5, 4, 3)), (0.4, (9, 8, 3))])

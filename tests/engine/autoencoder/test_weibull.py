@@ -1,14 +1,18 @@
 """The Weibull and the gamma posterior against integrals, differences and scipy's laws; false-alarm rate 1e-5 a test."""
 
 import itertools
+import math
 
 import numpy as np
+import plain_datm
 import pytest
 from drawing import MANY, RARE, ks
 from scipy import integrate, special, stats
 
-from engine.autoencoder import rsvi, weibull
+from engine.autoencoder import hybrid, hybrid_step, rsvi, weibull
 from engine.autoencoder.weibull import HIGH_SHAPE, LEAST_MEAN, LEAST_PRIOR, LEAST_THETA, LOW_SHAPE, MOST_THETA
+from engine.contract import Facts
+from engine.kernels import datm
 
 FAMILIES = {"weibull": weibull, "gamma": rsvi}
 SHAPES = (LOW_SHAPE, 0.05, 0.3, 1.0, 2.5, 40.0, HIGH_SHAPE)
@@ -52,7 +56,7 @@ def integral(name, shape, scale, prior, rate):
 @pytest.mark.parametrize("shape", SHAPES)
 @both
 def test_the_divergence_is_the_integral_it_stands_for(name, shape):
-    cases = list(itertools.product((1e-3, 1.0, 40.0), (LEAST_PRIOR, 0.6, 25.0), (0.2, 3.0)))
+    cases = list(itertools.product((1e-3, 1.0, 40.0), (1e-12, 0.01, 0.6, 25.0), (0.2, 3.0)))
     scale, prior, rate = (np.array(part) for part in zip(*cases, strict=True))
     got = FAMILIES[name].compute_divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
     request = [integral(name, shape, *each) for each in cases]
@@ -90,7 +94,7 @@ def test_derivatives_agree_with_differences(monkeypatch, name, by_mean, weight):
     family, rng = FAMILIES[name], np.random.default_rng(3)
     shape = np.repeat([0.021, 0.05, 0.3, 1.0, 2.5, 40.0, 9e3], 40)
     n = len(shape)
-    at = [column(shape), column(rng.gamma(0.8, 3.0, n) + 1e-3), column(rng.gamma(0.7, 2.0, n) + 0.02)]
+    at = [column(shape), column(rng.gamma(0.8, 3.0, n) + 1e-3), column(np.geomspace(1e-12, 9.0, n)[rng.permutation(n)])]
     rate, outer, nothing = rng.gamma(2.0, 1.0, n), column(rng.normal(size=n)), np.zeros(n)
     noise = held(monkeypatch, name, at[0])
 
@@ -205,7 +209,7 @@ def test_an_activation_at_its_bounds_passes_no_gradient(monkeypatch, name, by_me
 def test_a_prior_shape_too_small_counts_as_the_least_and_passes_no_gradient(name):
     shape, size = np.geomspace(0.1, 10.0, 5), np.ones(5)
     _, least, _ = clamped(name, shape, size, True, prior=LEAST_PRIOR)
-    for prior in (0.0, 1e-300, LEAST_PRIOR / 2, LEAST_PRIOR):
+    for prior in (0.0, 5e-324, LEAST_PRIOR / 2, LEAST_PRIOR):
         _, lost, (_, _, d_prior) = clamped(name, shape, size, True, prior=prior)
         assert np.array_equal(lost, least)
         assert (d_prior == 0.0).all()
@@ -216,3 +220,73 @@ def test_a_prior_shape_too_small_counts_as_the_least_and_passes_no_gradient(name
 @both
 def test_a_huge_prior_shape_is_finite(name):
     clamped(name, np.geomspace(0.1, 10.0, 5), np.full(5, 1e25), True, prior=1e30)
+
+
+# ------------------------------------------------------------------ the bound where prior shapes are far below .01
+
+WORDS = np.array([2, 1, 2])
+TOPICS = np.array([[0.6, 0.0], [0.4, 0.0], [0.0, 1.0]])  # the last word is explained by the second topic alone
+UPPER = np.array([[1.0, 0.999], [1e-5, 1e-3]])
+SMALL = {"one layer": ((TOPICS,), (1.3, 1e-4)), "two layers": ((TOPICS, UPPER / UPPER.sum(axis=0)), (1.2, 0.3))}
+
+
+def enumerate_evidence(phi, r):
+    """ln p(WORDS) with all rates c = 1: a sum over the topics of all words, theta^(1) integrated out exactly.
+
+    Given the shapes a of theta^(1), n_k words of topic k have probability Gamma(a_k + n_k) / Gamma(a_k) 2^-(a_k + n_k),
+    a polynomial in a_k but for 2^-a_k.  The sum of the a_k is that of theta^(2), so Gauss and Laguerre's rule is exact.
+    """
+    parts = [[(i, n - i) for i in range(n + 1)] for n in WORDS]
+    if len(phi) == 1:
+        shapes, weights = np.array([r]), np.array([0.5 ** sum(r)])
+    else:
+        rules = [special.roots_genlaguerre(6, shape - 1.0) for shape in r]
+        rate = 1.0 + math.log(2.0)
+        nodes = np.array(list(itertools.product(*(rule[0] / rate for rule in rules))))
+        chances = [rule[1] / special.gamma(shape) * rate**-shape for rule, shape in zip(rules, r, strict=True)]
+        shapes, weights = nodes @ phi[1].T, np.outer(*chances).ravel()
+    total = 0.0
+    for split in itertools.product(*parts):
+        numbers = np.array(split)
+        ways = np.prod(phi[0] ** numbers / special.factorial(numbers))
+        total += ways * (
+            weights @ np.prod(special.poch(shapes, numbers.sum(axis=0)) * 0.5 ** numbers.sum(axis=0), axis=1)
+        )
+    return math.log(total)
+
+
+def fit_encoder(phi, r, **settings):
+    """A model of these topics after a few hundred steps of its encoder, and 200 documents of the same words."""
+    layers = tuple(table.shape[1] for table in phi)
+    usual = {"prior": "paper", "counts": "encoder", "kl_weight": 1.0, "kl_warm_up": 0, "learning_rate": 0.02}
+    at = hybrid.make_setup(datm.Config(layers=layers, **(usual | settings)), Facts(len(WORDS), 200), 1)
+    topics = {"phi": tuple(np.ascontiguousarray(table) for table in phi), "r": np.array(r)}
+    state, docs = hybrid.init_state(at, 1)._replace(**topics), plain_datm.rows(np.tile(WORDS, (200, 1)))
+    for _ in range(300):
+        state = plain_datm.step(at, 7, state, docs)[0]._replace(**topics)
+    return at, state, docs
+
+
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "ghai"])
+@pytest.mark.parametrize("name", SMALL)
+def test_it_is_a_bound_where_prior_shapes_are_tiny(name, inference):
+    """False alarm 1e-5; seeds fixed.  It must be near, so that a bound of another prior would lie above."""
+    phi, r = SMALL[name]
+    at, state, docs = fit_encoder(phi, r, inference=inference)
+    drawn = np.array([hybrid_step.learn_encoder(at, seed, state, docs, None).elbo for seed in range(40)]) / 200
+    known, error = enumerate_evidence(phi, r), drawn.std() / np.sqrt(len(drawn))
+    assert known - 1.5 < drawn.mean() < known + 4.3 * error
+
+
+def test_the_enumeration_is_the_integral():
+    phi, r = (TOPICS,), (1.3, 0.4)
+    one, two = (special.gammaln(shape + n) - special.gammaln(shape) for shape, n in zip(r, (3, 2), strict=True))
+    words = np.log(0.6**2 * 0.4 / 2.0 / 2.0)  # over 2! 1! 2!
+    assert enumerate_evidence(phi, r) == pytest.approx(one + two + words - (5 + sum(r)) * math.log(2.0))
+    deep, rng = SMALL["two layers"], np.random.default_rng(3)
+    above = rng.gamma(deep[1], size=(400_000, 2)) @ deep[0][1].T
+    after = above + np.array([3, 2])
+    given = np.exp(special.gammaln(after) - special.gammaln(above) - after * math.log(2.0))
+    drawn = given.prod(axis=1) * np.exp(words)
+    error = drawn.std() / np.sqrt(len(drawn))
+    assert abs(drawn.mean() - math.exp(enumerate_evidence(*deep))) < 4.5 * error

@@ -9,6 +9,8 @@ from drawing import RARE, ks, mean_is
 from scipy import special, stats
 
 from engine.belief import steps
+from engine.models.dpfa import Config
+from engine.pool import Pool
 from engine.topic_moves.rows import LayerAddress
 
 LOWER = np.tril_indices(3)
@@ -60,6 +62,20 @@ def test_top_biases_are_log_odds_of_betas():
     assert np.isfinite(steps.draw_top_bias(np.zeros(1), 0.0, None)).all()
 
 
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_the_slope_of_the_top_prior_is_that_of_the_prior_which_is_drawn_from(width):
+    """The law of the log-odds that are drawn without documents, and the derivative of its logarithm."""
+    rng, grid = np.random.default_rng(6), np.linspace(-6.0, 6.0, 241)
+    draws = np.array([steps.draw_top_bias(np.zeros(width), 0.0, rng) for _ in range(20_000 // width)]).ravel()
+    slopes = np.array([steps.differentiate_top_prior(np.full(width, c))[0] for c in grid])
+    a, b = steps.choose_top_prior(width)
+    logs = a * special.log_expit(grid) + b * special.log_expit(-grid)
+    np.testing.assert_allclose(slopes[1:-1], (logs[2:] - logs[:-2]) / (grid[2] - grid[0]), atol=2e-4)
+    inside = draws[np.abs(draws) < 25.0]  # those beyond 30 are clamped there
+    low, high = special.betainc(a, b, special.expit([-25.0, 25.0]))
+    assert ks(inside, lambda c: (special.betainc(a, b, special.expit(c)) - low) / (high - low)) > RARE
+
+
 def test_shapes_are_gammas_and_langevin_steps_of_their_logarithm_keep_to_them():
     tables, on, prior = np.array([12.0, 40.0]), np.array([20.0, 9.0]), steps.Shrinkage(2.0, 1.5)
     laws = [stats.gamma(2.0 + t, scale=1.0 / (1.5 + np.log(2.0) * n)) for t, n in zip(tables, on, strict=True)]
@@ -106,3 +122,40 @@ def test_thermostats_follow_a_logistic_posterior_that_is_not_symmetric():
     np.testing.assert_allclose(seen.std(), spread, rtol=0.06)
     wrong = walk(lambda x: 9.0 - 10.0 * special.expit(x), 600, eta=(0.12 / steps.N_STEPS) ** 2)
     assert abs(wrong.mean() - mean) > 0.3, "without its prior it must be seen"
+
+
+def test_thermostats_and_gibbs_have_one_law_of_the_top_units():
+    """Two top units, on in 1 of 4 documents: log-odds of Beta(1.5, 3.5), whose moments are polygammas."""
+    on, documents, a, b = 1.0, 4.0, 1.5, 3.5
+    mean, spread = special.digamma(a) - special.digamma(b), np.sqrt(special.polygamma(1, [a, b]).sum())
+    rng = np.random.default_rng(8)
+    drawn = np.array([steps.draw_top_bias(np.full(2, on), documents, rng) for _ in range(10_000)])
+    assert mean_is(drawn.ravel(), mean, spread) > RARE
+
+    def gradient(x, slope):
+        return on - documents * special.expit(x) + slope(x)
+
+    def prior(x):
+        return steps.differentiate_top_prior(x.reshape(2, -1)).ravel()
+
+    seen = walk(lambda x: gradient(x, prior), 600, eta=(0.3 / steps.N_STEPS) ** 2)
+    np.testing.assert_allclose(seen.mean(), mean, atol=0.08)
+    np.testing.assert_allclose(seen.std(), spread, rtol=0.06)
+    normal = walk(lambda x: gradient(x, lambda c: -c), 600, eta=(0.3 / steps.N_STEPS) ** 2)
+    assert abs(normal.mean() - mean) > 0.3, "a normal prior of the log-odds must be seen"
+
+
+@pytest.mark.parametrize("hierarchy", ["sbn", "rbm"])
+def test_only_the_top_of_a_belief_network_has_the_beta_prior(monkeypatch, hierarchy):
+    """The gradient that thermostats follow without documents is that of the priors."""
+    rng, layers, seen = np.random.default_rng(2), (3, 2), []
+    setup = steps.NetSetup(Config(layers=layers, hierarchy=hierarchy, inference="sgnht"), 9, Pool(1))
+    weights, biases = (rng.normal(size=layers),), (rng.normal(size=3), rng.normal(size=2))
+    none, precision = np.zeros((0, 3)), (rng.gamma(2.0, size=layers),)
+    thermostats = steps.begin_thermostats(layers, 0.1)
+    old = steps.NetVariables(none, none, none, none, weights, precision, biases, thermostats, ())
+    monkeypatch.setattr(steps, "step_thermostats", lambda x, xi, gradient, *_: seen.append(gradient) or (x, xi))
+    steps._step_weights(setup, 1, 1, old, np.zeros(3 * 3 + 2), 1e-4)
+    np.testing.assert_allclose(seen[0], np.vstack([-(precision[0] * weights[0]).T, -biases[0]]))
+    top = 0.5 - special.expit(biases[1]) if hierarchy == "sbn" else -biases[1]
+    np.testing.assert_allclose(seen[1], top[None])
