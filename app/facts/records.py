@@ -26,6 +26,9 @@ from store.database import Database
 from store.errors import DamagedRow
 from store.run_rows import RunRow
 
+CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
+LEARNING = ("learn_concentrations", "sample_gamma0")  # settings of which one is on in such a run
+
 
 def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
     """Return the headline estimate of each run."""
@@ -82,6 +85,15 @@ def _list_options(row: RunRow) -> dict[str, Any] | None:
         return row.options or None
 
 
+def read_concentrations(db: Database, row: RunRow) -> dict[str, float]:
+    """Return the newest concentrations that a run has learnt, such as ``{"eta_1": 0.04, "gamma0": 2.0}``."""
+    learnt: dict[str, float] = {}
+    for name in CONCENTRATIONS if any(row.settings.get(name) for name in LEARNING) else ():
+        newest = points_of.read_newest(db, row.number, name)
+        learnt |= {f"{name}_{layer}" if layer else name: value for layer, value in newest.items()}
+    return learnt
+
+
 def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """Return the protocol of the point perplexity of a run, and whether its curve still falls."""
     measured = row.point_perplexity is not None
@@ -106,6 +118,8 @@ def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
         facts[name] = value
         if name == "point_perplexity":
             facts |= estimates
+        if name == "settings":
+            facts["concentrations"] = read_concentrations(db, row)
     return facts
 
 

@@ -27,7 +27,7 @@ ACTIVE = 0.01  # least share of an active topic, relative to the mean of its lay
 def list_step_points(
     info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float, n_layers: int = 0
 ) -> list[Point]:
-    """Return points after a mini-batch: step sizes (mean, 5 % and 95 % quantiles), active topics and ELBO.
+    """Return points after a step: step sizes (mean, 5 % and 95 % quantiles), active topics, ELBO and concentrations.
 
     Layers are counted from 1; step sizes of ``r`` are stored as layer L + 1, where L is the number of layers the run
     will have in the end (``n_layers``), so that each curve belongs to one layer even when layers are added.
@@ -48,7 +48,7 @@ def list_step_points(
         points.append(point("active_topics", layer, count_active(weights)))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
-    return points
+    return points + [point(learnt.name, learnt.layer, learnt.value) for learnt in info.concentrations]
 
 
 def check_topics(topics: Topics, minibatch: int) -> None:
