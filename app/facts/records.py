@@ -17,6 +17,7 @@ from app.jobs.estimates import (
     describe_trend,
     find_plateau,
     read_all_latest,
+    read_concentrations,
     read_latest,
 )
 from app.jobs.plan import describe_protocol, read_options
@@ -25,9 +26,6 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedRow
 from store.run_rows import RunRow
-
-CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
-LEARNING = ("learn_concentrations", "sample_gamma0")  # settings of which one is on in such a run
 
 
 def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
@@ -83,15 +81,6 @@ def _list_options(row: RunRow) -> dict[str, Any] | None:
         return asdict(read_options(row))
     except DamagedRow:
         return row.options or None
-
-
-def read_concentrations(db: Database, row: RunRow) -> dict[str, float]:
-    """Return the newest concentrations that a run has learnt, such as ``{"eta_1": 0.04, "gamma0": 2.0}``."""
-    learnt: dict[str, float] = {}
-    for name in CONCENTRATIONS if any(row.settings.get(name) for name in LEARNING) else ():
-        newest = points_of.read_newest(db, row.number, name)
-        learnt |= {f"{name}_{layer}" if layer else name: value for layer, value in newest.items()}
-    return learnt
 
 
 def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy
-from app.facts.records import read_concentrations
-from app.jobs.estimates import CURVES, Curve
+from app.jobs.estimates import CURVES, Curve, read_concentrations
 from app.jobs.forks import list_remedies
 from app.live.ticks import Tick
 from app.pages.components import Board, Message

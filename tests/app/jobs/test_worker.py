@@ -7,9 +7,8 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.facts.records import read_concentrations
 from app.jobs import claim, estimates, forks, launcher, new_run, process, records, trainer, training, worker
-from app.jobs.estimates import read_latest
+from app.jobs.estimates import read_concentrations, read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
