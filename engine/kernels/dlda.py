@@ -212,8 +212,8 @@ def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> St
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
         new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
     if config.learn_concentrations and "eta" in arrays:
-        learnt = {name: np.asarray(arrays[name], dtype=np.float64) for name in ("eta", "gamma0", "c0")}
-        new = new._replace(**learnt)
+        eta, gamma0, c0 = (np.asarray(arrays[name], dtype=np.float64) for name in ("eta", "gamma0", "c0"))
+        new = new._replace(eta=eta, gamma0=gamma0, c0=c0)
     names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
     return _init_state(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),

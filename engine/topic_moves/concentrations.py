@@ -110,7 +110,7 @@ def draw_lengths(numbers: Array, starts: Array, alpha_sum: float, at: LayerAddre
         if starts[d + 1] > starts[d]:
             rng = start_row_stream(at, numbers[d], CONCENTRATIONS)
             rate, _ = _draw_minus_log(rng, alpha_sum, float(starts[d + 1] - starts[d]))
-            total += np.int64(np.rint(rate / FINEST))
+            total += int(np.rint(rate / FINEST))
     return total
 
 

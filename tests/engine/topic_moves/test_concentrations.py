@@ -10,6 +10,7 @@ from engine.gibbs.local import FINEST
 from engine.pool import Pool
 from engine.topic_moves import concentrations
 from engine.topic_moves.concentrations import GammaPrior, ShareTables
+from engine.topic_moves.diffusion import ShapePrior, draw_shapes
 from engine.topic_moves.rows import LayerAddress
 
 STARTS, STEPS = (60, 4) if numba.config.DISABLE_JIT else (2_000, 15)
@@ -126,3 +127,44 @@ def test_alphas_of_their_own_follow_their_posterior():
     for k in range(2):
         marginal = (joint * grid[None, :] if k == 0 else joint * grid[:, None]).sum(axis=1 - k)
         assert ks(found[:, k], posterior_cdf(np.log(marginal + 1e-300), grid)) > RARE / 2
+
+
+# the prior of r
+
+TOP, Q = np.array([7.0, 0.0, 2.0]), 1.7
+R_PRIORS = concentrations.RPriors(GammaPrior(2.5, 1.5), GammaPrior(3.0, 2.0))
+
+
+def draw_r_priors(q_seen):
+    """Ends of many chains of gamma_0 and c_0, with r drawn in turns; gamma_0 is told of ``q_seen``."""
+    ends = np.empty((STARTS, 2))
+    for seed in range(STARTS):
+        gamma0, c0, r = 6.0, 0.2, np.full(3, 3.0)
+        for step in range(2 * STEPS):
+            gamma0, c0 = concentrations.draw_shrinkage(TOP, q_seen, gamma0, r, R_PRIORS, seed, step)
+            r = draw_shapes(TOP, Q, ShapePrior(gamma0, c0), seed, step)
+        ends[seed] = gamma0, c0
+    return ends
+
+
+def r_prior_cdfs():
+    """The marginal posteriors of gamma_0 and c_0, r integrated out: TOP is negative binomial."""
+    grid = np.exp(np.linspace(np.log(1e-3), np.log(40.0), 401))
+    gamma0, c0 = grid[:, None], grid[None, :]
+    logs = log_prior(R_PRIORS.gamma0, gamma0) + log_prior(R_PRIORS.c0, c0)
+    for n in TOP:
+        shape = gamma0 / len(TOP)
+        logs = logs + gammaln(shape + n) - gammaln(shape) + shape * np.log(c0) - (shape + n) * np.log(c0 + Q)
+    joint = np.exp(logs - logs.max())
+    marginals = (joint * c0).sum(axis=1), (joint * gamma0).sum(axis=0)
+    return [posterior_cdf(np.log(marginal + 1e-300), grid) for marginal in marginals]
+
+
+def test_gamma_0_and_c_0_follow_their_posterior():
+    found = draw_r_priors(Q)
+    assert all(ks(found[:, i], cdf) > RARE / 2 for i, cdf in enumerate(r_prior_cdfs()))
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too few draws with the compiler off")
+def test_the_comparison_sees_a_wrong_q():
+    assert ks(draw_r_priors(0.7 * Q)[:, 0], r_prior_cdfs()[0]) < RARE
