@@ -13,7 +13,7 @@ from engine.topic_moves.concentrations import GammaPrior, ShareTables
 from engine.topic_moves.diffusion import ShapePrior, draw_shapes
 from engine.topic_moves.rows import LayerAddress
 
-STARTS, STEPS = (60, 4) if numba.config.DISABLE_JIT else (2_000, 15)
+STARTS, STEPS = (60 if numba.config.DISABLE_JIT else 2_000), 15
 TABLE = np.array([[3, 0, 0], [0, 1, 0], [9, 2, 0], [1, 0, 0], [0, 6, 0]])  # uneven, with a topic without counts
 PRIOR = GammaPrior(1.5, 2.0)
 GRID = np.exp(np.linspace(np.log(1e-5), np.log(60.0), 40_001))
