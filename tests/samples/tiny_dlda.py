@@ -108,6 +108,9 @@ def state(built, settings, world):
     order = np.argwhere(world.counts)  # by document, word, topic: as the batch lists them
     times = world.counts[tuple(order.T)]
     upper = np.hstack([*world.theta[1:], np.zeros((N, 0))])
+    learnt = {}
+    if settings.learn_concentrations:
+        learnt = {"eta": world.eta, "gamma0": np.array(world.shrinkage[0]), "c0": np.array(world.shrinkage[1])}
     return built.init(0)._replace(
         phi=tuple(np.ascontiguousarray(layer) for layer in world.phi),
         r=world.r,
@@ -116,9 +119,7 @@ def state(built, settings, world):
         theta=np.ascontiguousarray(upper),
         c=world.c.copy(),
         link_scale=world.scale.copy(),
-        eta=world.eta,
-        gamma0=np.array(world.shrinkage[0]),
-        c0=np.array(world.shrinkage[1]),
+        **learnt,
     )
 
 
@@ -132,7 +133,7 @@ def world_of(rng, settings, after, before):
     else:
         first = after.theta1
     scale = after.link_scale if settings.link == "gamma" else before.scale
-    shrinkage = (float(after.gamma0), float(after.c0))
-    return before._replace(
-        phi=after.phi, r=after.r, c=after.c, theta=(first, *upper), scale=scale, eta=after.eta, shrinkage=shrinkage
-    )
+    world = before._replace(phi=after.phi, r=after.r, c=after.c, theta=(first, *upper), scale=scale)
+    if not settings.learn_concentrations:
+        return world
+    return world._replace(eta=after.eta, shrinkage=(float(after.gamma0), float(after.c0)))
