@@ -206,6 +206,14 @@ class Event(NamedTuple):
     after: int
 
 
+class Concentration(NamedTuple):
+    """A concentration that a step has drawn: the ``name`` of its setting, its ``layer`` (0 if none), its ``value``."""
+
+    name: str
+    layer: int
+    value: float
+
+
 class Info(NamedTuple):
     """Report of one step.
 
@@ -221,6 +229,8 @@ class Info(NamedTuple):
         Topic assignments drawn in this step (tokens times sweeps).
     events : tuple of Event
         Changes of the structure at the beginning of the step.
+    concentrations : tuple of Concentration
+        The concentrations that the step drew; empty where they are given.
     """
 
     step_sizes: tuple[FloatArray, ...]
@@ -228,6 +238,7 @@ class Info(NamedTuple):
     tokens: int
     token_draws: int
     events: tuple[Event, ...] = ()
+    concentrations: tuple[Concentration, ...] = ()
 
 
 class Sweeps(NamedTuple):

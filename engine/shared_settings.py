@@ -84,6 +84,16 @@ def count_growth_steps(config: Any) -> int:
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
+def concentrations_setting(drawn: str, given: str) -> Any:
+    """Return the field ``learn_concentrations`` of a Config; ``drawn`` and ``given`` name the priors in its help."""
+    return setting(
+        False,
+        PRIORS,
+        "Learn the concentrations",
+        f"Draw {drawn} in every sweep of all documents, instead of keeping the given numbers; {given}",
+    )
+
+
 def simplex_setting(default: str) -> Any:
     """Return the field ``simplex`` of a Config."""
     return setting(

@@ -197,6 +197,20 @@ def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> 
     return result
 
 
+@retry_reads
+def read_newest(db: Database, run: int, name: str) -> dict[int, float]:
+    """Return the newest value of a curve of each layer, by layer; empty if there is none."""
+    is_curve = (points.c.run == run) & (points.c.name == name)
+    newest: dict[int, float] = {}
+    with db.read() as connection:
+        for layer in connection.execute(select(points.c.layer).where(is_curve).distinct()).scalars().all():
+            query = select(points.c.value).where(is_curve, points.c.layer == layer)
+            by_age = query.order_by(points.c.minibatch.desc(), points.c.number.desc())
+            if type(layer) is int:
+                newest[layer] = _read_number(connection.execute(by_age.limit(1)).scalar())
+    return dict(sorted(newest.items()))
+
+
 def _select_thinned(condition: Any, total: int, most: int) -> Select[Any]:
     """Return the query of about ``most`` points, evenly chosen; only the index is read to choose them."""
     in_order = (points.c.minibatch, points.c.number)

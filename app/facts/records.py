@@ -17,6 +17,7 @@ from app.jobs.estimates import (
     describe_trend,
     find_plateau,
     read_all_latest,
+    read_concentrations,
     read_latest,
 )
 from app.jobs.plan import describe_protocol, read_options
@@ -106,6 +107,8 @@ def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
         facts[name] = value
         if name == "point_perplexity":
             facts |= estimates
+        if name == "settings":
+            facts["concentrations"] = read_concentrations(db, row)
     return facts
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.jobs.plan import VALIDATION, RunOptions, describe_protocol, find_part, plan_averaging
 from store import points
 from store.database import Database
-from store.run_rows import FINAL_MEASURES
+from store.run_rows import FINAL_MEASURES, RunRow
 
 Array: TypeAlias = NDArray[Any]
 Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point
@@ -25,6 +25,9 @@ LEAST_POINTS = 3  # in the window and before it; fewer do not stand out from the
 LEAST_SWEEPS = 150  # before a run ends at its plateau: topics still separate when perplexity hardly falls
 SMOOTH = 3  # points in a mean
 NEAR = 0.02  # relative distance to the lowest value of a curve at which the run has burnt in
+
+CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
+LEARNING = ("learn_concentrations", "sample_gamma0")  # settings of which one is on in such a run
 
 
 def find_plateau(curve: Curve) -> int | None:
@@ -254,6 +257,15 @@ def read_latest(db: Database, run: int) -> dict[str, float]:
     """Return the newest value of each of ``CURVES`` that a run has, by name."""
     curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
     return {name: curve[-1][1] for name, curve in curves if curve}
+
+
+def read_concentrations(db: Database, row: RunRow) -> dict[str, float]:
+    """Return the newest concentrations that a run has learnt, such as ``{"eta_1": 0.04, "gamma0": 2.0}``."""
+    learnt: dict[str, float] = {}
+    for name in CONCENTRATIONS if any(row.settings.get(name) for name in LEARNING) else ():
+        newest = points.read_newest(db, row.number, name)
+        learnt |= {f"{name}_{layer}" if layer else name: value for layer, value in newest.items()}
+    return learnt
 
 
 def read_all_latest(db: Database) -> dict[int, dict[str, float]]:

@@ -28,7 +28,7 @@ ACTIVE = 0.01  # least share of an active topic, relative to the mean of its lay
 def list_step_points(
     info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float, n_layers: int = 0
 ) -> list[Point]:
-    """Return points after a mini-batch: step sizes (mean, 5 % and 95 % quantiles), active topics and ELBO.
+    """Return points after a step: step sizes (mean, 5 % and 95 % quantiles), active topics, ELBO and concentrations.
 
     The sum of r (``r_sum``) and, for every layer, the entropy of the shares of its topics in nats (``share_entropy``)
     serve to compare several chains, whose topics have other numbers (`app.analysis.mixing`).
@@ -54,7 +54,7 @@ def list_step_points(
     points.append(point("r_sum", 0, topics.r.sum()))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
-    return points
+    return points + [point(learnt.name, learnt.layer, learnt.value) for learnt in info.concentrations]
 
 
 def check_topics(topics: Topics, minibatch: int) -> None:

@@ -8,7 +8,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy
-from app.jobs.estimates import CURVES, Curve
+from app.jobs.estimates import CURVES, Curve, read_concentrations
 from app.jobs.forks import list_remedies
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
@@ -257,15 +257,16 @@ class WatchPage:
         if run is not None:
             self._context.later(partial(self._read_details, run), partial(self._draw_details, run))
 
-    def _read_details(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
-        corpus = corpora.get_run_corpus(self._context.db, run)
+    def _read_details(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int, dict[str, float]]:
+        db = self._context.db
+        corpus = corpora.get_run_corpus(db, run)
         judged = corpus.validation_documents or corpus.test_documents
-        return events.read_new_events(self._context.db, run.number)[0], judged
+        return events.read_new_events(db, run.number)[0], judged, read_concentrations(db, run)
 
-    def _draw_details(self, run: RunRow, events_and_heldout: tuple[Sequence[events.RunEvent], int]) -> None:
-        run_events, heldout = events_and_heldout
+    def _draw_details(self, run: RunRow, details: tuple[Sequence[events.RunEvent], int, dict[str, float]]) -> None:
+        run_events, heldout, learnt = details
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in run_events[-40:]]
-        self._details.html = kpis.draw_details(run, lines[::-1])
+        self._details.html = kpis.draw_details(run, lines[::-1], learnt)
         if self._curves is not None:
             self._curves.report_heldout(heldout)
             self._curves.report_changes(run_events)

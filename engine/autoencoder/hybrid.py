@@ -146,7 +146,7 @@ def add_spread(state: State, spread: Array, n_documents: int) -> State:
 
 def get_variables(state: State) -> Variables:
     """Return the variables of the topics; variables of models without an encoder are empty."""
-    return Variables(state.phi, (), state.r, state.scale, state.top_scale, np.zeros(0), np.zeros(0))
+    return Variables(state.phi, (), state.r, state.scale, state.top_scale, *(np.zeros(0),) * 3)
 
 
 def choose_first_rates(at: Hybrid, default: int) -> int:

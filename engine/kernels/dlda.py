@@ -11,7 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import first_topics, streams, widths
-from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.contract import (
+    Array,
+    Batch,
+    Concentration,
+    Event,
+    Facts,
+    FloatArray,
+    Info,
+    Kernel,
+    Local,
+    Rates,
+    Sweeps,
+    Topics,
+)
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
 from engine.gibbs.tokens import Globals
@@ -19,6 +32,7 @@ from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.models.dlda import Config
 from engine.pool import Pool
+from engine.settings import SettingError
 from engine.streams import Address
 from engine.topic_moves import averages, steps
 
@@ -26,10 +40,10 @@ from engine.topic_moves import averages, steps
 class State(NamedTuple):
     """State of DLDA.
 
-    ``t`` () int64 counts the steps; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` are
-    as in :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r`` are the means
-    over the last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` are as in
-    :class:`engine.widths.Structure`.  The rest are the local variables of all training documents, empty unless steps
+    ``t`` () int64 counts the steps; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0``, ``c0`` and
+    ``eta`` are as in :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged``, ``variance`` and ``mean_r``
+    are the means over the last samples (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` are as
+    in :class:`engine.widths.Structure`.  The rest are the local variables of all training documents, empty unless steps
     sweep them: ``topics`` (tokens,), ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
@@ -45,6 +59,7 @@ class State(NamedTuple):
     top_scale: FloatArray
     gamma0: FloatArray
     c0: FloatArray
+    eta: FloatArray
     names: tuple[Array, ...]
     born: Array
     topics: Array
@@ -108,6 +123,11 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
     setup = _DldaSetup(config, facts, sampler, config.sweeps_after(facts), {})
+    if config.learn_concentrations and setup.sweeps_after is None:
+        raise SettingError(
+            f"learn_concentrations needs sweeps of all documents, which inference auto does not make of "
+            f"{facts.n_tokens:,} tokens; set inference to gibbs"
+        )
     return Kernel(
         batch_size=config.batch_size,
         sweeps_after=setup.sweeps_after,
@@ -130,7 +150,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         variance=lambda state: state.variance,
         start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
         advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
-        keep=_keep_state,
+        keep=lambda state: _keep_state(config, state),
         restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
 
@@ -172,9 +192,11 @@ def _average_state(state: State) -> State:
     return state._replace(phi=phi, r=state.mean_r) if phi else state
 
 
-def _keep_state(state: State) -> dict[str, Array]:
-    """Return the number of steps, the averages M and the names of topics, so that another run continues at its pace."""
+def _keep_state(config: Config, state: State) -> dict[str, Array]:
+    """Return what another run needs to continue at this pace: steps, averages M, names of topics, concentrations."""
     arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
+    if config.learn_concentrations:
+        arrays |= {"eta": state.eta, "gamma0": state.gamma0, "c0": state.c0}
     return arrays | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
@@ -189,6 +211,9 @@ def _restore_state(setup: _DldaSetup, seed: int, arrays: dict[str, Array]) -> St
     if is_own:
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
         new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
+    if config.learn_concentrations and "eta" in arrays:
+        eta, gamma0, c0 = (np.asarray(arrays[name], dtype=np.float64) for name in ("eta", "gamma0", "c0"))
+        new = new._replace(eta=eta, gamma0=gamma0, c0=c0)
     names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
     return _init_state(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),
@@ -279,7 +304,7 @@ def _move_state(setup: _DldaSetup, seed: int, state: State, statistics: DldaStat
     if swept:
         counts = _scale_counts(setup, seed, state, statistics, 1.0)
         new = steps.draw_variables(config, seed, t, old, counts, pool)
-        samples, etas = counts.tables, config.list_etas(len(new.phi))
+        samples, etas = counts.tables, tuple(new.eta)
     else:
         rho = setup.facts.n_documents / statistics.documents
         counts = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
@@ -288,7 +313,18 @@ def _move_state(setup: _DldaSetup, seed: int, state: State, statistics: DldaStat
     means = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
     means = averages.update_layer_means(means, samples, etas, new.r, pool, averages.count_memory(t))
     state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
-    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
+    learnt = _list_concentrations(config, state) if swept else ()
+    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events, learnt)
+
+
+def _list_concentrations(config: Config, state: State) -> tuple[Concentration, ...]:
+    """Return the concentrations that a sweep drew."""
+    learnt: list[Concentration] = []
+    if config.learn_concentrations:
+        learnt += [Concentration("eta", layer, float(eta)) for layer, eta in enumerate(state.eta, start=1)]
+    if config.learn_concentrations or config.sample_gamma0:
+        learnt += [Concentration("gamma0", 0, float(state.gamma0)), Concentration("c0", 0, float(state.c0))]
+    return tuple(learnt)
 
 
 def _settle_documents(

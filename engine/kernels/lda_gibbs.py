@@ -3,7 +3,8 @@
 A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, and
 then ``phi_k ~ Dir(beta + x_.k)``.  The first conditional is that of the one-layer gamma belief network with r = alpha,
 so its sampler is used (:mod:`engine.gibbs`).  Predictions average the products theta phi over sweeps; label switching
-does not affect them.
+does not affect them.  If concentrations are learnt, alpha is drawn with theta integrated out
+and beta with phi integrated out, from the counts of the sweep (:mod:`engine.topic_moves.concentrations`).
 """
 
 from typing import Any, NamedTuple
@@ -11,9 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import first_topics, streams, widths
-from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.contract import (
+    SHARE,
+    Array,
+    Batch,
+    Concentration,
+    Facts,
+    FloatArray,
+    Info,
+    Kernel,
+    Local,
+    Rates,
+    Sweeps,
+    Topics,
+)
+from engine.gibbs import collapsed
 from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
+from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, find_token_starts, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics as hierarchy
@@ -21,9 +36,10 @@ from engine.hierarchy.paths import normalise_shares
 from engine.models.lda_gibbs import Config
 from engine.pool import Pool
 from engine.streams import Address
-from engine.topic_moves import averages, dirichlet
+from engine.topic_moves import averages, concentrations, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
+_TOPICS, _SHARES, _DOCUMENTS = range(3)  # layers of the random streams of beta, alpha, and what documents say about it
 # Number of a sweep that is never reached.  From it on, the sampler would draw the gamma rates of documents, which LDA
 # does not have.
 _NEVER = 1 << 30
@@ -36,6 +52,7 @@ class State(NamedTuple):
     ``mean`` (V, K) and ``mean_weights`` (K,) are the means of both over the last samples.  ``averaged`` (K,) are the
     numbers of samples in ``mean``, and ``variance`` (V, K) is the variance of a draw of phi
     (:mod:`engine.topic_moves.averages`).  ``topics`` (tokens,) uint16 are the topics of all training tokens.
+    ``alpha`` (K,) and ``beta`` (1,) are learnt; they are empty where the settings give them.
     """
 
     t: Array
@@ -46,6 +63,8 @@ class State(NamedTuple):
     variance: Array
     mean_weights: FloatArray
     topics: Array
+    alpha: FloatArray
+    beta: FloatArray
 
 
 class TokenTopics(NamedTuple):
@@ -55,10 +74,17 @@ class TokenTopics(NamedTuple):
 
 
 class TopicCounts(NamedTuple):
-    """Sums over documents: ``counts`` (V, K), the tokens of each word and topic, and the number of documents."""
+    """Sums over documents: ``counts`` (V, K), the tokens of each word and topic, and the number of documents.
+
+    ``top`` and ``seats``, from which alpha is learnt, are as in :class:`engine.gibbs.local.SweepSums`; ``q``, 0 where
+    alpha is given, as in :func:`engine.topic_moves.concentrations.draw_lengths`.
+    """
 
     counts: Array
     documents: int
+    top: Array
+    seats: Array
+    q: np.int64
 
 
 class TopicChain(NamedTuple):
@@ -76,9 +102,17 @@ class _LdaSetup(NamedTuple):
     beta: FloatArray
     sampler: Sampler
 
-    def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
+    def pack_globals(self, state: State, words: Array | None = None) -> Globals:
         """Return the topics packed for the kernels, for documents with only these ``words``, or for any if None."""
-        return self.sampler.pack_globals((phi,), self.config.expand_alpha(phi.shape[1]), words)
+        return self.sampler.pack_globals((state.phi,), self.get_alpha(state), words)
+
+    def get_alpha(self, state: State) -> FloatArray:
+        """Return alpha of every topic, (K,): learnt or given."""
+        return state.alpha if len(state.alpha) else self.config.expand_alpha(state.phi.shape[1])
+
+    def get_beta(self, state: State) -> FloatArray:
+        """Return beta of every word, (V,): learnt or given."""
+        return np.full(len(self.beta), state.beta[0]) if len(state.beta) else self.beta
 
     def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
         """Return local variables with a copy of the topics of tokens, so that a sweep may change them in place."""
@@ -107,8 +141,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         variance=lambda state: (state.variance,),
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
-        keep=lambda state: {"t": state.t, "weights": state.weights},
-        restore=lambda _seed, arrays: _restore_state(arrays),
+        keep=_keep_state,
+        restore=lambda _seed, arrays: _restore_state(setup, arrays),
     )
 
 
@@ -134,7 +168,7 @@ def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
     """Return a state without local variables; the topics themselves are the initial means."""
     mean = averages.init_mean(phi)
     no_topics = np.zeros(0, dtype=np.uint16)
-    return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics)
+    return State(np.array(t, dtype=np.int64), phi, weights, *mean, weights, no_topics, np.zeros(0), np.zeros(0))
 
 
 def _prepare_state(setup: _LdaSetup, seed: int, state: State, docs: Batch) -> State:
@@ -144,14 +178,14 @@ def _prepare_state(setup: _LdaSetup, seed: int, state: State, docs: Batch) -> St
 
 def _start_tokens(setup: _LdaSetup, address: Address, state: State, docs: Batch) -> Array:
     """Draw the initial topics of the tokens of documents, in proportion to phi_kv."""
-    return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
+    return setup.sampler.start_locals(setup.pack_globals(state, np.unique(docs.words)), docs, address).topics
 
 
 def _gather_statistics(
     setup: _LdaSetup, seed: int, state: State, docs: Batch, local: TokenTopics
 ) -> tuple[TopicCounts, TokenTopics]:
     """Sweep the tokens of the documents once; return their counts and new topics."""
-    glob = setup.pack_globals(state.phi)
+    glob = setup.pack_globals(state)
     topics = local.topics
     if len(topics) != docs.counts.sum():  # the state has no topics for these documents yet
         topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
@@ -159,7 +193,12 @@ def _gather_statistics(
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     sums, _ = setup.sampler.gather(glob, address, docs, variables, plan, setup.facts.n_tokens)
-    return TopicCounts(sums.words, len(docs.documents)), TokenTopics(variables.topics)
+    q = np.int64(0)
+    if setup.config.learn_concentrations:
+        at = LayerAddress(seed, int(state.t) + 1, _DOCUMENTS)
+        alpha_sum = float(setup.get_alpha(state).sum())
+        q = np.int64(concentrations.draw_lengths(docs.documents, find_token_starts(docs), alpha_sum, at))
+    return TopicCounts(sums.words, len(docs.documents), sums.top, sums.seats, q), TokenTopics(variables.topics)
 
 
 def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
@@ -168,10 +207,13 @@ def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCoun
     ``draw_topics`` takes one Dirichlet parameter for all words, so what a word has in excess is added to its counts.
     """
     t, pool = int(state.t) + 1, setup.sampler.pool
-    least_beta = float(setup.beta.min())
+    if setup.config.learn_concentrations:
+        state = _draw_concentrations(setup, seed, state, statistics)
+    beta = setup.get_beta(state)
+    least_beta = float(beta.min())
     counts: Array = statistics.counts
-    if (setup.beta > least_beta).any():
-        counts = counts + (setup.beta - least_beta)[:, None]
+    if (beta > least_beta).any():
+        counts = counts + (beta - least_beta)[:, None]
     phi = dirichlet.draw_topics(counts, least_beta, LayerAddress(seed, t, 0), pool)
     weights = statistics.counts.sum(axis=0, dtype=np.float64)
     mean, weight = averages.update_mean(
@@ -187,7 +229,34 @@ def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCoun
         variance=mean.variance,
         mean_weights=state.mean_weights + weight * (weights - state.mean_weights),
     )
-    return moved, Info((), float("nan"), tokens, tokens)
+    return moved, Info((), float("nan"), tokens, tokens, concentrations=_list_concentrations(state))
+
+
+def _draw_concentrations(setup: _LdaSetup, seed: int, state: State, statistics: TopicCounts) -> State:
+    """Return the state after drawing alpha and beta given the counts of the sweep."""
+    config, t, n_topics = setup.config, int(state.t) + 1, state.phi.shape[1]
+    old, given = setup.get_alpha(state), float(config.expand_alpha(n_topics).mean())
+    tables = statistics.top.copy()
+    collapsed.draw_seated_tables(Address(seed, streams.LOCAL, t), old, statistics.seats, tables)
+    shares = concentrations.ShareTables(tables.astype(np.float64), float(statistics.q) * FINEST)
+    prior = concentrations.choose_prior(given)
+    shared = len(config.alpha) == 1
+    alpha = concentrations.draw_alpha(shares, prior, LayerAddress(seed, t, _SHARES), shared=shared)
+    beta = concentrations.draw_eta(
+        statistics.counts,
+        float(setup.get_beta(state)[0]),
+        concentrations.choose_prior(config.beta[0]),
+        LayerAddress(seed, t, _TOPICS),
+        setup.sampler.pool,
+    )
+    return state._replace(alpha=alpha, beta=np.array([beta]))
+
+
+def _list_concentrations(state: State) -> tuple[Concentration, ...]:
+    """Return the concentrations that the step drew, the mean of alpha if topics have their own."""
+    if not len(state.alpha):
+        return ()
+    return Concentration("alpha", 0, float(state.alpha.mean())), Concentration("beta", 0, float(state.beta[0]))
 
 
 def _average_state(state: State) -> State:
@@ -198,13 +267,12 @@ def _average_state(state: State) -> State:
 
 def _present_topics(setup: _LdaSetup, state: State) -> Topics:
     """Return the topics, with alpha as ``r``, and the tokens of every topic as popularity."""
-    alpha = setup.config.expand_alpha(state.phi.shape[1])
-    return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
+    return Topics((state.phi,), setup.get_alpha(state), units=(SHARE,), popularity=(state.weights,))
 
 
 def _infer_theta(setup: _LdaSetup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Return E[theta] of documents, the shares of topics in each."""
-    glob = setup.pack_globals(state.phi, np.unique(docs.words))
+    glob = setup.pack_globals(state, np.unique(docs.words))
     local = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
     )
@@ -220,7 +288,7 @@ def _advance_chain(
     setup: _LdaSetup, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[TopicChain, Rates]:
     """Return the chains after more sweeps of the observed tokens, and E[theta | z] phi summed over the sweeps."""
-    glob = setup.pack_globals(state.phi)
+    glob = setup.pack_globals(state)
     variables = setup.copy_locals(glob, observed, chain.topics)
     clock = int(chain.clock) + 1
     rates = setup.sampler.rate_cells(
@@ -229,9 +297,18 @@ def _advance_chain(
     return TopicChain(np.array(clock, dtype=np.int64), variables.topics), rates
 
 
-def _restore_state(arrays: dict[str, Any]) -> State:
+def _keep_state(state: State) -> dict[str, Array]:
+    """Return the number of steps, the tokens of every topic, and the concentrations that were learnt."""
+    learnt = {"alpha": state.alpha, "beta": state.beta} if len(state.alpha) else {}
+    return {"t": state.t, "weights": state.weights} | learnt
+
+
+def _restore_state(setup: _LdaSetup, arrays: dict[str, Any]) -> State:
     """Return a state that continues from a snapshot of this model, or of another model with one layer."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
-    return _make_state(t, phi, weights)
+    state = _make_state(t, phi, weights)
+    if not (setup.config.learn_concentrations and "alpha" in arrays):
+        return state
+    return state._replace(**{name: np.asarray(arrays[name], dtype=np.float64) for name in ("alpha", "beta")})

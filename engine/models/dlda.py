@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from engine import schedule
 from engine.contract import Facts
 from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
-from engine.shared_settings import below_setting, every_setting, grow_setting, layers_setting, simplex_setting
+from engine.shared_settings import (
+    below_setting,
+    concentrations_setting,
+    every_setting,
+    grow_setting,
+    layers_setting,
+    simplex_setting,
+)
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
@@ -20,7 +27,7 @@ PRESETS = {
     "paper": {  # Table 1
         "inference": "tlasgr", "start": "flat", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
         "batch_size": "200", "step": "1", "tau": "20", "kappa": "0.7", "scale_step": "0.5", "eta": "0.05",
-        "gamma0": "1", "minibatches": "3500",
+        "gamma0": "1", "learn_concentrations": "no", "minibatches": "3500",
     }
 }  # fmt: skip
 
@@ -121,6 +128,9 @@ class Config:
         "Sample gamma_0 and c_0",
         "Draw gamma_0 and c_0 too, as Zhou, Cong and Chen (2016) do; Gibbs only.",
     )
+    learn_concentrations: bool = concentrations_setting(
+        "eta of every layer, gamma_0 and c_0", "each eta has an exponential prior whose mean is the given number."
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -128,6 +138,11 @@ class Config:
             raise SettingError(f"eta needs at most {len(self.layers)} values, one per layer; got {len(self.eta)}")
         if self.sample_gamma0 and self.inference != "gibbs":
             raise SettingError("sample_gamma0 needs inference gibbs; got " + self.inference)
+        if self.learn_concentrations and self.inference != "gibbs" and not self.may_sweep:
+            raise SettingError(
+                "learn_concentrations needs sweeps of all documents: inference gibbs, or auto with link poisson, the "
+                "collapsed sampler with sampled statistics, and widths that are given"
+            )
         if self.statistics == "expected" and self.link != "poisson":
             raise SettingError("statistics expected needs link poisson; got " + self.link)
         if self.statistics == "expected" and self.inference == "gibbs":

@@ -7,13 +7,27 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generativ
 
 from dataclasses import dataclass
 
-from engine.shared_settings import EveryDocument, LdaSettings
+from engine.settings import SettingError
+from engine.shared_settings import EveryDocument, LdaSettings, concentrations_setting
 
 TITLE = "LDA: latent Dirichlet allocation by Gibbs sampling"
 CHILD = "LDA has one layer: its topics have no children."
-PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "minibatches": "3500"}}
+PRESETS = {
+    "paper": {"start": "random", "alpha": "0", "beta": "0.05", "learn_concentrations": "no", "minibatches": "3500"}
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(LdaSettings, EveryDocument):
     """Settings of LDA by Gibbs sampling; the preset "paper" has the published values."""
+
+    learn_concentrations: bool = concentrations_setting(
+        "alpha and beta",
+        "a single alpha stays the same for all topics, several become the topics' own; each has an exponential prior "
+        "whose mean is the given number.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.learn_concentrations and len(self.beta) > 1:
+            raise SettingError("learn_concentrations needs a single beta for all words; got a number for each")

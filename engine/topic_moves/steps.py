@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams
+from engine import schedule
 from engine.contract import FloatArray
-from engine.gibbs import augment
 from engine.gibbs.local import LayerCounts
-from engine.jit import compiled
 from engine.models.dlda import Config
 from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves import concentrations, diffusion, dirichlet
 from engine.topic_moves.diffusion import ShapePrior
 from engine.topic_moves.rows import LayerAddress
 from engine.widths import StructureChange
@@ -37,6 +35,7 @@ class Variables(NamedTuple):
     top_scale: FloatArray
     gamma0: FloatArray
     c0: FloatArray
+    eta: FloatArray
 
 
 def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
@@ -49,6 +48,7 @@ def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray)
         top_scale=np.array(0.0),
         gamma0=np.array(settings.gamma0),
         c0=np.array(settings.c0),
+        eta=np.array(settings.list_etas(len(phi))),
     )
 
 
@@ -78,29 +78,29 @@ def change_structure(settings: Config, old: Variables, change: StructureChange) 
 
 def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool) -> Variables:
     """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
+    etas = settings.list_etas(len(old.phi))
+    if settings.learn_concentrations:
+        etas = _draw_etas(etas, seed, t, old, got, pool)
     phi = tuple(
         dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
-        for layer, (table, eta) in enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
+        for layer, (table, eta) in enumerate(zip(got.tables, etas, strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
-    if settings.sample_gamma0:
-        gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, old.r)
+    if settings.sample_gamma0 or settings.learn_concentrations:
+        gamma0, c0 = concentrations.draw_shrinkage(got.top, got.q, gamma0, old.r, concentrations.R_PRIORS, seed, t)
     r = diffusion.draw_shapes(got.top, got.q, ShapePrior(gamma0, c0), seed, t)
-    return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
+    return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0), eta=np.array(etas))
 
 
-@compiled
-def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
-    """Draw c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, sec. 3)."""
-    rng = streams.start_stream(seed, streams.SHAPES, t, len(r) + 1)
-    draw, rng = augment.draw_gamma(rng, 1.0 + gamma0)
-    c0 = draw / (1.0 + r.sum())
-    tables = 0
-    for k in range(len(top)):
-        n, rng = augment.draw_crt(rng, np.int64(top[k]), gamma0 / len(top))
-        tables += n
-    draw, rng = augment.draw_gamma(rng, 0.01 + tables)
-    return draw / (0.01 + np.log1p(q / c0)), c0
+def _draw_etas(
+    given: tuple[float, ...], seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
+) -> tuple[float, ...]:
+    """Draw eta of every layer; layers without a current value, because they are new, begin with the given one."""
+    current = (*(float(eta) for eta in old.eta), *given[len(old.eta) :])
+    return tuple(
+        concentrations.draw_eta(table, eta, concentrations.choose_prior(mean), LayerAddress(seed, t, layer), pool)
+        for layer, (table, eta, mean) in enumerate(zip(got.tables, current, given, strict=True))
+    )
 
 
 def diffuse_variables(

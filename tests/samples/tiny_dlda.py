@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.contract import Batch, Facts
 from engine.kernels import dlda
+from engine.topic_moves import concentrations
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)
@@ -22,6 +23,8 @@ class World(NamedTuple):
     scale: np.ndarray  # (N,)
     counts: np.ndarray  # (N, V, K_1) latent counts
     data: np.ndarray  # (N, V)
+    eta: np.ndarray  # (L,)
+    shrinkage: tuple  # gamma_0 and c_0
 
 
 def config(n_layers, link="poisson", sampler="collapsed", **changed):
@@ -46,12 +49,16 @@ def config(n_layers, link="poisson", sampler="collapsed", **changed):
 def prior(rng, settings):
     """A world from the generative model (DLDA eq. 1)."""
     rows = (V, *settings.layers[:-1])
+    etas, shrinkage = np.array(settings.list_etas(len(settings.layers))), (settings.gamma0, settings.c0)
+    if settings.learn_concentrations:
+        etas = np.maximum(rng.exponential(etas), 1e-6)
+        shrinkage = tuple(rng.gamma(prior.shape, 1.0 / prior.rate) for prior in concentrations.R_PRIORS)
     phi = tuple(
-        rng.dirichlet(np.full(n, eta), width).T
-        for n, width, eta in zip(rows, settings.layers, settings.list_etas(len(settings.layers)), strict=True)
+        rng.dirichlet(np.full(n, eta), width).T for n, width, eta in zip(rows, settings.layers, etas, strict=True)
     )
+    phi = tuple(np.maximum(layer, 1e-300) for layer in phi)
     width = settings.layers[-1]
-    r = np.maximum(rng.gamma(settings.gamma0 / width, 1.0 / settings.c0, width), 1e-300)
+    r = np.maximum(rng.gamma(shrinkage[0] / width, 1.0 / shrinkage[1], width), 1e-300)
     p = rng.beta(settings.a0, settings.b0, N)
     rest = rng.gamma(settings.e0, 1.0 / settings.f0, (N, len(settings.layers) - 1))
     c = np.column_stack([(1.0 - p) / p, rest])
@@ -61,7 +68,9 @@ def prior(rng, settings):
         theta.append(np.maximum(rng.gamma(shape) / c[:, layer - 1 : layer], 1e-300))
         shape = theta[-1] @ phi[layer - 1].T
     scale = rng.gamma(settings.e0, 1.0 / settings.f0, N)
-    return observe(rng, settings, World(phi, r, c, tuple(theta[::-1]), scale, np.zeros(0), np.zeros(0)))
+    return observe(
+        rng, settings, World(phi, r, c, tuple(theta[::-1]), scale, np.zeros(0), np.zeros(0), etas, shrinkage)
+    )
 
 
 def observe(rng, settings, world):
@@ -99,6 +108,9 @@ def state(built, settings, world):
     order = np.argwhere(world.counts)  # by document, word, topic: as the batch lists them
     times = world.counts[tuple(order.T)]
     upper = np.hstack([*world.theta[1:], np.zeros((N, 0))])
+    learnt = {}
+    if settings.learn_concentrations:
+        learnt = {"eta": world.eta, "gamma0": np.array(world.shrinkage[0]), "c0": np.array(world.shrinkage[1])}
     return built.init(0)._replace(
         phi=tuple(np.ascontiguousarray(layer) for layer in world.phi),
         r=world.r,
@@ -107,6 +119,7 @@ def state(built, settings, world):
         theta=np.ascontiguousarray(upper),
         c=world.c.copy(),
         link_scale=world.scale.copy(),
+        **learnt,
     )
 
 
@@ -120,4 +133,7 @@ def world_of(rng, settings, after, before):
     else:
         first = after.theta1
     scale = after.link_scale if settings.link == "gamma" else before.scale
-    return before._replace(phi=after.phi, r=after.r, c=after.c, theta=(first, *upper), scale=scale)
+    world = before._replace(phi=after.phi, r=after.r, c=after.c, theta=(first, *upper), scale=scale)
+    if not settings.learn_concentrations:
+        return world
+    return world._replace(eta=after.eta, shrinkage=(float(after.gamma0), float(after.c0)))

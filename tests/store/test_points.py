@@ -74,6 +74,14 @@ def test_a_thinned_curve_keeps_first_and_last_and_is_evenly_spread(db, most):
     assert np.array_equal(series.value, 1000.0 / series.minibatch)
 
 
+def test_the_newest_value_of_every_layer_is_found(db):
+    run = claimed_run(db).number
+    append_points(db, run, 1, [Point(m, m, m, "eta", layer, m + layer / 10.0) for m in (1, 2, 3) for layer in (2, 1)])
+    append_points(db, run, 1, [Point(4, 4, 4, "eta", 1, 4.5)])
+    assert points.read_newest(db, run, "eta") == {1: 4.5, 2: 3.2}
+    assert points.read_newest(db, run, "elbo") == {}
+
+
 def test_a_curve_that_is_not_there_is_empty(db):
     series = points.read_series(db, claimed_run(db).number, "elbo")
     assert [array.shape for array in series] == [(0,)] * 4

@@ -196,11 +196,14 @@ def find_phases(events: Iterable[EventFacts]) -> list[int]:
 
 
 _SEED = "The same seed and settings give the same topics again"
+_LEARNT = "The concentrations of the last reported step; eta_1 is that of layer 1"
 _ATTEMPT = "How often a worker has started or resumed the run"
 
 
-def draw_details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
-    """Return the settings of a run, and its events: (when, kind, text)."""
+def draw_details(
+    run: RunFacts, happened: Iterable[tuple[str, str, str]], learnt: Mapping[str, float] | None = None
+) -> str:
+    """Return the settings of a run, the concentrations it has ``learnt``, and its events: (when, kind, text)."""
     rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _draw_layers(run))]
     if run.parent is not None:
         rows.append(
@@ -212,6 +215,8 @@ def draw_details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str
         for name, value in run.settings.items()
         if name != "layers"
     ]
+    if learnt:
+        rows.append(("Learnt", _LEARNT, ", ".join(f"{name} {value:.3g}" for name, value in learnt.items())))
     table = "".join(
         f"<div><dt{write_attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, tip, value in rows

@@ -8,7 +8,7 @@ from process_samples import SMALL, Written, bury, kill_after, order, small_corpu
 from store_samples import flip_checkpoint
 
 from app.jobs import claim, estimates, forks, launcher, new_run, process, records, run_rules, trainer, training, worker
-from app.jobs.estimates import read_latest
+from app.jobs.estimates import read_concentrations, read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
@@ -145,13 +145,17 @@ def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
     assert 1 < row.averaged_perplexity < 80
 
 
-def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
+@pytest.mark.parametrize("learns", ["no", "yes"])
+def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, learns, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
+    texts = {"inference": "gibbs", "learn_concentrations": learns}
+    whole, broken = order(file, **texts).number, order(file, **texts).number
     trainer.train_run(file, whole)
     assert kill_after(file, broken, 30)
     trainer.train_run(file, runs.requeue_run(file, bury(file, broken)).number)
     assert written(file, broken) == written(file, whole)
+    learnt = read_concentrations(file, runs.get_run(file, whole))
+    assert list(learnt) == (["eta_1", "eta_2", "gamma0", "c0"] if learns == "yes" else [])
 
 
 def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_documents_at_the_end(file, monkeypatch):

@@ -152,7 +152,7 @@ def test_only_the_top_of_a_belief_network_has_the_beta_prior(monkeypatch, hierar
     setup = steps.NetSetup(Config(layers=layers, hierarchy=hierarchy, inference="sgnht"), 9, Pool(1))
     weights, biases = (rng.normal(size=layers),), (rng.normal(size=3), rng.normal(size=2))
     none, precision = np.zeros((0, 3)), (rng.gamma(2.0, size=layers),)
-    thermostats = steps.begin_thermostats(layers, 0.1)
+    thermostats = steps.init_thermostats(layers, 0.1)
     old = steps.NetVariables(none, none, none, none, weights, precision, biases, thermostats, ())
     monkeypatch.setattr(steps, "step_thermostats", lambda x, xi, gradient, *_: seen.append(gradient) or (x, xi))
     steps._step_weights(setup, 1, 1, old, np.zeros(3 * 3 + 2), 1e-4)

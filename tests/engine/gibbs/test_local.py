@@ -16,7 +16,8 @@ from drawing import RARE
 from scipy import stats
 
 from engine.gibbs import local
-from engine.topic_moves import diffusion
+from engine.topic_moves import concentrations, diffusion
+from engine.topic_moves.concentrations import GammaPrior, RPriors
 
 WORLDS, TURNS = 500, 4
 SAMPLERS = [
@@ -45,6 +46,11 @@ def quantities(world):
         c = world.c[:, layer]
         found[f"c{layer + 2}"] = (c / (1.0 + c)).sum()
         found[f"c{layer + 2} and theta"] = (c / (1.0 + c) * np.log1p(world.theta[layer].sum(axis=1))).sum()
+    for layer, eta in enumerate(world.eta, 1):
+        found[f"eta{layer}"] = np.log(eta)
+        found[f"eta{layer} and phi"] = np.log(eta) * (world.phi[layer - 1] ** 2).sum()
+    gamma0, c0 = world.shrinkage
+    found |= {"gamma0": np.log(gamma0), "c0": np.log(c0), "gamma0 and r": np.log(gamma0) * np.log1p(world.r).sum()}
     found["scale"] = np.log1p(world.scale).sum()
     found["data"] = np.log1p(world.data).sum()
     found["data and phi"] = float((np.log1p(world.data).sum(axis=0) * world.phi[0].mean(axis=1)).sum())
@@ -76,6 +82,24 @@ def test_the_sampler_leaves_the_joint_distribution_alone(n_layers, link, sampler
     settings = tiny.config(n_layers, link, sampler)
     found = surprise(settings, settings)
     assert min(found.values()) > RARE / len(found), sorted(found.items(), key=lambda item: item[1])[:4]
+
+
+LIGHT = RPriors(GammaPrior(9.0, 3.0), GammaPrior(7.0, 5.0))  # tails that leave worlds of moderate sizes
+
+
+@pytest.mark.parametrize(("n_layers", "sampler"), [(1, "collapsed"), (2, "collapsed"), (2, "plain")])
+def test_learnt_concentrations_leave_the_joint_distribution_alone(n_layers, sampler, monkeypatch):
+    monkeypatch.setattr(concentrations, "R_PRIORS", LIGHT)
+    settings = tiny.config(n_layers, "poisson", sampler, learn_concentrations=True)
+    found = surprise(settings, settings)
+    assert min(found.values()) > RARE / len(found), sorted(found.items(), key=lambda item: item[1])[:4]
+
+
+@pytest.mark.parametrize("wrong", [{"eta": (0.7, 0.6)}, {"eta": (0.4, 1.1)}])
+def test_the_comparison_sees_a_prior_of_eta_that_is_wrong(wrong, monkeypatch):
+    monkeypatch.setattr(concentrations, "R_PRIORS", LIGHT)
+    right = tiny.config(2, learn_concentrations=True)
+    assert _is_seen(surprise(right, tiny.config(2, learn_concentrations=True, **wrong)))
 
 
 PLANTED = {

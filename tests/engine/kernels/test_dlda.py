@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from drawing import RARE, bars, chi_square, mismatch
 
-from engine.contract import Batch, Facts, Sweeps, flatten
+from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from engine.gibbs.collapsed import THETA, SweepPlan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
+from engine.hierarchy.topics import pack_topics
 from engine.kernels import dlda
 from engine.pool import Pool
+from engine.schedule import MOST_SWEPT
+from engine.settings import SettingError
 from engine.streams import INFER, LOCAL, Address
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)
@@ -252,6 +255,51 @@ def test_minibatches_of_auto_are_those_of_tlasgr():
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
 
 
+# concentrations
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_checkpoint_without_eta_continues_from_the_given_one(learns):
+    table = np.random.default_rng(7).poisson(0.5, (31, 40))
+    kernel = dlda.build(dlda.Config(layers=(6, 4), inference="gibbs", learn_concentrations=learns), Facts(40, 31))
+    state = kernel.prepare(3, kernel.init(3), rows(table))
+    arrays = flatten(state)
+    old = unflatten(dlda.State, {name: values for name, values in arrays.items() if name != "eta"})
+    steps = [flatten(kernel.step(3, each, rows(table))[0]) for each in (state, old)]
+    assert all(np.array_equal(steps[0][name], steps[1][name]) for name in steps[0])
+    assert (tuple(steps[0]["eta"]) == (0.03, 0.15)) != learns
+
+
+def test_a_run_that_continues_a_snapshot_begins_with_the_concentrations_it_had():
+    table = np.random.default_rng(7).poisson(0.5, (31, 40))
+    settings = {"layers": (6, 4), "inference": "gibbs"}
+    kernel = dlda.build(dlda.Config(**settings, learn_concentrations=True), Facts(40, 31))
+    state, info = kernel.step(3, kernel.prepare(3, kernel.init(3), rows(table)), rows(table))
+    arrays = pack_topics(kernel.topics(state)) | kernel.keep(state)
+    again, given = kernel.restore(3, arrays), dlda.build(dlda.Config(**settings), Facts(40, 31)).restore(3, arrays)
+    assert np.array_equal(again.eta, state.eta)
+    assert (again.gamma0, again.c0) == (state.gamma0, state.c0)
+    assert (*given.eta, given.gamma0, given.c0) == (0.03, 0.15, 1.0, 1.0)
+    assert [(each.name, each.layer) for each in info.concentrations] == [
+        ("eta", 1), ("eta", 2), ("gamma0", 0), ("c0", 0),
+    ]  # fmt: skip
+    assert [each.value for each in info.concentrations] == [*state.eta, state.gamma0, state.c0]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"inference": "tlasgr"}, {"sampler": "plain"}, {"grow": True}, {"link": "bernoulli"}]
+)
+def test_concentrations_are_not_learnt_from_mini_batches(changed):
+    with pytest.raises(SettingError, match="learn_concentrations needs sweeps of all documents"):
+        dlda.Config(learn_concentrations=True, **changed)
+
+
+def test_a_corpus_too_large_for_sweeps_learns_no_concentrations():
+    facts = Facts(40, 31, n_tokens=MOST_SWEPT + 1)
+    with pytest.raises(SettingError, match="which inference auto does not make of 30,000,001 tokens"):
+        dlda.build(dlda.Config(layers=(6, 4), learn_concentrations=True), facts)
+
+
 # threads
 
 
@@ -261,6 +309,7 @@ def test_minibatches_of_auto_are_those_of_tlasgr():
         *[(inference, {}) for inference in INFERENCES],
         ("gibbs", {"sampler": "plain"}),
         ("gibbs", {"sample_gamma0": True}),
+        ("gibbs", {"learn_concentrations": True}),
         ("tlasgr", {"statistics": "expected"}),
         ("tlasgr", {"link": "bernoulli"}),
         ("gibbs", {"link": "gamma"}),

@@ -12,13 +12,15 @@ import tiny_lda as tiny
 from drawing import RARE, bars, mismatch
 from scipy import stats
 
-from engine.contract import Facts, Sweeps
+from engine.contract import Facts, Sweeps, flatten, unflatten
 from engine.corpus import slice_documents
 from engine.gibbs.collapsed import THETA, SweepPlan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
+from engine.hierarchy.topics import pack_topics
 from engine.kernels import lda_gibbs
 from engine.pool import Pool, add_statistics
+from engine.settings import SettingError
 from engine.streams import INFER, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
@@ -157,15 +159,88 @@ def test_the_comparison_sees_a_prior_that_is_wrong():
     assert surprise(ALPHA, (1.1, 0.5)) < RARE
 
 
+# concentrations
+
+
+def log_exponential(value, mean):
+    return -value / mean - np.log(mean)
+
+
+def test_alpha_and_beta_follow_their_posterior_over_every_assignment_of_topics():
+    """Means of functions of alpha and beta, and of whether two tokens share a topic, by enumeration on a grid."""
+    table, grid = np.array([[2, 1], [0, 2]]), np.exp(np.linspace(np.log(1e-4), np.log(8.0), 60))
+    every = np.array(list(itertools.product(range(2), repeat=5)))
+    two = np.full(2, 1.0)
+    of_alpha = np.array([[tiny.log_joint(table, z, np.full(2, a), two) for z in every] for a in grid])
+    of_beta = np.array([[tiny.log_joint(table, z, two, np.full(2, b)) for z in every] for b in grid])
+    neither = np.array([tiny.log_joint(table, z, two, two) for z in every])
+    logs = of_alpha[:, None, :] + of_beta[None, :, :] - neither  # the joint is a product of two factors
+    logs += (log_exponential(grid, 0.8) + np.log(grid))[:, None, None]
+    logs += (log_exponential(grid, 0.5) + np.log(grid))[None, :, None]
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    shared = (every[:, :1] == every[:, 1:]).astype(float)
+    bounded = grid / (1.0 + grid)
+    truth = [
+        (chances.sum(axis=(1, 2)) * bounded).sum(),
+        (chances.sum(axis=(0, 2)) * bounded).sum(),
+        *(chances.sum(axis=(0, 1)) @ shared),
+    ]
+    made, docs = kernel(table, alpha=(0.8,), beta=(0.5,), learn_concentrations=True), tiny.batch_of(table)
+    state = made.prepare(7, made.init(7), docs)
+    found = np.empty((10_000, 6))
+    for i in range(len(found)):
+        state, _ = made.step(7, state, docs)
+        z, concentrations = state.topics, np.array([state.alpha[0], state.beta[0]])
+        found[i] = [*(concentrations / (1.0 + concentrations)), *(z[:1] == z[1:])]
+    p = p_values(found, np.array(truth))
+    assert p.min() > RARE / len(p), (p, found.mean(axis=0), truth)
+
+
+def test_several_alphas_become_the_topics_own():
+    table = np.random.default_rng(4).poisson(0.8, (30, 6)) * np.array([4, 4, 4, 1, 1, 1])
+    made = kernel(table, layers=(3,), alpha=(0.2, 0.2, 0.3), beta=(0.1,), learn_concentrations=True)
+    docs = tiny.batch_of(table)
+    state = made.prepare(1, made.init(1), docs)
+    for _ in range(5):
+        state, info = made.step(1, state, docs)
+    assert len(set(state.alpha)) == 3
+    assert [(each.name, each.value) for each in info.concentrations] == [
+        ("alpha", state.alpha.mean()), ("beta", state.beta[0]),
+    ]  # fmt: skip
+    assert np.array_equal(made.topics(state).r, state.alpha)
+    again = made.restore(1, pack_topics(made.topics(state)) | made.keep(state))
+    assert np.array_equal(again.alpha, state.alpha)
+    assert np.array_equal(again.beta, state.beta)
+
+
+def test_a_checkpoint_without_concentrations_continues_from_the_given_ones():
+    docs = tiny.batch_of(TABLE)
+    for learns in (False, True):
+        made = kernel(beta=(0.4,), learn_concentrations=learns)
+        state = made.prepare(1, made.init(1), docs)
+        arrays = {name: each for name, each in flatten(state).items() if name not in ("alpha", "beta")}
+        steps = [flatten(made.step(1, each, docs)[0]) for each in (state, unflatten(lda_gibbs.State, arrays))]
+        for name, values in steps[0].items():
+            if values.size:
+                np.testing.assert_array_equal(steps[1][name], values)
+
+
+def test_a_beta_of_every_word_is_not_learnt():
+    with pytest.raises(SettingError, match="learn_concentrations needs a single beta for all words"):
+        kernel(learn_concentrations=True)
+
+
 # steps
 
 
+@pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("n_blocks", [3, 7])
-def test_blocks_of_documents_count_what_all_count(n_blocks):
+def test_blocks_of_documents_count_what_all_count(n_blocks, learns):
     table = np.random.default_rng(4).poisson(0.8, (12, 6))
     table[3] = 0
     docs = tiny.batch_of(table)
-    made = kernel(table, layers=(4,), alpha=(0.2,), beta=(0.1,))
+    made = kernel(table, layers=(4,), alpha=(0.2,), beta=(0.1,), learn_concentrations=learns)
     state = made.prepare(1, made.init(1), docs)
     whole, local = made.gather(1, state, docs, made.local(state))
     tokens = np.concatenate([[0], np.cumsum(table.sum(axis=1))])
@@ -177,6 +252,10 @@ def test_blocks_of_documents_count_what_all_count(n_blocks):
         total = statistics if total is None else add_statistics(total, statistics)
         parts.append(own.topics)
     np.testing.assert_array_equal(total.counts, whole.counts)
+    np.testing.assert_array_equal(total.seats, whole.seats)
+    np.testing.assert_array_equal(total.top, whole.top)
+    assert total.q == whole.q
+    assert (whole.q > 0) == learns
     assert total.documents == whole.documents == 12
     np.testing.assert_array_equal(np.concatenate(parts), local.topics)
     assert whole.counts.sum() == table.sum()

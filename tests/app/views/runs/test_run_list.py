@@ -202,6 +202,8 @@ def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
     learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
     assert "121-110-84, learnt from a budget of 128" in kpis.draw_details(learnt, [])
     assert 'title="grow: ' in kpis.draw_details(learnt, [])
+    assert "<dd>eta_1 0.0412, gamma0 2</dd>" in kpis.draw_details(learnt, [], {"eta_1": 0.04123, "gamma0": 2.0})
+    assert "Learnt" not in kpis.draw_details(learnt, [], {})
     assert "121-110-84" in top_bar.draw_top_bar(top_bar.VisitorPlace("watch", learnt, "running"), [learnt])
     strip = kpis.draw_kpis(learnt, kpis.RunHealth("running", None, 0))
     assert "121-110-84" in strip
