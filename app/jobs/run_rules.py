@@ -147,6 +147,7 @@ RECOMMENDED = ""  # no preset: the defaults
 PRESET_LENGTH = "minibatches"  # key of the length among the texts of a preset
 PRESET_LABELS = {
     "paper": "as in the paper",
+    "encoder": "counts from the encoder alone: no sweeps, for very large corpora",
     "best": "best topics: sweeps move the topics, the encoder is fitted in parallel",
 }
 
