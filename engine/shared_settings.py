@@ -312,6 +312,11 @@ class EncoderSettings:
         return (self.eta,) * n_layers
 
     @property
+    def until_overfit(self) -> bool:
+        """True: a run without a given length ends once its curve rises again, as encoders memorise documents."""
+        return True
+
+    @property
     def encoder_shape(self) -> EncoderShape:
         """The kind of encoder."""
         family = "gamma" if self.inference == "ghai" else "weibull"

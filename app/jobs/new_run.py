@@ -21,6 +21,7 @@ from app.jobs.run_rules import (
     find_plateau_start,
     find_sweep_start,
     settles_by_itself,
+    stops_overfitting,
 )
 from engine import models, settings
 from store import corpora, runs
@@ -112,6 +113,7 @@ def prepare_run(
             steps += SETTLING - SWEEPS
         elif is_default_length and until and not sweeps:
             steps *= LONGER
+        stops_overfit = (is_default_length or bool(until)) and stops_overfitting(config, averaged=averaged)
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
@@ -122,7 +124,8 @@ def prepare_run(
             paper_point=paper_point,
             until_plateau=bool(until) or (is_default_length and ends_by_itself(config, row)),
             until_settled=settles,
-            plateau_from=find_plateau_start(config, row) if until else 0,
+            until_overfit=stops_overfit,
+            plateau_from=find_plateau_start(config, row) if until or stops_overfit else 0,
             keep=keep,
             protocol=protocol,
             test_protocol=test_protocol,

@@ -74,6 +74,11 @@ def settles_by_itself(config: Any, corpus: CorpusRow) -> bool:
     return ends_by_itself(config, corpus) and getattr(config, "until_settled", False)
 
 
+def stops_overfitting(config: Any, *, averaged: bool) -> bool:
+    """Return whether a run without a given length ends once it overfits: its model allows it, and nothing averages."""
+    return getattr(config, "until_overfit", False) and not averaged
+
+
 def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
     """Return the mini-batch before which no plateau counts; 0 for a run with sweeps, which has another rule.
 
