@@ -17,11 +17,11 @@ PAPER = {
     "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
     "counts": "encoder", "refine": "0", "simplex": "clamp", "shape": "topic", "split": "1",
 }  # fmt: skip
-# The encoder as the only source of counts, made to work.  Shape, weight of the divergence and no downward term are
-# those of later code of the paper's authors; the split of the words and the step size are Topiary's.
+# The encoder as the only source of counts, made to work.  Prior and heads are the paper's; shape, weight of the
+# divergence and no downward term those of later code of its authors; the split of the words and the step size ours.
 ENCODER_COUNTS = {
     "inference": "iwhai", "batch_size": "200", "head": "mean", "shape": "document", "split": "0.7", "kl_weight": "0.05",
-    "learning_rate": "0.008", "counts": "encoder", "refine": "0", "simplex": "clamp",
+    "learning_rate": "0.01", "prior": "paper", "counts": "encoder", "refine": "0", "simplex": "clamp",
 }  # fmt: skip
 
 
