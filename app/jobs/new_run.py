@@ -52,6 +52,7 @@ def prepare_run(
     until: str = "",
     keep: int | None = None,
     whole: bool = False,
+    inherits_length: bool = False,
 ) -> dict[str, Any]:
     """Check a requested run and return the arguments of :func:`store.runs.create_run`.
 
@@ -80,6 +81,8 @@ def prepare_run(
         ``minibatches`` is then the upper limit.
     keep : int, optional
         Most snapshots to keep.
+    inherits_length : bool
+        Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
 
     Raises
     ------
@@ -113,7 +116,9 @@ def prepare_run(
             steps += SETTLING - SWEEPS
         elif is_default_length and until and not sweeps:
             steps *= LONGER
-        stops_overfit = (is_default_length or bool(until)) and stops_overfitting(config, averaged=averaged)
+        stops_overfit = (is_default_length or inherits_length or bool(until)) and stops_overfitting(
+            config, averaged=averaged
+        )
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
@@ -125,7 +130,7 @@ def prepare_run(
             until_plateau=bool(until) or (is_default_length and ends_by_itself(config, row)),
             until_settled=settles,
             until_overfit=stops_overfit,
-            plateau_from=find_plateau_start(config, row) if until or stops_overfit else 0,
+            plateau_from=find_plateau_start(config, row, fork) if until or stops_overfit else 0,
             keep=keep,
             protocol=protocol,
             test_protocol=test_protocol,
@@ -196,6 +201,7 @@ def fork_run(
         model=model or parent.model,
         texts=texts,
         minibatches=parent.planned if minibatches is None and not preset else minibatches,
+        inherits_length=minibatches is None,
         preset=preset,
         seed=parent.seed if seed is None else seed,
         fork=origin,

@@ -706,3 +706,12 @@ def more_documents(db, number, first):
     return blocks.DocumentBlock(
         first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
     )
+
+
+def test_a_fork_of_the_length_of_its_parent_ends_too_if_it_overfits(file):
+    parent = new_run.create_run(file, "small", model="datm", texts=TINY, minibatches=4)
+    trainer.train_run(file, parent.number)
+    origin = forks.find_origin(file, parent.number)
+    same, given = (new_run.fork_run(file, origin, texts={}, minibatches=length) for length in (None, 4))
+    assert (same.planned, same.options["until_overfit"]) == (4, True)
+    assert not given.options["until_overfit"]
