@@ -15,7 +15,13 @@ GUESSED = 50.0  # sum of alpha over the topics if none is given
 # the full divergence, the encoder stops describing the documents within a thousand mini-batches.
 PAPER = {
     "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
-    "counts": "encoder", "refine": "0", "simplex": "clamp",
+    "counts": "encoder", "refine": "0", "simplex": "clamp", "shape": "topic", "split": "1",
+}  # fmt: skip
+# The encoder as the only source of counts, made to work.  Prior and heads are the paper's; shape, weight of the
+# divergence and no downward term those of later code of its authors; the split of the words and the step size ours.
+ENCODER_COUNTS = {
+    "inference": "iwhai", "batch_size": "200", "head": "mean", "shape": "document", "split": "0.7", "kl_weight": "0.05",
+    "learning_rate": "0.01", "prior": "paper", "counts": "encoder", "refine": "0", "simplex": "clamp",
 }  # fmt: skip
 
 
@@ -176,11 +182,14 @@ class EncoderShape(NamedTuple):
         Whether the shape depends on the layer above (eq. 22); not in IWHAI.
     by_mean : bool
         Whether the second head is the posterior mean; if not, it is lambda itself, as in eq. 24.
+    per_document : bool
+        Whether the topics of a layer share one shape, between 0.1 and 10, in a document; not in eq. 23.
     """
 
     posterior: str = "weibull"
     downward: bool = True
     by_mean: bool = True
+    per_document: bool = False
 
 
 def head_gain_setting(default: float) -> Any:
@@ -238,6 +247,21 @@ class EncoderSettings:
         choices=("mean", "scale"),
     )
     head_gain: float = head_gain_setting(1.0)
+    shape: str = setting(
+        "topic",
+        ENCODER,
+        "Shape of the posterior",
+        "topic: one k per topic, as equation 23; document: one for all topics of a layer, from 0.1 to 10.",
+        choices=("topic", "document"),
+    )
+    split: float = setting(
+        1.0,
+        ENCODER,
+        "Words that the encoder reads",
+        "Share of a document's words, drawn at each reading; the others judge what the encoder makes of them. 1: all.",
+        low=0.05,
+        high=1,
+    )
     kl_weight: float = setting(
         0.1,
         ENCODER,
@@ -298,7 +322,12 @@ class EncoderSettings:
         return (self.eta,) * n_layers
 
     @property
-    def shape(self) -> EncoderShape:
+    def until_overfit(self) -> bool:
+        """True: a run without a given length ends once its curve rises again, as encoders memorise documents."""
+        return True
+
+    @property
+    def encoder_shape(self) -> EncoderShape:
         """The kind of encoder."""
         family = "gamma" if self.inference == "ghai" else "weibull"
-        return EncoderShape(family, self.inference != "iwhai", self.head == "mean")
+        return EncoderShape(family, self.inference != "iwhai", self.head == "mean", self.shape == "document")

@@ -195,6 +195,22 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     return {name: layout.shape for name, layout in read_layouts(blob).items()}
 
 
+def delete_later(db: Database, run: int, attempt: int, minibatch: int) -> None:
+    """Delete the snapshots of a run after a mini-batch, so that the one at or before it becomes the latest.
+
+    Raises
+    ------
+    LostClaim
+        If another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> None:
+        own_run(connection, run, attempt)
+        connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch > minibatch))
+
+    db.transact(work)
+
+
 def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
     """Return the query of the snapshots of a run; if ``db`` is given, without those known to be damaged."""
     query = select(*_COLUMNS).where(snapshots.c.run == run)

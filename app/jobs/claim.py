@@ -74,6 +74,7 @@ class Claim:
         self.latest: dict[str, float] = {}  # the newest value of every other score
         self.curve: list[tuple[int, float]] = []  # (mini-batch, point perplexity)
         self.loglik: list[tuple[int, float]] = []  # (mini-batch, held-out log-likelihood) of models without perplexity
+        self.label_errors: list[tuple[int, float]] = []  # (mini-batch, percentage), only those of the plan
         self.process: dict[str, Any] | None = None  # facts about the worker, to be written with the next beat
         self._interrupt = interrupt
         self._request = "run"

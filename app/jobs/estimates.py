@@ -24,6 +24,7 @@ GAIN = 0.003  # least improvement, relative to the lowest mean before the window
 LEAST_POINTS = 3  # in the window and before it; fewer do not stand out from the noise
 LEAST_SWEEPS = 150  # before a run ends at its plateau: topics still separate when perplexity hardly falls
 SMOOTH = 3  # points in a mean
+RISE = 0.02  # of a curve above its lowest mean, relative, from which a run overfits
 NEAR = 0.02  # relative distance to the lowest value of a curve at which the run has burnt in
 
 CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
@@ -58,6 +59,37 @@ def find_plateau(curve: Curve) -> int | None:
     falling = np.flatnonzero(~is_flat)
     first = falling[-1] + 1 if len(falling) else 0
     return None if first == len(is_flat) else int(steps[window_starts[first] - 1])
+
+
+def find_overfitting(curve: Curve, errors: Curve = ()) -> int | None:
+    """Return the step at which a curve was lowest if it has risen since by more than ``RISE``, else None.
+
+    Both are means of ``SMOOTH`` points, so that one point that is high or low by chance decides nothing.
+
+    Parameters
+    ----------
+    curve : sequence of (step, value), or such an array
+        As in :func:`find_plateau`.
+    errors : sequence of (step, value), or such an array
+        The label error of a run that learns labels.  Labels cost perplexity, so such a run overfits only if this curve
+        does not improve either, and the step is that of its last lowest mean.
+    """
+    means = _average_neighbours(curve)
+    if len(means) <= SMOOTH or means[-1, 1] <= means[:, 1].min() * (1 + RISE):
+        return None
+    if len(errors) and find_plateau(errors) is None:
+        return None
+    means = _average_neighbours(errors if len(errors) else curve)
+    return int(means[means[:, 1] == means[:, 1].min(), 0][-1])
+
+
+def _average_neighbours(curve: Curve) -> Array:
+    """Return means of ``SMOOTH`` neighbouring points of a curve, each at the step of the middle one."""
+    steps, values = _read_points(curve)
+    if len(steps) < SMOOTH:
+        return np.zeros((0, 2))
+    means = np.convolve(values, np.full(SMOOTH, 1 / SMOOTH), "valid")
+    return np.stack([steps[SMOOTH // 2 :][: len(means)], means], axis=1)
 
 
 def has_settled(curve: Curve, swept: int) -> bool:

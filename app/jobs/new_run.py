@@ -23,6 +23,7 @@ from app.jobs.run_rules import (
     find_sweep_start,
     proposes_widths,
     settles_by_itself,
+    stops_overfitting,
     tries_widths,
 )
 from engine import models, settings
@@ -54,6 +55,7 @@ def prepare_run(
     until: str = "",
     keep: int | None = None,
     whole: bool = False,
+    inherits_length: bool = False,
 ) -> dict[str, Any]:
     """Check a requested run and return the arguments of :func:`store.runs.create_run`.
 
@@ -82,6 +84,8 @@ def prepare_run(
         ``minibatches`` is then the upper limit.
     keep : int, optional
         Most snapshots to keep.
+    inherits_length : bool
+        Whether ``minibatches`` is the length of the parent of a fork, which may end earlier if it overfits.
 
     Raises
     ------
@@ -116,6 +120,9 @@ def prepare_run(
             steps += (SETTLING - SWEEPS) * (settles - settles_by_itself(config, row))
         elif is_default_length and until and not sweeps:
             steps *= LONGER
+        stops_overfit = (is_default_length or inherits_length or bool(until)) and stops_overfitting(
+            config, averaged=averaged
+        )
         protocol, test_protocol = _choose_protocols(row)
         options = RunOptions(
             minibatches=steps,
@@ -126,7 +133,8 @@ def prepare_run(
             paper_point=paper_point,
             until_plateau=bool(until) or (is_default_length and ends_by_itself(config, row)),
             until_settled=settles,
-            plateau_from=find_plateau_start(config, row) if until else 0,
+            until_overfit=stops_overfit,
+            plateau_from=find_plateau_start(config, row, fork) if until or stops_overfit else 0,
             keep=keep,
             protocol=protocol,
             test_protocol=test_protocol,
@@ -198,6 +206,7 @@ def fork_run(
         model=model or parent.model,
         texts=texts,
         minibatches=parent.planned if minibatches is None and not preset else minibatches,
+        inherits_length=minibatches is None,
         preset=preset,
         seed=parent.seed if seed is None else seed,
         fork=origin,

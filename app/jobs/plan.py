@@ -127,8 +127,11 @@ class RunOptions:
         the end goes on at least until then.
     until_settled : bool
         With ``until_plateau``, also wait until the tree does not change (:class:`app.jobs.training.TreeReference`).
+    until_overfit : bool
+        End earlier, once the curve rises again (:func:`app.jobs.estimates.find_overfitting`), and keep the topics of
+        its lowest point.
     plateau_from : int
-        Mini-batch before which no plateau counts, in a run that never sweeps.
+        Mini-batch before which no plateau and no rise count, in a run that never sweeps.
     keep : int or None
         Most snapshots to keep; None: by the default rule (:mod:`store.snapshots`).
     protocol : ScoreProtocol or None
@@ -153,6 +156,7 @@ class RunOptions:
     paper_point: bool = False
     until_plateau: bool = False
     until_settled: bool = False
+    until_overfit: bool = False
     plateau_from: int = 0
     keep: int | None = None
     protocol: ScoreProtocol | None = None

@@ -75,15 +75,22 @@ def settles_by_itself(config: Any, corpus: CorpusRow) -> bool:
     return ends_by_itself(config, corpus) and getattr(config, "until_settled", False)
 
 
-def find_plateau_start(config: Any, corpus: CorpusRow) -> int:
+def stops_overfitting(config: Any, *, averaged: bool) -> bool:
+    """Return whether a run without a given length ends once it overfits: its model allows it, and nothing averages."""
+    return getattr(config, "until_overfit", False) and not averaged
+
+
+def find_plateau_start(config: Any, corpus: CorpusRow, fork: ForkOrigin | None = None) -> int:
     """Return the mini-batch before which no plateau counts; 0 for a run with sweeps, which has another rule.
 
-    The curve needs time to fall: some passes, and twice the time before the widths are learnt and labels count.
+    The curve needs time to fall: some passes, and twice the time before the widths are learnt and labels count; in
+    a ``fork`` of a run with an encoder they count at once.
     """
     if find_sweep_start(config, corpus) is not None:
         return 0
     passes = -(-PLATEAU_PASSES * corpus.train_documents // getattr(config, "batch_size", corpus.train_documents))
-    unlabelled = config.label_start if getattr(config, "label_weight", 0.0) else 0
+    learns_at_once = fork is not None and "kl_weight" in fork.run.settings
+    unlabelled = config.label_start if getattr(config, "label_weight", 0.0) and not learns_at_once else 0
     return max(passes, 2 * count_growth_steps(config), 2 * unlabelled)
 
 
@@ -168,6 +175,7 @@ RECOMMENDED = ""  # no preset: the defaults
 PRESET_LENGTH = "minibatches"  # key of the length among the texts of a preset
 PRESET_LABELS = {
     "paper": "as in the paper",
+    "encoder": "counts from the encoder alone: no sweeps, for very large corpora",
     "best": "best topics: sweeps move the topics, the encoder is fitted in parallel",
 }
 

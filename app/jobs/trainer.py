@@ -16,6 +16,7 @@ from app.jobs.cluster.workers import WorkerLostError, keep_lost
 from app.jobs.estimates import (
     choose_headline,
     describe_trend,
+    find_overfitting,
     find_plateau,
     has_settled,
     read_latest,
@@ -29,6 +30,7 @@ from store.errors import Conflict, DamagedArrays, StoreError
 from store.events import StructureChange
 from store.points import Point
 from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
 READABLE = "topics are readable, as the curve is level; training goes on until the tree has settled"
+OVERFITS = "it overfitted in the end, so the topics are those of mini-batch {step:,}, and later snapshots are deleted"
 MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -98,6 +101,7 @@ class Trainer:
         self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
         self._is_readable = False
+        self._best: SnapshotRow | None = None  # of a run that overfits
         self._cluster: RunCluster | None = None
 
     def run(self) -> None:
@@ -138,9 +142,10 @@ class Trainer:
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
-        if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
-            self._judge_test(training, plan, position)
         done = self._is_done(training, plan, position)
+        best = self._keep_best(training, plan, position)
+        if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
+            self._judge_test(training, plan, best)
         message = self._describe_end(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, message)
 
@@ -203,6 +208,8 @@ class Trainer:
         claim.latest = read_latest(claim.db, row.number)
         claim.curve = points.read_curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.read_curve(claim.db, row.number, SCORES["point", "log-likelihood"])
+        errors = points.read_curve(claim.db, row.number, "label_error")
+        claim.label_errors = [point for point in errors if point[0] in plan.predictions]
         self._saved = checkpoint.minibatch
         self._record_structure(training, position)
         return training, plan, position, meta
@@ -283,6 +290,8 @@ class Trainer:
         """Return whether the run has made all its steps, or has reached the plateau at which it should end."""
         if position.minibatch >= plan.minibatches:
             return True
+        if self._find_overfitting(plan, position) is not None:
+            return True
         if not self.options.until_plateau:
             return False
         if training.kernel.has_converged is not None:
@@ -313,6 +322,13 @@ class Trainer:
         events.append_event(claim.db, claim.row.number, claim.row.attempt, position.minibatch, "readable", READABLE)
         claim.show(READABLE)
 
+    def _find_overfitting(self, plan: Plan, position: "Position") -> int | None:
+        """Return the step with the best topics if the run should end because it overfits, else None."""
+        t = position.minibatch
+        if not self.options.until_overfit or t not in plan.evaluations or t < self.options.plateau_from:
+            return None
+        return find_overfitting(self.claim.falling_curve, self.claim.label_errors)
+
     def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan asks for after this mini-batch; return the position with newly placed examples."""
         from app.jobs.records import check_topics
@@ -324,6 +340,8 @@ class Trainer:
             self._evaluate(training, plan, position)
             position = self._compare_trees(training, position)
             self._say_readable(training, position)
+        if t in plan.predictions:
+            self.claim.label_errors.append((t, self._judge_labels(training, plan, position)))
         last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
@@ -331,10 +349,28 @@ class Trainer:
             position = self._write_snapshot(training, position, info, plan, last=last)
         if last and plan.paper_documents:
             self._judge_as_paper(training, plan, position)
-        if t in plan.predictions or (last and plan.predictions):
-            error = training.label_error(position, plan)
-            self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
+        if last and plan.predictions and t not in plan.predictions:
+            self._judge_labels(training, plan, position)
         return position
+
+    def _judge_labels(self, training: "Training", plan: Plan, position: "Position") -> float:
+        """Add a point of the label error, and return it."""
+        error = training.label_error(position, plan)
+        self.claim.add([Point(position.minibatch, position.documents, self.claim.seconds, "label_error", 0, error)])
+        return error
+
+    def _keep_best(self, training: "Training", plan: Plan, position: "Position") -> "Position":
+        """Make the best snapshot of a run that overfits its latest one, and return the position with its state."""
+        step, claim = self._find_overfitting(plan, position), self.claim
+        self._best = None if step is None else snapshots.find_sound(claim.db, claim.row.number, step)
+        if self._best is None:
+            return position
+        snapshots.delete_later(claim.db, claim.row.number, claim.row.attempt, self._best.minibatch)
+        known = [value for minibatch, value in claim.curve if minibatch <= self._best.minibatch]
+        claim.point_perplexity = known[-1] if known else claim.point_perplexity
+        claim.beat()
+        arrays = snapshots.load_snapshot(claim.db, self._best.number)
+        return position._replace(state=training.first_state(arrays))
 
     def _report(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> None:
         """Add the points of a step, the speed and the averaged score."""
@@ -425,7 +461,8 @@ class Trainer:
         paper = f"; {PAPER_SCORE_NAME} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
-        return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"
+        best = "" if self._best is None else f"; {OVERFITS.format(step=self._best.minibatch)}"
+        return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}{best}"
 
     def _describe_headline(self, trend: str) -> str:
         """Return the headline of the run as pages and lists show it, with a phrase on the trend."""

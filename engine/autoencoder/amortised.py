@@ -53,7 +53,7 @@ def encode_table(
     at: Hybrid, state: State, docs: Batch, prior: TablePrior, noise: Any, left_out: Dropout | None = None
 ) -> Tape:
     """Encode a table of documents and draw activations with ``noise(layer)``; if it is None, take their means."""
-    return encoder.run_forward(at.config.shape, _compute_heads(state, docs, left_out), prior, noise)
+    return encoder.run_forward(at.config.encoder_shape, _compute_heads(state, docs, left_out), prior, noise)
 
 
 def _compute_heads(state: State, docs: Batch, left_out: Dropout | None = None) -> Heads:
@@ -64,7 +64,7 @@ def _compute_heads(state: State, docs: Batch, left_out: Dropout | None = None) -
 
 def make_noise(at: Hybrid, state: State, address: Address, docs: Batch) -> Any:
     """Return a function that gives the random numbers of a table for each layer."""
-    family = POSTERIORS[at.config.shape.posterior]
+    family = POSTERIORS[at.config.encoder_shape.posterior]
     return lambda layer: family.make_noise(*address, docs.documents, layer, state.phi[layer].shape[1])
 
 
@@ -85,9 +85,9 @@ def infer_theta(at: Hybrid, state: State, docs: Batch) -> Local:
         tape = encode_table(at, state, table, make_prior(at, state, table), None)
         for result, layer in zip(theta, tape.theta, strict=True):
             result[first:last] = layer[: last - first]
-        if at.config.shape.downward:
+        if at.config.encoder_shape.downward:
             for index, shares in enumerate(above):
-                shares[first:last] = _share_from_above(tape, index)[: last - first]
+                shares[first:last] = _share_from_above(at, tape, index)[: last - first]
     return Local(tuple(theta), tuple(above))
 
 
@@ -99,16 +99,17 @@ def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps
     return at.sampler.place_documents(glob, Address(seed, streams.INFER, 0), docs, plan)
 
 
-def _share_from_above(tape: Tape, layer: int) -> FloatArray:
+def _share_from_above(at: Hybrid, tape: Tape, layer: int) -> FloatArray:
     """Return, for each document, the share of ``Phi theta`` in the shape ``k + Phi theta`` of a layer (eq. 22)."""
-    heads, added = tape.shape_heads[layer].sum(axis=1), tape.priors[layer].sum(axis=1)
-    return np.asarray(added / (heads + added))
+    added = tape.priors[layer]
+    own = encoder.spread_shapes(at.config.encoder_shape, tape.shape_heads[layer], added.shape[1])
+    return np.asarray(added.sum(axis=1) / (own.sum(axis=1) + added.sum(axis=1)))
 
 
 def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
     """Draw theta in every layer; with ``smooth``, layer 1 gets its mean given the draws above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
-    family = POSTERIORS[at.config.shape.posterior]
+    family = POSTERIORS[at.config.encoder_shape.posterior]
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
         tape = encode_table(at, state, table, make_prior(at, state, table), make_noise(at, state, address, table))
@@ -134,7 +135,7 @@ def _draw_table(
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in numbers:
         noise = make_noise(at, state, Address(seed, streams.ACTIVATIONS, number), table)
-        yield encoder.run_forward(at.config.shape, heads, prior, noise).theta, prior.sizes
+        yield encoder.run_forward(at.config.encoder_shape, heads, prior, noise).theta, prior.sizes
 
 
 def advance_chain(

@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
 from engine.contract import Array, Batch, FloatArray
-from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
 from engine.streams import DROPPED, LABELS, LOGITS, make_generator
 
@@ -114,11 +113,9 @@ class Classifier(NamedTuple):
         n_steps, remainder = divmod(t - self.first, EACH)
         return 0.0 if remainder else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
 
-    def thin_documents(self, docs: Batch, t: int) -> Batch:
-        """Return the part of each document that step ``t`` reads; it changes each step, so that none is memorised."""
-        if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
-            return docs
-        return thin_tokens(docs, self.read, self.seed, t)
+    def choose_share(self, t: int) -> float:
+        """Return the share of a document that step ``t`` reads: all of it before labels count."""
+        return 1.0 if self.weigh_labels(t) == 0.0 else self.read
 
     def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
         """Return the step sizes of all weights: of the network, which fails at large ones, then of the last layer.

@@ -2,8 +2,9 @@
 
 Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`compute_inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
 ``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
-theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
-touch only words that occur.  Weights are laid out (in, out), so that a word owns a row.
+theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``; all topics of a layer may share one ``k^(l)``.  Counts stay
+sparse: the first product and its gradient touch only words that occur.  Weights are laid out (in, out), so that a word
+owns a row.
 """
 
 import itertools
@@ -21,6 +22,7 @@ from engine.shared_settings import EncoderShape
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
+LOW_SHAPE, HIGH_SHAPE = 0.1, 10.0  # of a shape that all topics of a document share
 LENGTH = 8.0  # norm of a document's weighted inputs; 60 to 100 different words have it without weights
 
 
@@ -77,18 +79,21 @@ class Gradient(NamedTuple):
 
 
 def draw_weights(
-    rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
+    rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0, *, per_document: bool = False
 ) -> tuple[FloatArray, ...]:
     """Draw initial weights: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
+
+    The shape head has one column if all topics of a document share one shape, else one per topic.
 
     With a ``gain`` other than 1, the size heads are that many times Glorot's and their columns sum to 0: what units
     have in common cancels, and documents differ from the start.
     """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
-        for rows, bias in ((below, 0.0), (width, 0.54), (width, 0.54)):
-            weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + width)), (rows, width)))
-            weights.append(np.full(width, bias))
+        n_shapes = 1 if per_document else width
+        for rows, columns, bias in ((below, width, 0.0), (width, n_shapes, 0.54), (width, width, 0.54)):
+            weights.append(rng.normal(0.0, np.sqrt(2.0 / (rows + columns)), (rows, columns)))
+            weights.append(np.full(columns, bias))
         if gain != 1.0:
             weights[-2] = gain * (weights[-2] - weights[-2].mean(axis=0))
     return tuple(weights)
@@ -99,7 +104,8 @@ def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[Floa
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
     w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns changes the memory order
-    return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
+    w1, b1 = (w1[columns], b1) if w1.shape[1] < w1.shape[0] else (w1[square], b1[columns])
+    return (*weights[:-PER_LAYER], w3, b3[columns], w1, b1, w2[square], b2[columns])
 
 
 def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
@@ -163,6 +169,19 @@ def compute_heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], lef
     return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
 
 
+def spread_shapes(kind: EncoderShape, heads: FloatArray, width: int) -> FloatArray:
+    """Return the shape of every topic, (documents, width), from the values of the shape head."""
+    return np.repeat(np.clip(heads, LOW_SHAPE, HIGH_SHAPE), width, axis=1) if kind.per_document else heads
+
+
+def _gather_shapes(kind: EncoderShape, heads: FloatArray, d_shapes: FloatArray) -> FloatArray:
+    """Return the derivatives in the shape head, given those in the shape of every topic: back from `spread_shapes`."""
+    if not kind.per_document:
+        return d_shapes
+    inside = (heads > LOW_SHAPE) & (heads < HIGH_SHAPE)
+    return np.where(inside, d_shapes.sum(axis=1, keepdims=True), 0.0)
+
+
 def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any) -> Tape:
     """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
 
@@ -172,7 +191,8 @@ def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any)
     n = len(heads.hidden)
     tape = Tape(*heads, [], [])
     for layer in reversed(range(n)):
-        k, size = heads.shapes[layer], heads.sizes[layer]
+        size = heads.sizes[layer]
+        k = spread_shapes(kind, heads.shapes[layer], size.shape[1])
         if layer == n - 1:
             above = np.tile(prior.r, (len(k), 1))
         else:
@@ -232,7 +252,8 @@ def run_backward(
         if layer < n - 1:
             d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
         d_size = d_size * prior.sizes[:, layer : layer + 1] * softplus_slope(tape.size_heads[layer])
-        d_heads.append((d_k * softplus_slope(tape.shape_heads[layer]), d_size))
+        shape_heads = tape.shape_heads[layer]
+        d_heads.append((_gather_shapes(kind, shape_heads, d_k) * softplus_slope(shape_heads), d_size))
     return _run_network_backward(weights, tape, d_heads, d_priors)
 
 

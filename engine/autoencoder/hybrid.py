@@ -107,9 +107,7 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
     rng = streams.make_generator(seed, streams.INIT)
     phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
-    weights = encoder.draw_weights(
-        streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain
-    )
+    weights = draw_encoder(at, streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers)
     return State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
@@ -123,6 +121,12 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
         weights=(*weights, *extra),
         **_start_moments(at, (*weights, *extra), phi, r),
     )
+
+
+def draw_encoder(at: Hybrid, rng: np.random.Generator, n_words: int, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """Draw initial weights of an encoder, or of its layers ``layers`` over a layer of ``n_words`` units."""
+    config = at.config
+    return encoder.draw_weights(rng, n_words, layers, config.head_gain, per_document=config.encoder_shape.per_document)
 
 
 def _start_spread(at: Hybrid) -> FloatArray:
@@ -186,15 +190,16 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
     """
     phi, r = topics.unpack_topics(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
-    rng = streams.make_generator(seed, streams.ENCODER)
-    fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
+    fresh = draw_encoder(at, streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers)
     extra_weights = restore_weights(arrays, "weights", extra, len(fresh))
     continues = "scale.0" in arrays
     t = int(arrays["t"]) if continues else 0
     zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
-    weights = (*restore_weights(arrays, "weights", fresh), *extra_weights)
+    own_weights = restore_weights(arrays, "weights", fresh)
+    since = _find_since(at, arrays, t, encodes=own_weights is not fresh, report=extra_weights is not extra)
+    weights = (*own_weights, *extra_weights)
     return State(
         t=np.array(t, dtype=np.int64),
         phi=phi,
@@ -206,7 +211,7 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(spread) and "spread" in arrays else spread,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=weights,
-        since=_find_since(at, arrays, t, report=extra_weights is not extra),
+        since=since,
         **_start_moments(at, weights, phi, r),
     )
 
@@ -220,14 +225,14 @@ def restore_weights(
     return restored if [array.shape for array in restored] == [weight.shape for weight in weights] else weights
 
 
-def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
+def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, encodes: bool, report: bool) -> tuple[Array, ...]:
     """Return the ``since`` of a state that continues from a snapshot at step ``t``.
 
-    A new encoder starts its schedules here, and waits for labels as in a new run.  An existing encoder has already
-    learned without labels, so they count at once; or since the same step as before if ``report``, that is, if the
-    classifier was restored too.
+    Unless the snapshot ``encodes``, that is, unless its encoder was restored, a new encoder starts its schedules here,
+    and waits for labels as in a new run.  An existing encoder has already learned without labels, so they count at
+    once; or since the same step as before if ``report``, that is, if the classifier was restored too.
     """
-    if "weights.0" not in arrays:
+    if not encodes:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
     encoder = np.array(int(arrays.get("encoder_since", 0)))
     before = int(arrays.get("labels_since", t)) if report else t
@@ -245,7 +250,7 @@ def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event,
     if change.added:
         width = change.structure.phi[-1].shape[1]
         rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
-        weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
+        weights = (*weights, *draw_encoder(at, rng, width, (width,)))
     structure, moments = change.structure, _start_moments(at, weights, new.phi, new.r)
     state = state._replace(**structure._asdict(), scale=new.scale, top_scale=new.top_scale, weights=weights, **moments)
     return state, change.events

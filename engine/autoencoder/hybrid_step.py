@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from engine import streams
+from engine import corpus, streams
 from engine.autoencoder import adam, amortised, encoder, hybrid
 from engine.autoencoder.adam import Moments, RowGradient
 from engine.autoencoder.classifier import Classifier, Lesson
@@ -28,9 +28,9 @@ class EncoderPass(NamedTuple):
     """The results of one encoder for some documents.
 
     ``theta`` is the draw, (documents, K_l) per layer.  The rest are sums over documents: ``gradient`` of the objective
-    in every weight; ``elbo``, the evidence lower bound of what was read; ``topics``, the derivatives in Phi^(1),
-    Phi^(2) ..., and ``shapes``, that in r, both only if the encoder's own gradients move them (WAI with
-    ``counts=encoder``).
+    in every weight; ``elbo``, the evidence lower bound of what was read (no bound if other words judged it);
+    ``topics``, the derivatives in Phi^(1), Phi^(2) ..., and ``shapes``, that in r, both only if the encoder's own
+    gradients move them (WAI with ``counts=encoder``).
     """
 
     theta: tuple[FloatArray, ...]
@@ -91,8 +91,9 @@ def gather_statistics(
     state, _ = hybrid.grow_state(at, seed, state)
     results = _learn_encoders(at, seed, state, docs, head)
     theta, passes = results[0].theta, [result._replace(theta=()) for result in results]
+    reads_part = at.config.split < 1.0 or (head is not None and head.weigh_labels(t) > 0.0)
     counted, draws = ((), 1) if _uses_own_bound(at) else _count_tokens(at, seed, state, docs, theta, t)
-    bound, judged = (0.0, 0) if head is None or head.weigh_labels(t) == 0.0 else _sum_bounds(at, seed, state, docs)
+    bound, judged = _sum_bounds(at, seed, state, docs) if reads_part else (0.0, 0)
     tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
     totals = (len(docs.documents), labelled, tokens, tokens * draws)
     return HybridStatistics(tuple(passes), counted, spread, bound, judged, *totals)
@@ -129,16 +130,37 @@ def _compute_slowdown(state: State) -> float:
 
 def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> list[EncoderPass]:
     """Return the results of every encoder, the model's own first."""
-    if head is None:
-        return [learn_encoder(at, seed, state, docs, None)]
     first, *others = hybrid.split_encoders(state)
-    own_pass = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
+    own_pass = learn_encoder(at, seed, first, docs, head)
     arguments = []
     for number, member in enumerate(others, 1):
         member_seed = hybrid.derive_seed(seed, number)
-        member_head = head._replace(seed=member_seed)
-        arguments.append((at, member_seed, member, member_head.thin_documents(docs, int(state.t) + 1), member_head))
+        arguments.append((at, member_seed, member, docs, head and head._replace(seed=member_seed)))
     return [own_pass, *at.sampler.pool.run(learn_encoder, arguments)] if arguments else [own_pass]
+
+
+class Reading(NamedTuple):
+    """The words of some documents that an encoder reads, and those that judge its activations.
+
+    ``judging`` are the same documents; a token of them counts ``weight`` times, so that as many are expected as read.
+    """
+
+    read: Batch
+    judging: Batch
+    weight: float
+
+
+def divide_documents(at: Hybrid, seed: int, docs: Batch, t: int, head: Classifier | None) -> Reading:
+    """Return what an encoder reads at step ``t``, and what judges it: the same words, or with ``split`` the others.
+
+    A document's words are divided again each time it is read.  As counts are Poisson, both parts are independent given
+    the activations: what suits only the words read, as memorised documents do, is of no use for the others.
+    """
+    share = min(at.config.split, head.choose_share(t) if head else 1.0)
+    if share >= 1.0:
+        return Reading(docs, docs, 1.0)
+    read, others = corpus.divide_tokens(docs, share, seed, t)
+    return Reading(read, read, 1.0) if at.config.split >= 1.0 else Reading(read, others, share / (1.0 - share))
 
 
 def _climb_encoder(
@@ -201,6 +223,7 @@ def _average_steady(
 def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> EncoderPass:
     """Draw the activations of documents and differentiate their objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
+    docs, judging, judging_weight = divide_documents(at, seed, docs, t, head)
     weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
     present = np.unique(docs.words)
     row_numbers = np.zeros(state.weights[0].shape[0], dtype=np.int64)
@@ -216,13 +239,14 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
         noise = amortised.make_noise(at, state, _address_encoding(seed, state), part)
         left_out = head.drop_units(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
         tape = amortised.encode_table(at, state, part, prior, noise, left_out)
-        likelihood = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+        judges = part if judging is docs else corpus.slice_documents(judging, first, last)
+        likelihood = _compute_likelihood(state, tape, judges, judging_weight)
         lesson = (
             head.learn_labels(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t)
             if head
             else None
         )
-        divergences = encoder.compute_divergences(at.config.shape, tape, prior)
+        divergences = encoder.compute_divergences(at.config.encoder_shape, tape, prior)
         gradient = _differentiate_table(at, state, tape, prior, likelihood, divergences, lesson, weight)
         elbo += _sum_elbos(likelihood, divergences, part)
         values = encoder.compute_inputs(part, state.spread, int(state.met))
@@ -232,7 +256,7 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
         for result, layer in zip(theta, tape.theta, strict=True):
             result[first:last] = layer
         if by_gradient:
-            _add_topic_slopes(state, tape, likelihood.shares, part, gradient.priors, d_topics)
+            _add_topic_slopes(state, tape, likelihood.shares, judges, gradient.priors, d_topics)
             d_shapes += gradient.priors[-1].sum(axis=0)
     return EncoderPass(theta, (RowGradient(present, word_gradient), *totals[1:]), elbo, tuple(d_topics), d_shapes)
 
@@ -240,7 +264,8 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
 def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float, int]:
     """Return the summed evidence lower bounds (eq. 15) of the documents of the first table, and their number.
 
-    They use whole documents and all units of the encoder, although labels are learned with fewer words and units.
+    They use whole documents and all units of the encoder, although it learns from fewer words, and labels with fewer
+    units.
     """
     _, last, part = next(amortised.cut_tables(docs, ROWS), (0, 0, docs))
     if not last:
@@ -249,8 +274,14 @@ def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float
     tape = amortised.encode_table(
         at, state, part, prior, amortised.make_noise(at, state, _address_encoding(seed, state), part)
     )
-    likelihood = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-    return _sum_elbos(likelihood, encoder.compute_divergences(at.config.shape, tape, prior), part), last
+    likelihood = _compute_likelihood(state, tape, part)
+    return _sum_elbos(likelihood, encoder.compute_divergences(at.config.encoder_shape, tape, prior), part), last
+
+
+def _compute_likelihood(state: State, tape: Tape, docs: Batch, weight: float = 1.0) -> encoder.Likelihood:
+    """Return the log-likelihood of documents whose tokens count ``weight`` times each."""
+    counts = docs.counts if weight == 1.0 else weight * docs.counts
+    return encoder.compute_likelihood(state.phi[0], tape.theta[0], docs.words, counts, docs.starts)
 
 
 def _address_encoding(seed: int, state: State) -> Address:
@@ -276,7 +307,7 @@ def _differentiate_table(
     weight: float,
 ) -> encoder.Gradient:
     """Return the gradient of a table of documents, given its divergences."""
-    kind = at.config.shape
+    kind = at.config.encoder_shape
     outer = [likelihood.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
     reward = likelihood.value
     if lesson is not None:

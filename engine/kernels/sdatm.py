@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 
 from engine import streams
-from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
+from engine.autoencoder import amortised, hybrid, hybrid_step
 from engine.autoencoder.classifier import Classifier, compute_features
 from engine.autoencoder.encoder import PER_LAYER
 from engine.autoencoder.hybrid import Hybrid, State
@@ -115,7 +115,7 @@ def _draw_encoder(setup: Hybrid, seed: int, number: int, widths: tuple[int, ...]
     """Draw the initial weights of an additional encoder and its classifier."""
     own_seed = hybrid.derive_seed(seed, number)
     rng = streams.make_generator(own_seed, streams.ENCODER)
-    encoding = encoder.draw_weights(rng, setup.facts.n_words, widths, setup.config.head_gain)
+    encoding = hybrid.draw_encoder(setup, rng, setup.facts.n_words, widths)
     return (*encoding, *_make_classifier(setup, own_seed).make_weights(own_seed, widths))
 
 
@@ -167,7 +167,7 @@ def _restore_encoder(
     """
     n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
     fresh = _draw_encoder(setup, seed, number, widths)
-    initial = state.weights[:n] if "weights.0" in arrays else fresh[:n]
+    initial = hybrid.restore_weights(arrays, "weights", fresh[:n])
     name = f"encoder.{number}"
     return (*hybrid.restore_weights(arrays, name, initial), *hybrid.restore_weights(arrays, name, fresh[n:], n))
 

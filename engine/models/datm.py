@@ -8,12 +8,16 @@ Weibull network (eq. 22 to 25), trained together with topics that move by TLASGR
 from dataclasses import dataclass
 
 from engine.settings import SettingError
-from engine.shared_settings import PAPER, EncoderSettings, below_setting, every_setting, grow_setting
+from engine.shared_settings import ENCODER_COUNTS, PAPER, EncoderSettings, below_setting, every_setting, grow_setting
 
 TITLE = "DATM: deep autoencoding topic model"
 STEPS = 3_500  # default length of a run: an encoder learns more slowly than topics that are swept
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
-PRESETS: dict[str, dict[str, str]] = {"paper": PAPER | {"minibatches": "5000"}, "best": {}}
+PRESETS: dict[str, dict[str, str]] = {
+    "paper": PAPER | {"minibatches": "5000"},
+    "encoder": ENCODER_COUNTS | {"minibatches": "8000"},
+    "best": {},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

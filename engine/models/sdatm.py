@@ -8,7 +8,7 @@ inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the ac
 from dataclasses import dataclass
 
 from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, setting
-from engine.shared_settings import PAPER, EncoderSettings, head_gain_setting
+from engine.shared_settings import ENCODER_COUNTS, PAPER, EncoderSettings, head_gain_setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
 STEPS = 3_500  # an encoder learns more slowly than swept topics
@@ -18,7 +18,7 @@ _LABEL_PRESET = {
     "head_gain": "1", "hidden": "400-200", "shortcut": "false", "read_share": "1", "dropout": "0", "decay": "0",
     "encoders": "1", "moved": "0", "placed_by": "encoder", "predict_samples": "50",
 }  # fmt: skip
-PRESETS = {"paper": PAPER | _LABEL_PRESET}
+PRESETS = {"paper": PAPER | _LABEL_PRESET, "encoder": ENCODER_COUNTS}
 
 
 @dataclass(frozen=True, kw_only=True)

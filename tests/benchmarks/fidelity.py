@@ -95,8 +95,8 @@ NOTE = """\
 All documents pooled; 70 % of each one's tokens are read and 30 % scored.  The published figures are of raw counts
 of 20 Newsgroups, cut with --words 2000.  20news_data.mat holds log-compressed ones, ceil(ln(1 + n)): there levels
 differ, and only distances to DLDA-TLASGR compare.  Rows without
-+3 are the paper's algorithm and settings; WHAI+3 is ours: sweeps move the topics, and three Gibbs sweeps a layer
-follow the encoder."""
++3 are the paper's algorithm and settings, but for two that are ours: in ENCODER it alone moves the topics, by other
+settings; in WHAI+3 sweeps move the topics, and three Gibbs sweeps a layer follow the encoder."""
 PROTOCOL = """\
 Averaged protocol: after every step one sweep of each test document under the topics of then; the rates of the last
 3/7 of the steps are added up and score the held-out tokens.  Point: the last topics alone.  "A document" is the time

@@ -32,6 +32,7 @@ TRIALS = (
     ),
     ("encoder", "datm", "", {"counts": "encoder"}),
     ("preset paper", "datm", "paper", {}),
+    ("preset encoder", "datm", "encoder", {}),
 )
 
 

@@ -68,6 +68,7 @@ _DATM = {
     "ghai": (615.0, 608.0, 604.0),
 }
 _REFINED = 3
+ENCODER = "encoder"  # our preset, in which the counts come from the encoder alone, next to the figures of WHAI
 
 
 class _Method(NamedTuple):
@@ -102,6 +103,7 @@ PUBLISHED = {
     for inference, figures in rows.items()
     for layers, figure in zip(_WIDTHS, figures, strict=True)
 }
+PUBLISHED |= {Trial("datm", ENCODER, layers): figure for layers, figure in zip(_WIDTHS, _DATM["whai"], strict=True)}
 PUBLISHED |= {
     Trial("datm", inference, layers, _REFINED): figure
     for inference in ("whai", "wai", "iwhai", "ghai")
@@ -145,6 +147,8 @@ def settings(trial: Trial) -> dict[str, object]:
     if trial.table in _DPFA:
         method = _DPFA[trial.table][trial.inference]
         return _paper(method.model, method.preset) | method.settings | {"layers": trial.layers}
+    if trial.inference == ENCODER:
+        return _paper(trial.model, ENCODER) | {"layers": trial.layers}
     ours = trial.model == "datm" and trial.refine  # the defaults, and sweeps after the encoder
     own = {"refine": trial.refine} if ours else _paper(trial.model)
     own |= _SETTINGS.get((trial.table, trial.inference), {})

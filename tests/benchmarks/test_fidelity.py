@@ -188,7 +188,7 @@ def pooled_rows(path, kept, *more: str) -> list[dict]:
 @pytest.mark.usefixtures("narrow")
 def test_the_table_of_datm_has_every_variant_and_dlda_on_the_same_split(mat_file, tmp_path, capsys):
     rows = pooled_rows(mat_file, tmp_path / "table.json")
-    samplers = ("tlasgr", "gibbs", "whai", "wai", "iwhai", "ghai", "whai+3", "wai+3", "iwhai+3", "ghai+3")
+    samplers = ("tlasgr", "gibbs", "whai", "wai", "iwhai", "ghai", "encoder", "whai+3", "wai+3", "iwhai+3", "ghai+3")
     assert [row["trial"] for row in rows] == [f"datm {each}:{w}" for each in samplers for w in ("4", "4-3")]
     out = capsys.readouterr().out
     assert "60 training and 60 test documents" in out
@@ -272,7 +272,14 @@ def test_an_interrupted_row_of_datm_goes_on_to_the_same_figures(mat_file, tmp_pa
 def test_sweeps_after_the_encoder_are_a_setting_of_their_rows():
     refined = {trial.name: published.settings(trial).get("refine", 0) for trial in published.PUBLISHED}
     assert refined["whai+3:128"] == refined["ghai+3:128-64"] == 3
-    assert refined["whai:128"] == 0
+    assert refined["whai:128"] == refined["encoder:128"] == 0
+
+
+def test_the_row_of_the_preset_encoder_has_its_settings_and_the_figures_of_whai():
+    trial = published.Trial("datm", "encoder", (128, 64, 32))
+    config = models.load(trial.model).Config(**published.settings(trial))
+    assert (config.counts, config.shape, config.split, config.layers) == ("encoder", "document", 0.7, (128, 64, 32))
+    assert published.PUBLISHED[trial] == 581.0
 
 
 def test_pooling_trains_on_what_is_observed_and_scores_the_rest_of_every_document():

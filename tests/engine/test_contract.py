@@ -54,7 +54,8 @@ class Case(NamedTuple):
 def cases() -> list[Case]:
     """Every model as it comes, then with every other answer to each question of choice, one at a time.
 
-    A number that stands at its lowest is a choice that was not made: then it is one more, or half of its highest.
+    A number that stands at its lowest is a choice that was not made: then it is one more, or half of its highest; a
+    share that stands at its highest is halved.
 
     Learning the widths touches every array of a state, so it is tried with every sampler.
     """
@@ -69,6 +70,8 @@ def cases() -> list[Case]:
             options = about.choices if about.kind == "choice" else ("true", "false") if about.kind == "flag" else ()
             if about.kind in ("integer", "number") and about.default == about.low:
                 options = (str(about.low + 1),) if about.kind == "integer" else (str(about.high / 2),)
+            if about.kind == "number" and about.default == about.high == 1:
+                options = ("0.5",)
             others = [choice for choice in options if choice != str(about.default).lower()]
             found += [case for choice in others if allowed(case := Case(name, ((about.name, choice),)))]
     return found

@@ -116,10 +116,11 @@ class Plain(NamedTuple):
     theta: list
 
 
-def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
+def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None, judging=None):
     """DATM's bound under the given random numbers; ``noise(layer)``: ln E (Weibull), normals and uniforms (gamma).
 
-    ``factors`` are those of dropout, a table for each layer of units.
+    ``factors`` are those of dropout, a table for each layer of units; ``judging`` the counts of the likelihood, if they
+    are not those of ``table``, which the encoder reads.
     """
     n = len(phi)
     hidden = [np.log1p(table)]
@@ -130,6 +131,8 @@ def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
     for layer in reversed(range(n)):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * layer + 6]
         k = softplus(hidden[layer + 1] @ w1 + b1)
+        if kind.per_document:
+            k = np.clip(k, 0.1, 10.0) * np.ones(len(b2))
         if kind.downward and layer < n - 1:
             k = k + above
         size = softplus(hidden[layer + 1] @ w2 + b2) * sizes[:, layer : layer + 1]
@@ -144,6 +147,7 @@ def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
             divergence += gamma_divergence(k, scale, a, b).sum()
         drawn.insert(0, theta)
         above = theta @ phi[layer].T
+    table = table if judging is None else judging
     seen = table > 0
     return Plain((table[seen] * np.log(above[seen])).sum() - theta.sum(), divergence, drawn)
 

@@ -11,7 +11,7 @@ from store_samples import claimed_run, flip_snapshot, new_run
 
 from store import checkpoints, corpora, points, run_rows, runs, snapshots, tables
 from store.database import open_database
-from store.errors import DamagedSnapshot, NotFound, StoreError
+from store.errors import DamagedSnapshot, LostClaim, NotFound, StoreError
 from store.points import Point
 
 
@@ -47,6 +47,16 @@ def test_the_latest_snapshot_is_the_one_of_the_highest_minibatch(db):
     snapshots.append_snapshot(db, other, 1, 99, 1.0, {})
     assert snapshots.find_latest(db, run).minibatch == 30
     assert [row.minibatch for row in snapshots.list_snapshots(db, run)] == [10, 20, 30]
+
+
+def test_snapshots_after_a_minibatch_can_be_given_up_by_the_attempt_that_holds_the_run(db):
+    run = claimed_run(db)
+    for minibatch in (1, 5, 9):
+        snapshots.append_snapshot(db, run.number, run.attempt, minibatch, 1.0, {"r": np.ones(1)})
+    with pytest.raises(LostClaim):
+        snapshots.delete_later(db, run.number, run.attempt + 1, 5)
+    snapshots.delete_later(db, run.number, run.attempt, 5)
+    assert [each.minibatch for each in snapshots.list_snapshots(db, run.number)] == [1, 5]
 
 
 def test_a_second_snapshot_of_a_minibatch_replaces_the_first_under_a_new_number(db):

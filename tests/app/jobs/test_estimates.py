@@ -18,6 +18,7 @@ from app.jobs.estimates import (
     describe_estimate,
     describe_trend,
     find_burn_in,
+    find_overfitting,
     find_plateau,
     list_estimates,
     read_all_latest,
@@ -170,6 +171,32 @@ def test_what_is_not_a_number_is_left_out():
 def test_a_run_has_burnt_in_where_its_curve_is_first_near_the_lowest_value():
     assert find_burn_in([(1, 2000.0), (5, 1021.0), (9, 1020.0), (10, 1000.0), (12, 1030.0)]) == 9
     assert find_burn_in([]) is None
+
+
+VALLEY = [(step, 1000.0 + abs(step - 200) / 5.0) for step in range(10, 410, 10)]
+
+
+def test_a_curve_that_has_risen_by_more_than_two_percent_overfits_since_its_lowest_mean():
+    assert find_overfitting([point for point in VALLEY if point[0] <= 310]) is None  # 1 to 2 % above 1,000
+    assert find_overfitting(VALLEY) == 200
+    assert find_overfitting([*VALLEY, (410, 1000.0), (420, 1000.0), (430, 1000.0)]) is None, "it fell again"
+
+
+def test_a_single_high_point_and_a_short_curve_do_not_overfit():
+    level = [(step, 1000.0) for step in range(10, 210, 10)]
+    assert find_overfitting([*level, (210, 1050.0)]) is None
+    assert find_overfitting([*level, (210, 1050.0), (220, 1050.0), (230, 1050.0)]) == 190
+    assert find_overfitting([(1, 500.0), (2, 600.0), (3, 700.0), (4, 800.0), (5, 900.0)]) is None
+
+
+def test_a_run_with_labels_overfits_only_once_its_label_error_no_longer_falls():
+    falling = [(step, 50.0 - step / 10.0) for step, _ in VALLEY]
+    assert find_overfitting(VALLEY, falling) is None
+    turned = [(step, 20.0 + abs(step - 150) / 10.0) for step, _ in VALLEY]
+    assert find_overfitting(VALLEY, turned) == 150
+    assert find_overfitting(falling, turned) is None, "the words are explained ever better"
+    unchanging = [(step, 90.0) for step, _ in VALLEY]
+    assert find_overfitting(VALLEY, unchanging) == 390, "no step is better than the last"
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.floats(1, 1e6)), max_size=60))

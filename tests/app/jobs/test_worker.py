@@ -28,6 +28,9 @@ def file(tmp_path):
     database.close()
 
 
+TINY = {"layers": "5-3", "batch_size": "20", "burn_in": "1", "collect": "1"}  # of models with an encoder
+
+
 def names(db, run):
     return {point.name for point in points.read_points(db, run)}
 
@@ -344,6 +347,47 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     runs.requeue_run(file, bury(file, broken.number))
     trainer.train_run(file, broken.number)
     assert written(file, broken.number) == written(file, first.number)
+
+
+def overfit(monkeypatch, lowest=100):
+    """Make the curve of every run fall up to a step and rise after it."""
+
+    def curve_point(self, state, plan):
+        return 1000.0 + abs(int(state.t) - lowest)
+
+    monkeypatch.setattr(training.Training, "curve_point", curve_point)
+
+
+def test_a_run_that_overfits_ends_with_its_best_topics_whether_or_not_it_was_interrupted(file, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    overfit(monkeypatch)
+    first, broken = (new_run.create_run(file, "small", model="datm", texts=TINY) for _ in range(2))
+    assert (first.planned, first.options["until_overfit"]) == (3_500, True)
+    trainer.train_run(file, first.number)
+    row = runs.get_run(file, first.number)
+    assert row.state == "finished"
+    assert 100 < row.minibatch <= 250
+    curve = points.read_curve(file, first.number, "point_perplexity")
+    assert estimates.find_overfitting(curve) is not None
+    assert all(estimates.find_overfitting(curve[:end]) is None for end in range(len(curve)))
+    best = snapshots.find_latest(file, first.number)
+    assert 80 <= best.minibatch <= 100
+    assert f"the topics are those of mini-batch {best.minibatch}" in row.message
+    assert row.point_perplexity == [value for step, value in curve if step <= best.minibatch][-1]
+    assert kill_after(file, broken.number, 8)
+    runs.requeue_run(file, bury(file, broken.number))
+    trainer.train_run(file, broken.number)
+    assert written(file, broken.number) == written(file, first.number)
+
+
+def test_a_run_of_a_given_length_and_one_of_another_model_do_not_end_because_they_overfit(file, monkeypatch):
+    overfit(monkeypatch)
+    given = new_run.create_run(file, "small", model="datm", texts=TINY, minibatches=160)
+    assert not given.options["until_overfit"]
+    trainer.train_run(file, given.number)
+    assert runs.get_run(file, given.number).minibatch == 160
+    assert snapshots.find_latest(file, given.number).minibatch == 160
+    assert not new_run.create_run(file, "small", model="dlda", texts=SMALL).options["until_overfit"]
 
 
 def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
@@ -685,3 +729,12 @@ def more_documents(db, number, first):
     return blocks.DocumentBlock(
         first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
     )
+
+
+def test_a_fork_of_the_length_of_its_parent_ends_too_if_it_overfits(file):
+    parent = new_run.create_run(file, "small", model="datm", texts=TINY, minibatches=4)
+    trainer.train_run(file, parent.number)
+    origin = forks.find_origin(file, parent.number)
+    same, given = (new_run.fork_run(file, origin, texts={}, minibatches=length) for length in (None, 4))
+    assert (same.planned, same.options["until_overfit"]) == (4, True)
+    assert not given.options["until_overfit"]

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from plain_datm import learn
+from plain_datm import case, learn
 
 from engine import models
 from engine.autoencoder import classifier, hybrid, hybrid_step
@@ -403,20 +403,25 @@ def texts():
     return Batch(words, counts, np.arange(0, 4001, 200), np.zeros(20, np.int32), np.arange(20))
 
 
+def read(at, docs, t, kind):
+    return hybrid_step.divide_documents(at, 0, docs, t, kind).read
+
+
 def test_while_labels_count_a_share_of_the_tokens_is_read_another_one_at_every_step():
     """Binomial: 12,000 tokens; four standard deviations, false alarm 1 in 15,000."""
     whole, kind = texts(), head(first=10, read=0.3)
-    assert kind.thin_documents(whole, 10) is whole
-    assert head(first=10, read=1.0).thin_documents(whole, 20) is whole
-    assert head(first=10, read=0.3, weight=0.0).thin_documents(whole, 20) is whole
-    one, other = kind.thin_documents(whole, 20), kind.thin_documents(whole, 21)
+    at = case((5, 4)).at
+    assert read(at, whole, 10, kind) is whole
+    assert read(at, whole, 20, head(first=10, read=1.0)) is whole
+    assert read(at, whole, 20, head(first=10, read=0.3, weight=0.0)) is whole
+    one, other = read(at, whole, 20, kind), read(at, whole, 21, kind)
     tokens = whole.counts.sum()
     for part in (one, other):
         assert abs(part.counts.sum() - 0.3 * tokens) < 4 * np.sqrt(0.21 * tokens)
         assert (part.counts > 0).all()
         assert len(part.starts) == len(whole.starts)
     assert one.counts.shape != other.counts.shape or (one.counts != other.counts).any()
-    again = kind.thin_documents(whole, 20)
+    again = read(at, whole, 20, kind)
     np.testing.assert_array_equal(one.counts, again.counts)
 
 

@@ -201,14 +201,17 @@ def random_prior(rng, widths, n):
     return encoder.TablePrior(phi, rng.gamma(2.0, 0.5, widths[-1]), c, sizes)
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("posterior", ["weibull", "gamma"])
 @pytest.mark.parametrize("layers", [(6,), (5, 6)])
-def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, layers):
+def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, layers, shared):
     """The means of kept units equal those of an encoder whose lost units say nothing, exactly but for rounding."""
     rng, kept = np.random.default_rng(3), np.array([0, 2, 5])
     docs = rows(counts())
     n, n_layers = len(docs.documents), len(layers)
-    weights = tuple(w + rng.normal(0.0, 0.2, w.shape) for w in encoder.draw_weights(rng, V, layers))
+    weights = tuple(
+        w + rng.normal(0.0, 0.2, w.shape) for w in encoder.draw_weights(rng, V, layers, per_document=shared)
+    )
     prior = random_prior(rng, (V, *layers), n)
     lost = np.setdiff1d(np.arange(6), kept)
     deaf = [w.copy() for w in weights]
@@ -216,7 +219,7 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
     phi = [layer.copy() for layer in prior.phi]
     if n_layers > 1:
         phi[-1][:, lost] = 0.0  # nor do the activations below
-    kind = EncoderShape(posterior)
+    kind = EncoderShape(posterior, per_document=shared)
     hidden = encoder.read_documents(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
     old = encoder.run_forward(kind, encoder.compute_heads(tuple(deaf), hidden), prior._replace(phi=tuple(phi)), None)
     small = encoder.prune_weights(weights, kept)

@@ -208,6 +208,19 @@ def test_an_encoder_that_begins_in_a_fork_has_the_schedules_of_a_new_one():
     assert old.encoder_age == 3501
 
 
+def test_an_encoder_whose_shapes_are_of_another_kind_begins_anew_in_a_fork():
+    parent = case(layers=(5, 4))
+    kept = {f"phi.{i}": phi for i, phi in enumerate(parent.state.phi)} | {"r": parent.state.r}
+    kept |= hybrid.keep_state(parent.state._replace(t=np.array(300)))
+    child = case(layers=(5, 4), shape="document")
+    begun = hybrid.restore_state(child.at, 7, kept)
+    assert (int(begun.t), begun.encoder_age) == (300, 0)
+    assert [w.shape for w in begun.weights[2:4]] == [(5, 1), (1,)]
+    assert not np.array_equal(begun.weights[0], parent.state.weights[0])
+    again = hybrid.restore_state(child.at, 7, kept | hybrid.keep_state(begun))
+    assert all(np.array_equal(a, b) for a, b in zip(again.weights, begun.weights, strict=True))
+
+
 # ------------------------------------------------------------------ topics by gradients, from counts
 
 

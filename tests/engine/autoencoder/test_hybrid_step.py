@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows, step
+from plain_datm import counts as draw_table
 from scipy import integrate, special, stats
 
 from engine import streams
@@ -30,7 +31,8 @@ class Probe:
     def __init__(self, monkeypatch, case, head=None):
         self.case, self.head = case, head
         address = Address(7, streams.ENCODER, int(case.state.t) + 1)
-        self.prior = amortised.make_prior(case.at, case.state, case.docs)
+        self.reading = hybrid_step.divide_documents(case.at, 7, case.docs, int(case.state.t) + 1, head)
+        self.prior = amortised.make_prior(case.at, case.state, self.reading.read)
         self.noise = amortised.make_noise(case.at, case.state, address, case.docs)
         if case.at.config.inference == "ghai":
             self._hold(monkeypatch)
@@ -77,12 +79,13 @@ class Probe:
         """The objective of a document where the parameters are these; c and the sizes stay those of the step's r."""
         weights = list(arrays.values())[: PER_LAYER * self.n_layers]
         phi = [arrays.get(f"phi.{i + 1}", phi) for i, phi in enumerate(self.case.state.phi)]
-        kind, table = self.case.at.config.shape, dense(self.case.docs)
+        kind, table = self.case.at.config.encoder_shape, dense(self.reading.read)
+        judging = self.reading.weight * dense(self.reading.judging)
         r = arrays.get("r", self.prior.r)
         t = int(self.case.state.t) + 1
         left_out = self.head and self.head.drop_units(self.case.docs.documents, [len(each.T) for each in phi], t)
         factors = left_out.factors if left_out else None
-        plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise, factors)
+        plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise, factors, judging)
         total = plain.likelihood - self.case.weight * plain.divergence
         if self.head:
             own = self.case.state.weights[PER_LAYER * self.n_layers :]
@@ -148,11 +151,40 @@ def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, infe
     assert {name: error for name, error in disagreement(probe).items() if error > 1e-6} == {}
 
 
+@pytest.mark.parametrize("layers", [(5,), (5, 4, 3)], ids=["1", "3"])
+@pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
+@pytest.mark.parametrize(
+    "changed", [{"shape": "document"}, {"split": 0.7}, {"shape": "document", "split": 0.4}], ids=str
+)
+def test_gradients_agree_where_topics_share_a_shape_and_where_other_words_judge(
+    monkeypatch, inference, layers, changed
+):
+    probe = Probe(monkeypatch, case(layers, inference=inference, **changed))
+    if "shape" in changed:
+        assert [probe.parameters()[f"W1.{i + 1}"].shape for i in range(len(layers))] == [(k, 1) for k in layers]
+    assert {name: error for name, error in disagreement(probe).items() if error > 1e-5} == {}
+
+
+@pytest.mark.parametrize(("bias", "shape"), [(-9.0, 0.1), (30.0, 10.0)])
+def test_a_shape_that_topics_share_stays_within_its_bounds_and_passes_no_gradient_there(bias, shape):
+    this = case((5, 4), shape="document", inference="iwhai")
+    weights = list(this.state.weights)
+    weights[2], weights[3] = 0.0 * weights[2], np.array([bias])
+    state = this.state._replace(weights=tuple(weights))
+    prior = amortised.make_prior(this.at, state, this.docs)
+    tape = amortised.encode_table(this.at, state, this.docs, prior, None)
+    np.testing.assert_array_equal(tape.draws[0].shape, np.full((len(this.docs.documents), 5), shape))
+    gradient = learn(this.at, 7, state, this.docs).gradient
+    assert not gradient[2].any()
+    assert not gradient[3].any()
+    assert gradient[4].any(), "the sizes learn on"
+
+
 @variants
 def test_the_bound_is_the_plain_one(monkeypatch, inference, head, prior, layers):
     probe = Probe(monkeypatch, case(layers, inference=inference, head=head, prior=prior))
     table, state = dense(probe.case.docs), probe.case.state
-    kind, given = probe.case.at.config.shape, probe.prior
+    kind, given = probe.case.at.config.encoder_shape, probe.prior
     plain = objective(kind, state.weights, state.phi, state.r, given.c, given.sizes, table, probe.noise)
     request = (plain.likelihood - plain.divergence - special.gammaln(table + 1).sum()) / len(table)
     assert probe.learned.elbo == pytest.approx(request, rel=1e-11)
@@ -359,7 +391,7 @@ def test_the_reward_of_a_layer_is_what_its_draw_decides(monkeypatch):
     learn(this.at, 7, this.state, this.docs, None)
     tape, prior, rewards = seen[0]
     likely = encoder.compute_likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
-    lost = encoder.compute_divergences(this.at.config.shape, tape, prior)
+    lost = encoder.compute_divergences(this.at.config.encoder_shape, tape, prior)
     for layer in range(3):
         request = likely.value - this.weight * sum(lost[:layer], np.zeros(len(likely.value)))
         np.testing.assert_allclose(rewards[layer], request, rtol=1e-12)
@@ -455,3 +487,66 @@ def test_without_the_divergence_it_would_not(monkeypatch):
     trained = this._replace(state=state._replace(phi=this.state.phi, r=this.state.r))
     monkeypatch.setattr(encoder, "compute_divergences", lambda *_: [np.zeros(len(this.docs.documents))])
     assert bounds(trained).mean() > evidence(trained).sum()
+
+
+# ------------------------------------------------------------------ words that judge what was made of others
+
+
+def test_the_words_read_and_those_that_judge_are_the_document_and_as_many_are_expected_of_both():
+    """Binomial: of 36,000 tokens 70 % are read; four standard deviations of each word's count, 1 in 1,000 by chance."""
+    table = np.tile(draw_table(), (300, 1))
+    this = case(table=table, split=0.7)
+    read, judging, weight = hybrid_step.divide_documents(this.at, 7, this.docs, 4, None)
+    assert np.array_equal(dense(read) + dense(judging), table)
+    assert weight == pytest.approx(0.7 / 0.3)
+    for part, share in ((read, 0.7), (judging, 0.3)):
+        by_word, all_words = dense(part).sum(axis=0), table.sum(axis=0)
+        assert (np.abs(by_word - share * all_words) <= 4 * np.sqrt(0.21 * all_words)).all()
+        assert np.array_equal(part.documents, this.docs.documents)
+    np.testing.assert_allclose(weight * 0.3 * table, 0.7 * table)  # expected counts of both
+    later = hybrid_step.divide_documents(this.at, 7, this.docs, 5, None).read
+    assert not np.array_equal(dense(read), dense(later)), "another division at every step"
+
+
+def test_a_document_is_divided_alike_in_any_mini_batch():
+    this = case(split=0.7)
+    whole = dense(hybrid_step.divide_documents(this.at, 7, this.docs, 4, None).read)
+    few = rows(draw_table()[5:8], first=105)
+    assert np.array_equal(dense(hybrid_step.divide_documents(this.at, 7, few, 4, None).read), whole[5:8])
+
+
+@pytest.mark.parametrize(("split", "read", "share"), [(0.7, 0.5, 0.5), (0.3, 0.5, 0.3), (1.0, 0.5, 0.5)])
+def test_while_labels_count_the_smaller_share_is_read_and_with_a_split_all_other_words_judge(split, read, share):
+    this = case(table=np.tile(draw_table(), (200, 1)), split=split)
+    head = Classifier(3, (), weight=1.0, first=0, ramp=1, rate=1e-3, n_documents=50, read=read, seed=7)
+    found = hybrid_step.divide_documents(this.at, 7, this.docs, 4, head)
+    assert found.read.counts.sum() == pytest.approx(share * this.docs.counts.sum(), rel=0.03)
+    judging = dense(this.docs) - dense(found.read) if split < 1 else dense(found.read)
+    assert np.array_equal(dense(found.judging), judging)
+    assert found.weight == pytest.approx(share / (1 - share) if split < 1 else 1.0)
+
+
+def test_with_a_split_the_bound_is_that_of_whole_documents_and_counts_are_of_all_words():
+    whole, parted = case(counts="encoder"), case(counts="encoder", split=0.6)
+    request = learn(whole.at, 7, whole.state, whole.docs).elbo
+    statistics = hybrid_step.gather_statistics(parted.at, 7, parted.state, parted.docs)
+    assert statistics.judged == len(parted.docs.documents)
+    _, info = hybrid_step.move_state(parted.at, 7, parted.state, statistics)
+    assert info.elbo == pytest.approx(request, rel=1e-12)
+    glob_tables = hybrid_step._scale_counts(parted.at, 7, parted.state, statistics).tables[0]
+    np.testing.assert_allclose(glob_tables.sum(axis=1), dense(parted.docs).sum(axis=0) * 50 / 9, rtol=1e-12)
+
+
+def test_words_that_were_read_do_not_judge(monkeypatch):
+    """A document that the encoder read whole has nothing left that could reward its topics."""
+    this = case((5,), table=draw_table() * 0 + np.eye(9, V, dtype=int)[:9], split=0.5, kl_weight=0.0)
+    read, judging, _ = hybrid_step.divide_documents(this.at, 7, this.docs, 4, None)
+    seen = []
+    plain = encoder.compute_likelihood
+    monkeypatch.setattr(encoder, "compute_likelihood", lambda *given: seen.append(given) or plain(*given))
+    learn(this.at, 7, this.state, this.docs)
+    ((_, _, words, weights, starts),) = seen
+    assert np.array_equal(words, judging.words)
+    np.testing.assert_allclose(weights, judging.counts * 1.0)
+    assert np.array_equal(starts, judging.starts)
+    assert not set(read.words) & set(words)
