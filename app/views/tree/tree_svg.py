@@ -279,10 +279,16 @@ def measure_picture(layout: TreeLayout, look: TreeLook) -> tuple[float, float]:
 
 def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
     pieces = []
-    halo = f' class="tp-band" stroke="{look.theme.box}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
     for band in scene.layout.bands:
-        title = f"Layer {band.layer} · {band.shown} of {scene.hierarchy.widths[band.layer - 1]} topics"
-        pieces.append(draw_text(MARGIN, band.y, 11, look.theme.muted, title, halo))
+        lines = ["Background: words that documents of all kinds use"]
+        if band.layer:
+            lines = [f"Layer {band.layer}", f"{band.shown} of {scene.hierarchy.widths[band.layer - 1]}"]
+        rows = "".join(
+            f'<tspan x="{MARGIN}" dy="{1.2 * row:g}em"{_BOLD if not row else ""}>{line}</tspan>'
+            for row, line in enumerate(lines)
+        )
+        start = f'<text x="{MARGIN}" y="{band.y:.1f}" font-size="11" fill="{look.theme.muted}" class="tp-band">'
+        pieces.append(f"{start}{rows}</text>")
         if band.more:
             pieces.append(_draw_chip(band, look))
     return pieces

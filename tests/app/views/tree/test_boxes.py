@@ -39,9 +39,10 @@ def test_all_that_a_box_shows_at_any_zoom_fits_into_it():
         assert box.gist_font * 1.15 * len(box.gist) <= box.height - 15
 
 
-def test_a_parent_and_its_child_do_not_read_the_same():
-    hierarchy = make_hierarchy((40, 20, 8))
+def test_a_topic_and_its_parent_do_not_read_the_same():
+    hierarchy = make_hierarchy((40, 20, 8), n_words=400)
     boxes = make_boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)])
-    for edge in hierarchy.edges(1.0):
-        assert set(boxes[edge.above].gist) != set(boxes[edge.below].gist)
-        assert set(boxes[edge.above].title) != set(boxes[edge.below].title)
+    for node in boxes:
+        for parent in hierarchy.parents(node, 1):
+            assert set(boxes[parent.node].gist) != set(boxes[node].gist)
+            assert set(boxes[parent.node].title) != set(boxes[node].title)
