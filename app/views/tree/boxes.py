@@ -20,7 +20,7 @@ FAR = 24.0  # font size that can be read in a picture of half its size
 SHORTEST = 4  # letters of a cut word at least
 GIST = 12  # letters of a line of the gist at most
 GIST_SIZE, LEAD_SIZE = 2.2, 2.7  # font sizes of gist and lead, relative to that of the words
-_GIST_LEADING, _GIST_MARGIN = 1.15, 12.0  # line height of the gist, and space beside it
+_GIST_LEADING, _GIST_MARGIN = 1.15, 12.0  # line height of the gist, and space left and right of it
 _TAB = 17.0  # height inside a small box that the tab with rank and share covers
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 

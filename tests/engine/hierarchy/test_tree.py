@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from engine.hierarchy import tree as layer_map
-from engine.hierarchy.tree import Edge, Node, correlate_topics, cut_subnetwork, find_edges,
-    find_heaviest_edges, find_relations
+from engine.hierarchy.tree import (
+    Edge,
+    Node,
+    correlate_topics,
+    cut_subnetwork,
+    find_edges,
+    find_heaviest_edges,
+    find_relations,
+)
 
 GRAPH = [
     Edge(3, 0, 0, 0.6), Edge(3, 0, 1, 0.3), Edge(3, 1, 1, 0.5), Edge(3, 1, 2, 0.4),
