@@ -19,9 +19,10 @@ LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
 FAR = 24.0  # font size that can be read in a picture of half its size
 SHORTEST = 4  # letters of a cut word at least
 GIST = 12  # letters of a line of the gist at most
-GIST_SIZE, LEAD_SIZE = 2.2, 2.7  # font sizes of gist and lead, relative to that of the words
+GIST_SIZE, LEAD_SIZE = 2.2, 3.2  # font sizes of gist and lead, relative to that of the words
 _GIST_LEADING, _GIST_MARGIN = 1.15, 12.0  # line height of the gist, and space left and right of it
-_TAB = 17.0  # height inside a small box that the tab with rank and share covers
+_TAB_SIZE, _TAB_GROWTH = 16.0, 1.4  # font size of the tab with rank and share, and its usual growth in a small tree
+_COVERED = 36.0  # height inside a small box that the tab and the button below it cover
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -84,6 +85,7 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
     header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
     ems = max([header, _PICTURE_WIDTH * pictured, _measure_bold(title), *map(measure_text, lines)])
     width = max(ems * font + 2 * PADDING, GIST_SIZE * font * _measure_bold(gist) + _GIST_MARGIN)
+    width = max(width, _TAB_GROWTH * measure_tab(rank, share) - 2 * PADDING)
     height = HEAD * font + LEADING * font * (len(lines) + len(title)) + 2 * PADDING - 3
     picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
@@ -101,11 +103,16 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
         gist_font=GIST_SIZE * font,
         picture=picture,
         width=width,
-        height=max(height, GIST_SIZE * font * _GIST_LEADING * len(gist) + _TAB),
+        height=max(height, GIST_SIZE * font * _GIST_LEADING * len(gist) + _COVERED * bool(gist)),
         quiet=hierarchy.role(node) == BACKGROUND,
         lead=_cut_lead(gist, (width - _GIST_MARGIN) / (LEAD_SIZE * font)),
         lead_font=LEAD_SIZE * font,
     )
+
+
+def measure_tab(rank: str, share: str) -> float:
+    """Return the width of the tab on a small box that shows its rank and, if not empty, its share."""
+    return 12.0 + _TAB_SIZE * (BOLD * measure_text(rank) + (measure_text(f" · {share}") if share else 0.0))
 
 
 def _wrap_words(hierarchy: Hierarchy, node: Node) -> tuple[list[str], list[str]]:

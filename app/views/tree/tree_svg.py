@@ -7,8 +7,8 @@ from typing import NamedTuple
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
-from app.views.text import BOLD, escape, format_percent, format_weight, measure_text
-from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
+from app.views.text import escape, format_percent, format_weight, measure_text
+from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox, measure_tab
 from app.views.tree.class_overlay import ClassOverlay, format_signed
 from app.views.tree.layout import CHIP, MARGIN, Band, Curve, TreeLayout
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
@@ -93,7 +93,7 @@ def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, 
     if box.picture is not None:
         return ""
     share = f" · {box.share}" if alone else ""
-    width = 12.0 + 16 * (BOLD * measure_text(box.rank) + measure_text(share))
+    width = measure_tab(box.rank, box.share if alone else "")
     tab = _draw_rect(width, 21, f'x="-7" y="-10" rx="7" fill="{find_layer_colour(theme, box.node.layer)}"')
     written = f"<tspan{_BOLD}>{escape(box.rank)}</tspan>{escape(share)}"
     rank = (

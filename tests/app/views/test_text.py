@@ -108,7 +108,7 @@ def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarc
     for node, box in make_boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
         assert " ".join(box.gist) == titles[format_identity(node)]
         assert " ".join(box.title) == titles[format_identity(node)]
-        words = " ".join((*box.title, *box.lines)).split()
+        words = " ".join((*(() if box.name else box.title), *box.lines)).split()
         assert sorted(words) == sorted(word.text for word in hierarchy.top_words(node, 12))
     svg = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)), 0.0)).svg
     tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="([^&]*)&#10;', svg))
