@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.hierarchy import certainty, titles, topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.recurrence import Recurrence
-from engine.hierarchy.tree import Edge, Node, find_edges
+from engine.hierarchy.tree import Direction, Edge, Node, find_edges, find_heaviest_edges
 from engine.quality.background import find_background
 from engine.quality.coherence import WORDS, measure_diversity
 from engine.quality.measures import Coherence
@@ -446,12 +446,16 @@ class Hierarchy:
 
         Edges whose certainty is not known are included.
         """
+        return self.keep_sure(self.edges(threshold), threshold)
+
+    def keep_sure(self, edges: Iterable[Edge], threshold: float) -> list[Edge]:
+        """Return those of some edges that `sure_edges` would."""
 
         def is_sure(edge: Edge) -> bool:
             edge_certainty = self.find_certainty(edge.above, edge.below, threshold)
             return edge_certainty is None or edge_certainty.is_sure
 
-        return [edge for edge in self.edges(threshold) if is_sure(edge)]
+        return [edge for edge in edges if is_sure(edge)]
 
     def _measure_edges(self, layer: int, threshold: float) -> tuple[NDArray[Any], ...] | None:
         """Return inclusion, low and high of all edges from a layer to the one below; None where they are not known.
@@ -512,6 +516,20 @@ class Hierarchy:
             edges = cache[threshold] = self._number_edges(find_edges(self.phi, threshold))
         return edges
 
+    def heaviest_edges(self, cover: float, least: int, most: int, direction: Direction = "down") -> list[Edge]:
+        """Return the edges to the heaviest children that together cover a part of their parent.
+
+        Background topics are left out (`engine.hierarchy.tree.find_heaviest_edges`); cached for the last arguments.
+        """
+        cache, key = self._heaviest_edges, (cover, least, most, direction)
+        if key not in cache:
+            if len(cache) >= 8:
+                cache.clear()
+            apart = [np.array([role == BACKGROUND for role in roles], dtype=bool) for roles in self.roles]
+            found = find_heaviest_edges(self.phi, cover, least, most, direction, apart=apart)
+            cache[key] = self._number_edges(found)
+        return cache[key]
+
     def _number_edges(self, edges: list[Edge]) -> list[Edge]:
         """Replace the columns of edges by the lasting numbers of their topics.
 
@@ -555,6 +573,11 @@ class Hierarchy:
     @cached_property
     def _edges(self) -> dict[float, list[Edge]]:
         """The cache of `edges`, by threshold."""
+        return {}
+
+    @cached_property
+    def _heaviest_edges(self) -> dict[tuple[float, int, int, Direction], list[Edge]]:
+        """The cache of `heaviest_edges`, by its arguments."""
         return {}
 
     @cached_property

@@ -6,7 +6,7 @@ import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.views.text import replace_unprintable
-from app.views.tree.picture import TreeChoice, cut_tree
+from app.views.tree.picture import TreeChoice, cut_tree, describe_rule
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
@@ -73,9 +73,15 @@ def _write_found(n_runs: int | None) -> dict[str, int]:
 
 
 def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":
-    """Build the graph of the chosen part of a hierarchy, replacing characters that XML forbids."""
+    """Build the graph of the chosen part of a hierarchy, replacing characters that XML forbids.
+
+    Where the heaviest children are drawn, ``rule`` says how many, and inclusion is the probability of being above the
+    average weight.
+    """
     part, _ = cut_tree(hierarchy, choice)
-    graph = _make_graph(hierarchy, choice.threshold, part.nodes, part.edges)
+    graph = _make_graph(hierarchy, choice.certain_above, part.nodes, part.edges)
+    if choice.detail != "paper":
+        graph.graph["rule"] = describe_rule(choice)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update(
             {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}

@@ -34,20 +34,30 @@ from app.views.explore.detail import draw_column_topics, draw_missing_topic, dra
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined_topics
+from app.views.tree.opening import (
+    RULES,
+    Detail,
+    choose_first_roots,
+    choose_threshold,
+    choose_unfolded,
+    find_lower_threshold,
+    list_joined_topics,
+    list_top_topics,
+)
 from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
 from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
 
 _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "sure", "relevance"),
+    *("roots", "closed", "hidden", "most", "threshold", "detail"),
+    *("direction", "part", "label", "light", "sure", "relevance"),
     *("picture", "relation"),
 )
 
 
 # fields of the view that choose the part of the graph to draw
-_CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light", "sure"}
+_CUT_FIELDS = {"roots", "closed", "hidden", "most", "threshold", "detail", "direction", "part", "light", "sure"}
 
 
 def build_explore_page(context: Context) -> Viewable:
@@ -110,14 +120,20 @@ class ExplorePage(TreePage):
             self._choose_threshold(),
             view.direction,
             view.part,
-            closed=frozenset(parse_identities(view.closed)),
+            closed=self._find_folded(),
             without=frozenset(parse_identities(view.hidden)),
             cap=view.most,
             label=view.label,
             light=view.light == "shown",
             sure=view.sure == "shown",
+            detail=self._detail_rule,
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
+
+    @property
+    def _detail_rule(self) -> Detail:
+        """The rule by which children are drawn: the threshold if the visitor has chosen one."""
+        return self._view.detail if self._view.threshold is None else "paper"
 
     def _choose_threshold(self) -> float:
         return choose_threshold(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
@@ -125,8 +141,30 @@ class ExplorePage(TreePage):
     def _list_roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
-        roots = tuple(node for node in parse_identities(self._view.roots) if self._hierarchy.has(node))
-        return roots or self._first_roots
+        return self._list_chosen_roots(self._hierarchy) or (
+            self._first_roots if self._detail_rule == "paper" else self._list_first_topics(self._hierarchy)
+        )
+
+    def _list_chosen_roots(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
+        return tuple(node for node in parse_identities(self._view.roots) if hierarchy.has(node))
+
+    def _list_first_topics(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
+        """Return all topics of the top layer, those first that are unfolded until the visitor chooses."""
+        return tuple(dict.fromkeys((*self._first_roots, *list_top_topics(hierarchy))))[: self._view.most]
+
+    def _find_folded(self) -> frozenset[Node]:
+        """Return the folded topics; until roots are chosen, these are most of the top layer, too."""
+        folded = frozenset(parse_identities(self._view.closed))
+        if self._hierarchy is None or self._detail_rule == "paper" or self._list_chosen_roots(self._hierarchy):
+            return folded
+        return folded.union(self._list_first_topics(self._hierarchy)).difference(self._first_roots)
+
+    def _choose_first_roots(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
+        """Return the roots of a first view, or the topics that it unfolds."""
+        detail = self._detail_rule
+        if detail == "paper":
+            return choose_first_roots(hierarchy, self._choose_threshold())
+        return choose_unfolded(hierarchy, hierarchy.heaviest_edges(*RULES[detail]))
 
     def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
@@ -172,8 +210,8 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
-        if "threshold" in changed and self._hierarchy is not None:
-            self._first_roots = choose_first_roots(self._hierarchy, self._choose_threshold())
+        if changed & {"threshold", "detail"} and self._hierarchy is not None:
+            self._first_roots = self._choose_first_roots(self._hierarchy)
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
@@ -218,9 +256,12 @@ class ExplorePage(TreePage):
         if is_newer:
             self._kept_topic.hold(self._find_selected_in_picture())
         self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
-        roots = choose_first_roots(hierarchy, self._choose_threshold())
+        roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little
-        popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(roots)]
+        nodes = hierarchy.nodes(hierarchy.n_layers)
+        if self._detail_rule == "paper":
+            nodes = list_joined_topics(hierarchy, self._choose_threshold())
+        popular = nodes[: 2 * len(roots)]
         if not self._first_roots or not {*self._first_roots} <= {*popular}:
             self._first_roots = roots
         self._draw_all()
@@ -283,13 +324,13 @@ class ExplorePage(TreePage):
         has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
         lower_threshold = (
             find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)
-            if has_only_roots
+            if has_only_roots and choice.detail == "paper"
             else None
         )
         self._offer.html = draw_more_offer(lower_threshold) if choice.part == "union" else ""
         hints = [
             explain_lonely_roots(hierarchy, choice) if has_only_roots else "",
-            explain_threshold(self._view.threshold, choice),
+            explain_threshold(hierarchy, choice),
             self._child,
         ]
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
@@ -312,7 +353,9 @@ class ExplorePage(TreePage):
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        marks = TopicMarks(self._find_selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
+        choice = self.choice
+        unfolded = frozenset(choice.roots) - choice.closed
+        marks = TopicMarks(self._find_selected(), unfolded, light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
 

@@ -15,7 +15,7 @@ from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
 from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
-from app.views.tree.opening import USUAL
+from app.views.tree.opening import USUAL, find_opening_threshold
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
 from engine.hierarchy.tree import Node
@@ -125,20 +125,25 @@ def explain_waiting(context: Context) -> str:
 
 def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Explain why only the roots are shown."""
+    if choice.closed.issuperset(choice.roots):
+        return ""
     if choice.part == "shared":
-        return "These roots share no topic at this threshold."
+        return "These roots share no topic."
     if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
-        return "Nothing lies beyond these roots in this direction at this threshold."
+        return "Nothing lies beyond these roots in this direction."
     if hierarchy.minibatch < 50:
-        return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
+        return "Training has just begun: no edge is strong enough yet. Wait a little."
+    if choice.detail != "paper":
+        return "No edge of these roots is sure, or their children are hidden."
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 
 
-def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
-    """Explain why the threshold is not the usual one; empty if it is, or if the visitor chose it."""
-    if chosen is not None or choice.threshold == USUAL:
+def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Explain why the threshold that was proposed is not the usual one; empty if it is, or is not used."""
+    opening = find_opening_threshold(hierarchy)
+    if choice.detail != "paper" or choice.threshold != opening or opening == USUAL:
         return ""
-    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
+    return f"Shown at τ = {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: only the tree is shown; the visitor chose the listed layer
@@ -181,7 +186,8 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         super().__init__(context, callbacks)
         self._actions = {
             "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
-            "open-all": lambda *_: self._put(closed=()),
+            "open-all": lambda *_: self._change_tree(closed=()),
+            "detail": lambda _, value: self._choose_detail(value),
             "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
             "direction": lambda _, value: self._change_tree(direction=value) if value in CHOICES["direction"] else None,
             "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
@@ -189,7 +195,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "light": lambda *_: self._switch("light"),
             "sure": lambda *_: self._switch("sure"),
             "unhide": lambda *_: self._put(hidden=()),
-            "more": lambda *_: self._change_tree(most=2 * self._view.most),
+            "more": lambda *_: self._put(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "rename": self._rename,
             "save": lambda _, value: self._callbacks.save(value),
@@ -213,10 +219,12 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _topic_actions(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, format_identity(node))),
-            "root": lambda node: self._put(roots=(format_identity(node),), layer=node.layer, topic=node.column + 1),
+            "toggle": lambda node: self._change_tree(
+                closed=_toggle_identity(self._list_folded(), format_identity(node))
+            ),
+            "root": self._make_root,
             "pin": self._pin,
-            "unpin": self._pin,
+            "unpin": self._unpin,
             "hide": self._hide,
             "show": self._show,
         }
@@ -228,19 +236,45 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             if name in _RECUT
         ):
             fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots"):  # choosing roots also fixes the threshold
-            fields = {"threshold": self._callbacks.choice().threshold} | fields
+        if fields.get("roots") and not self._view.roots:  # what the first view folded is then in the link, too
+            fields = {"closed": self._list_folded(fields["roots"])} | fields
         super()._put(**fields)
 
     def _list_roots(self) -> tuple[str, ...]:
         return tuple(format_identity(root) for root in self._callbacks.choice().roots)
 
+    def _list_folded(self, among: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """Return the folded topics, in the order in which they were folded; of the roots only those given."""
+        choice = self._callbacks.choice()
+        folded = dict.fromkeys((*self._view.closed, *map(format_identity, sorted(choice.closed))))
+        left_out = set() if among is None else {*self._list_roots()}.difference(among)
+        return tuple(identity for identity in folded if identity not in left_out)
+
+    def _choose_detail(self, value: str) -> None:
+        hierarchy = self._callbacks.hierarchy()
+        if value == "paper" and hierarchy is not None:
+            self._put(threshold=find_opening_threshold(hierarchy))
+        elif value in CHOICES["detail"]:
+            self._put(detail=value, threshold=None)
+
     def _change_tree(self, **fields: Any) -> None:
         """Change the tree on screen; its roots are then fixed, and become part of the page's URL."""
         self._put(roots=self._list_roots(), **fields)
 
+    def _make_root(self, node: Node) -> None:
+        root = format_identity(node)
+        closed = tuple(other for other in self._view.closed if other != root)
+        self._put(roots=(root,), closed=closed, layer=node.layer, topic=node.column + 1)
+
     def _pin(self, node: Node) -> None:
-        self._put(roots=_toggle_identity(self._list_roots(), format_identity(node)))
+        choice = self._callbacks.choice()
+        if node in choice.roots and node in choice.closed:
+            self._topic_actions["toggle"](node)
+        else:
+            self._put(roots=_toggle_identity(self._list_roots(), format_identity(node)))
+
+    def _unpin(self, node: Node) -> None:
+        self._put(roots=tuple(other for other in self._list_roots() if other != format_identity(node)))
 
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
@@ -263,7 +297,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         choice, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
             roots=tuple(format_identity(root) for root in choice.roots),
-            closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
+            closed=tuple(text for text in self._list_folded() if parse_identity(text) in choice.closed),
             hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
             most=view.most,
             light="shown" if choice.light else view.light,

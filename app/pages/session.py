@@ -59,7 +59,8 @@ class View(param.Parameterized):
 
     ``run`` is 0 for no run, ``snapshot`` 0 for the newest one, ``topic`` 0 for none; otherwise ``topic`` is the
     identity number (column + 1) in layer ``layer``.  The tree draws at most ``most`` topics of a layer.
-    ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown.
+    ``threshold`` None means the threshold that `app.views.tree.opening` finds for the topics shown; the tree on the
+    explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
@@ -84,6 +85,7 @@ class View(param.Parameterized):
     hidden = TupleParameter(TopicParameter())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
+    detail: Any = param.Selector(default="normal", objects=["backbone", "normal", "all"])
     direction: Any = param.Selector(default="down", objects=["down", "up"])
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))

@@ -221,6 +221,16 @@ function from_top(element) { // nothing of it may stand above the window
   if (above > 0) { found.scrollTop -= above + 8 }
 }
 
+function reveal(element, again = 4) { // in a list that scrolls by itself; the page stays where it is
+  const found = scroller(element)
+  if (!found || !(found.contains(element) || found === element.getRootNode().host)) { return }
+  const frame = found.getBoundingClientRect(), box = element.getBoundingClientRect()
+  const top = frame.top + (element.getRootNode().querySelector(".ex-head")?.offsetHeight ?? 0)
+  if (box.top >= top && box.bottom <= frame.bottom) { return }
+  found.scrollTop += box.top - top - (frame.bottom - top - box.height) / 3
+  if (again > 0) { requestAnimationFrame(() => reveal(element, again - 1)) } // cards have their height only once seen
+}
+
 function bring(element) {
   const {top} = element.getBoundingClientRect()
   if (top < 0 || top > 0.6 * innerHeight) { element.scrollIntoView({block: "start", behavior: "instant"}) }
@@ -253,6 +263,7 @@ export function render({model, view}) {
     bar(root, model.refused, model.why)
     root.querySelectorAll("[data-rove]").forEach(list => rove(list, view.shadow_el.activeElement))
     scroll("data-from-top", from_top, before => before !== undefined)
+    scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true)
     scroll("data-bring", bring, () => drawn)
     drawn = true
     view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })

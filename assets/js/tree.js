@@ -62,13 +62,16 @@ export function render({model, view}) {
     stage.dataset.scale = camera.k.toFixed(3)
   }
   let written = {boxes: [], texts: [], k: 0} // what is there to be read, each with its size, and the scale it was judged at
-  const collect = () => {
+  const collect = () => { // all boxes of a tree change together: their smallest letters decide
     const size = (text) => Number(text.getAttribute("font-size"))
-    const words = (each) => Math.min(...[...each.querySelectorAll(".tp-words > text:not(.tp-share)")].map(size))
+    const least = (texts) => Math.min(...[...texts].map(size))
     const boxes = [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words"))
+    const words = least(world.querySelectorAll(".tp-words > text:not(.tp-share)"))
+    const titles = least(world.querySelectorAll(".tp-words ~ .tp-gist .tp-lines"))
+    const judged = (text) => text.matches(".tp-words ~ .tp-gist .tp-lines") ? titles : size(text)
     written = {
-      boxes: boxes.map(box => ({box, least: words(box)})),
-      texts: [...world.querySelectorAll("text")].map(text => ({text, size: size(text)})),
+      boxes: boxes.map(box => ({box, least: words})),
+      texts: [...world.querySelectorAll("text")].map(text => ({text, size: judged(text)})),
       k: 0,
     }
     legible()

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.contract import Array, FloatArray, IntArray
 
@@ -92,6 +93,57 @@ def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
         weights = np.asarray(phi[layer - 1], dtype=np.float64).T
         parents, children = np.nonzero(np.abs(weights) > threshold / weights.shape[1])
         values = weights[parents, children]
+        edges.extend(
+            Edge(layer, parent, child, weight)
+            for parent, child, weight in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)
+        )
+    return edges
+
+
+def find_heaviest_edges(
+    phi: Sequence[Array],
+    cover: float,
+    least: int,
+    most: int,
+    direction: Direction = "down",
+    *,
+    apart: Sequence[NDArray[np.bool_]] = (),
+) -> list[Edge]:
+    """Return the edges to the heaviest children of every topic that together cover a part of it.
+
+    Parameters
+    ----------
+    phi : sequence of (K_{l-1}, K_l) arrays
+        As in :func:`find_edges`.
+    cover : float
+        Share of a topic's weight that its children must reach.
+    least, most : int
+        Number of children of a topic; fewer only where the others have no weight.
+    direction : "down" or "up"
+        With "up", the heaviest parents of every topic are found in the same way.
+    apart : sequence of (K_l,) bool arrays
+        Topics of every layer that are left out as children (or as parents), and not counted as weight to be covered.
+
+    Returns
+    -------
+    list of Edge
+        In the order of :func:`find_edges`.
+    """
+    edges: list[Edge] = []
+    for layer in range(len(phi), 1, -1):
+        signed = np.asarray(phi[layer - 1], dtype=np.float64).T  # parents x children
+        sizes = np.abs(signed) if direction == "down" else np.abs(signed.T)
+        if len(apart):
+            sizes = np.where(apart[layer - 2 if direction == "down" else layer - 1], 0.0, sizes)
+        order = np.argsort(-sizes, axis=1, kind="stable")
+        sorted_sizes = np.take_along_axis(sizes, order, axis=1)
+        covered = np.cumsum(sorted_sizes, axis=1) - sorted_sizes  # before each
+        counts = np.clip((covered < cover * sorted_sizes.sum(axis=1, keepdims=True)).sum(axis=1), least, most)
+        keep = np.zeros(sizes.shape, dtype=bool)
+        chosen = (np.arange(sizes.shape[1]) < counts[:, None]) & (sorted_sizes > 0)
+        np.put_along_axis(keep, order, chosen, axis=1)
+        parents, children = np.nonzero(keep if direction == "down" else keep.T)
+        values = signed[parents, children]
         edges.extend(
             Edge(layer, parent, child, weight)
             for parent, child, weight in zip(parents.tolist(), children.tolist(), values.tolist(), strict=True)

@@ -180,7 +180,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
     """
     key = format_identity(node)
     lead, rest = _split_words(hierarchy, node)
-    current = ' aria-current="true"' if node == marks.selected else ""
+    current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
         f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
@@ -237,7 +237,8 @@ def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 def _draw_tile(hierarchy: Hierarchy, node: Node, cell: tuple[int, int], rows: int, marks: TopicMarks) -> str:
     x, y = 100 * cell[1] / (_MOSAIC_COLUMNS - 1), 100 * cell[0] / max(rows - 1, 1)
-    key, current = format_identity(node), ' aria-current="true"' if node == marks.selected else ""
+    key = format_identity(node)
+    current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
     label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
     return (

@@ -29,7 +29,7 @@ class ControlState(NamedTuple):
     Attributes
     ----------
     chosen : bool
-        Whether the roots were chosen by hand; otherwise they are the most popular topics.
+        Whether the roots were chosen by hand.
     hidden : int
         The number of topics that the visitor has hidden.
     moments : sequence of SnapshotOption
@@ -59,10 +59,12 @@ class ControlState(NamedTuple):
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the controls above the tree."""
     pictures = draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    is_rooted = state.chosen or choice.detail == "paper"
     tree_tools = [
-        draw_segments("direction", choice.direction, _DIRECTIONS),
-        draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
-        draw_threshold_slider(choice.threshold),
+        draw_segments("direction", choice.direction, _DIRECTIONS, closed=_find_dead_ends(hierarchy, choice)),
+        draw_segments("part", choice.part, _PARTS) if is_rooted and len(choice.roots) > 1 else "",
+        draw_select("detail", _DETAILS, choice.detail, "Detail", _DETAIL_HINT),
+        draw_threshold_slider(choice.threshold) if choice.detail == "paper" else "",
         _draw_sure_switch(sure=choice.sure) if hierarchy.edge_variances else "",
     ]
     map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
@@ -76,7 +78,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         _draw_saving(state.formats),
         _draw_wide_switch(wide=state.wide),
     ]
-    roots = "" if state.map else _draw_roots(hierarchy, choice, chosen=state.chosen)
+    roots = _draw_roots(hierarchy, choice, chosen=state.chosen) if is_rooted and not state.map else ""
     title = '<h1 class="tp-unseen">Explore</h1>'
     return f'<div class="ex-controls">{title}{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
@@ -84,6 +86,16 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
 _PICTURES = (
     ("tree", "Tree", "how topics are made of each other, layer by layer"),
     ("map", "Map", "the topics of layer 1: alike ones lie close together"),
+)
+_DETAILS = (
+    ("backbone", "Detail: backbone"),
+    ("normal", "Detail: normal"),
+    ("all", "Detail: all"),
+    ("paper", "As in the paper (τ)"),
+)
+_DETAIL_HINT = (
+    "Which children a topic has: the heaviest until 40 %, 70 % or 95 % of it is covered; as in the paper, all those "
+    "above a threshold τ"
 )
 _DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
 _PARTS = (
@@ -93,11 +105,19 @@ _PARTS = (
 )
 
 
+def _find_dead_ends(hierarchy: Hierarchy, choice: TreeChoice) -> dict[str, str]:
+    """Return the directions in which nothing lies beyond any root, with a reason."""
+    layers = {root.layer for root in choice.roots}
+    ends = {"up": (hierarchy.n_layers, "Nothing is above the top layer"), "down": (1, "Nothing is below layer 1")}
+    return {way: reason for way, (layer, reason) in ends.items() if layers == {layer}}
+
+
 def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> str:
-    chips = "".join(_draw_root(hierarchy, root) for root in choice.roots)
+    roots = [root for root in choice.roots if root not in choice.closed] or choice.roots
+    chips = "".join(_draw_root(hierarchy, root) for root in roots)
     word = "Roots" if chosen else "Most popular"
-    back = _draw_button("popular", "Reset", "Back to the most popular topics") if chosen else ""
-    style = f'style="--chips:{len(choice.roots)}"'  # the style sheet sizes the row by this number
+    back = _draw_button("popular", "Reset", "Back to the view with which the page opens") if chosen else ""
+    style = f'style="--chips:{len(roots)}"'  # the style sheet sizes the row by this number
     label = f'role="group" aria-label="Roots of the tree" {style}'
     return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
@@ -119,14 +139,23 @@ def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     return f"<span>{title}</span>"
 
 
-def draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]], label: str = "") -> str:
+def draw_segments(
+    name: str,
+    now: str,
+    options: Sequence[tuple[str, str, str]],
+    label: str = "",
+    *,
+    closed: Mapping[str, str] | None = None,
+) -> str:
     """Return a group of buttons, one for each (value, word, hint); the button with the value ``now`` is pressed.
 
-    The buttons send the message ``name``, which is also the label of the group unless one is given.
+    The buttons send the message ``name``, which is also the label of the group unless one is given.  Values in
+    ``closed`` cannot be chosen, for the reason given there.
     """
+    closed = closed or {}
     buttons = "".join(
-        f'<button data-do="{name}" data-value="{value}" title="{hint}"'
-        f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
+        f'<button data-do="{name}" data-value="{value}" title="{closed.get(value, hint)}"'
+        f' aria-pressed="{"true" if value == now else "false"}"{" disabled" if value in closed else ""}>{word}</button>'
         for value, word, hint in options
     )
     return f'<div class="ex-segments" role="group" aria-label="{label or name.capitalize()}">{buttons}</div>'

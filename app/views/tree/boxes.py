@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy
+from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Node
@@ -16,10 +16,13 @@ HEAD = 1.75  # height of the line of rank and share with the bar below, relative
 PADDING = 7.0
 SHAPE = 2.1  # wanted ratio of width to height of the words
 LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
-LEAD = 4.5  # ems; a longer first line of a gist cannot be read when the picture is small
 FAR = 24.0  # font size that can be read in a picture of half its size
 SHORTEST = 4  # letters of a cut word at least
-GIST = 13  # letters of a line of the gist at most
+GIST = 12  # letters of a line of the gist at most
+GIST_SIZE, LEAD_SIZE = 2.2, 3.2  # font sizes of gist and lead, relative to that of the words
+_GIST_LEADING, _GIST_MARGIN = 1.15, 12.0  # line height of the gist, and space left and right of it
+_TAB_SIZE, _TAB_GROWTH = 16.0, 1.4  # font size of the tab with rank and share, and its usual growth in a small tree
+_COVERED = 36.0  # height inside a small box that the tab and the button below it cover
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -35,10 +38,11 @@ class BoxPicture(NamedTuple):
 class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
-    ``bar`` is the share relative to the largest share of the layer; ``lines`` are the words in font size ``font``.
-    When the tree is small, ``gist`` is shown instead: up to three short lines of the name or title, in font size
-    ``gist_font``; when it is smaller still, the single line ``lead`` in font size ``lead_font``.  Topics of images
-    have a ``picture`` instead of all these.  The text of a ``quiet`` box is paler.
+    ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the name or title, and
+    ``lines`` those of the other words, in font size ``font``.  When the tree is small, ``gist`` is shown instead: up to
+    three short lines of the name or title, in font size ``gist_font``; when it is smaller still, the single line
+    ``lead`` in font size ``lead_font``.  All three sizes grow with the share of the topic, and with nothing else.
+    Topics of images have a ``picture`` instead of words.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
@@ -46,6 +50,7 @@ class TopicBox(NamedTuple):
     share: str
     bar: float
     name: str
+    title: tuple[str, ...]
     lines: tuple[str, ...]
     font: float
     gist: tuple[str, ...]
@@ -74,40 +79,59 @@ def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
     rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
-    name = shorten(hierarchy.name(node), 40)
     pictured = has_pictures(hierarchy)
-    lines = [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node)])
+    title, lines = _wrap_words(hierarchy, node)
+    gist = () if pictured else _choose_gist(hierarchy, node)
     header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
-    ems = max([header, BOLD * measure_text(name), _PICTURE_WIDTH * pictured, *(measure_text(line) for line in lines)])
-    width = ems * font + 2 * PADDING
-    height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
+    ems = max([header, _PICTURE_WIDTH * pictured, _measure_bold(title), *map(measure_text, lines)])
+    width = max(ems * font + 2 * PADDING, GIST_SIZE * font * _measure_bold(gist) + _GIST_MARGIN)
+    width = max(width, _TAB_GROWTH * measure_tab(rank, share) - 2 * PADDING)
+    height = HEAD * font + LEADING * font * (len(lines) + len(title)) + 2 * PADDING - 3
     picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    gist = () if pictured else _choose_gist(hierarchy, node)
     return TopicBox(
         node=node,
         rank=rank,
         share=share,
         bar=hierarchy.share(node) / largest if largest > 0 else 0.0,
-        name=name,
+        name=shorten(hierarchy.name(node), 40),
+        title=tuple(title),
         lines=tuple(lines),
         font=font,
         gist=gist,
-        gist_font=min(_fit_font(gist, width, height), 2.6 * font),
+        gist_font=GIST_SIZE * font,
         picture=picture,
         width=width,
-        height=height,
+        height=max(height, GIST_SIZE * font * _GIST_LEADING * len(gist) + _COVERED * bool(gist)),
         quiet=hierarchy.role(node) == BACKGROUND,
-        lead=(lead := _cut_lead(gist, width, height)),
-        lead_font=min(_fit_font((lead,), width, height), 3.0 * font),
+        lead=_cut_lead(gist, (width - _GIST_MARGIN) / (LEAD_SIZE * font)),
+        lead_font=LEAD_SIZE * font,
     )
 
 
-def _wrap_words(words: list[str]) -> list[str]:
-    """Return lines of words that together have about the ratio `SHAPE` of width to height."""
-    area = sum(measure_text(word) + 0.28 for word in words) * LEADING
-    return wrap_words(words, max([math.sqrt(area * SHAPE), *(measure_text(word) for word in words)]))
+def measure_tab(rank: str, share: str) -> float:
+    """Return the width of the tab on a small box that shows its rank and, if not empty, its share."""
+    return 12.0 + _TAB_SIZE * (BOLD * measure_text(rank) + (measure_text(f" · {share}") if share else 0.0))
+
+
+def _wrap_words(hierarchy: Hierarchy, node: Node) -> tuple[list[str], list[str]]:
+    """Return the lines of a box's title, and those of the other words; together about `SHAPE` times as wide as high."""
+    name = shorten(hierarchy.name(node), 40).split()
+    if has_pictures(hierarchy):
+        return ([" ".join(name)] if name else []), []
+    title = name or [shorten(word, LONGEST) for word in hierarchy.title_words(node)]
+    n_others = PRINTED_WORDS - (0 if name else len(title))
+    others = [word.text for word in hierarchy.top_words(node)] if name else hierarchy.other_words(node, n_others)
+    words = [shorten(word, LONGEST) for word in others]
+    area = sum(measure_text(word) + 0.28 for word in (*title, *words)) * LEADING
+    width = max([math.sqrt(area * SHAPE), *map(measure_text, words), _measure_bold(title)])
+    return wrap_words(title, width / BOLD), wrap_words(words, width)
+
+
+def _measure_bold(lines: Iterable[str]) -> float:
+    """Return the width of the widest of some bold lines, in ems."""
+    return BOLD * max(map(measure_text, lines), default=0.0)
 
 
 def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
@@ -117,23 +141,17 @@ def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
     return tuple(shorten(line, GIST) for line in lines)
 
 
-def _cut_lead(gist: tuple[str, ...], width: float, height: float) -> str:
-    """Return the first line of the gist, or its shortest if the first is long; cut so that it stays readable."""
-    first = gist[0] if gist else ""
-    line = first if measure_text(first) <= LEAD else min(gist, key=measure_text)
-    return cut_legible(line, lambda cut: _fit_font((cut,), width, height))
+def _cut_lead(gist: tuple[str, ...], width: float) -> str:
+    """Return the first line of the gist, cut to a width in ems."""
+    line = gist[0] if gist else ""
+    cuts = (shorten(line, length) for length in range(len(line), SHORTEST, -1))
+    return next((cut for cut in cuts if _measure_bold([cut]) <= width), shorten(line, SHORTEST))
 
 
 def cut_legible(line: str, font: Callable[[str], float]) -> str:
     """Return a line, cut until the ``font`` size in which it fits is readable in a small picture, or to a minimum."""
     cuts = (shorten(line, length) for length in range(len(line), SHORTEST, -1))
     return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
-
-
-def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
-    """Return the largest font size in which lines fit into a box."""
-    widest = max((BOLD * measure_text(line) for line in lines), default=0.0)
-    return min((width - 12) / widest, (height - 26) / (1.15 * len(lines))) if widest > 0 else 1.0
 
 
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:

@@ -18,7 +18,8 @@ from engine.hierarchy.tree import Edge, Node, Subnetwork
 WIDE = 16 / 9  # width / height of the window by default
 MARGIN = 18.0
 _BOX_GAP, _ROW_GAP = 15.0, 26.0  # gaps between the boxes of a row, and between the rows of a layer
-_BAND_TITLE = 24.0  # height of the title of a layer
+_GUTTER = 80.0  # width of the column of captions left of all boxes, which no edge enters
+_CAPTION_LINE = 13.0  # baseline of a caption below the top of its layer
 _MOST_STRETCH = 3.0  # the gap between layers grows to at most this many times the usual
 CHIP = (74.0, 26.0)  # width and height of the chip "n more"
 
@@ -40,7 +41,10 @@ class Curve(NamedTuple):
 
 
 class Band(NamedTuple):
-    """One layer of the picture: its number, the position of its title, and the chip "n more"."""
+    """One layer of the picture: its number, the position of its caption, and the chip "n more".
+
+    Layer 0 are background topics that stand apart.
+    """
 
     layer: int
     y: float
@@ -73,6 +77,7 @@ def lay_out_tree(
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     more: Mapping[int, int] | None = None,
+    apart: Sequence[Node] = (),
 ) -> TreeLayout:
     """Lay out a subnetwork.
 
@@ -86,8 +91,10 @@ def lay_out_tree(
         `TreeLayout.order` of the previous picture, which is kept if that costs few crossings.
     more : mapping of layer to int, optional
         How many topics of each layer are left out.
+    apart : sequence of Node
+        Topics without edges that stand in rows of their own below all others.
     """
-    layers = _split_layers(part)
+    layers = _split_layers(part, apart)
     links = weigh_links(layers, part.edges)
     order = order_layers(
         [(link > 0).astype(np.int64) for link in links],
@@ -110,25 +117,31 @@ def lay_out_tree(
     if spare > 0 and len(layers) > 1:  # use all of the height: longer edges are easier to follow
         roomy = min(gaps.layers + spare / (len(layers) - 1), _MOST_STRETCH * gaps.layers)
         shelves = _stack_shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
+    bands = _place_bands(shelves, more or {})
+    if apart:
+        below = _stack_apart(apart, boxes, shelves)
+        bands += (Band(0, below[0].top - 10, len(apart), 0, (0.0, 0.0)),)
+        shelves += below
     indices = {
         node: BoxPlace(x, shelf.top, number)
         for number, shelf in enumerate(shelves)
         for node, x in zip(shelf.nodes, shelf.starts, strict=True)
     }
-    bands = _place_bands(shelves, more or {})
     width = max([shelf.ends[-1] for shelf in shelves] + [band.chip[0] + CHIP[0] for band in bands if band.more])
     return TreeLayout(
         width + MARGIN,
         shelves[-1].bottom + MARGIN,
-        {node: indices[node] for nodes in layers for node in nodes},
+        {node: indices[node] for nodes in (*layers, apart) for node in nodes},
         tuple(_draw_curve(edge, indices, boxes, shelves) for edge in part.edges),
         bands,
     )
 
 
-def _split_layers(part: Subnetwork) -> list[list[Node]]:
+def _split_layers(part: Subnetwork, apart: Sequence[Node]) -> list[list[Node]]:
     layers: dict[int, list[Node]] = {}
     for node in part.nodes:
+        if node in apart:
+            continue
         layers.setdefault(node.layer, []).append(node)
     return [layers[layer] for layer in sorted(layers, reverse=True)]
 
@@ -181,10 +194,10 @@ def _stack_shelves(
     boxes: Mapping[Node, TopicBox],
     gaps: BoxGaps,
 ) -> list[_Shelf]:
-    """Return the rows of boxes stacked from the top down, shifted so that the leftmost box starts at the margin."""
-    left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
+    """Return the rows of boxes stacked from the top down, shifted so that the leftmost box starts at the gutter."""
+    left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN - _GUTTER
     shelves: list[_Shelf] = []
-    y, layer = MARGIN + _BAND_TITLE, 0
+    y, layer = MARGIN, 0
     for row in rows:
         if shelves:
             y = shelves[-1].bottom + (gaps.rows if row.layer == layer else gaps.layers)
@@ -193,6 +206,31 @@ def _stack_shelves(
         starts = centres[layer][row.members] - row.widths / 2 - left
         bottom = y + max(boxes[node].height for node in nodes)
         shelves.append(_Shelf(nodes, y, bottom, starts.tolist(), (starts + row.widths).tolist()))
+    return shelves
+
+
+def _stack_apart(apart: Sequence[Node], boxes: Mapping[Node, TopicBox], above: list[_Shelf]) -> list[_Shelf]:
+    """Return rows of boxes below all others, each as wide as the picture at most."""
+    start, end = MARGIN + _GUTTER, max(shelf.ends[-1] for shelf in above)
+    rows: list[list[Node]] = [[]]
+    x = start
+    for node in apart:
+        if rows[-1] and x + boxes[node].width > end:
+            rows.append([])
+            x = start
+        rows[-1].append(node)
+        x += boxes[node].width + _BOX_GAP
+    shelves: list[_Shelf] = []
+    y = above[-1].bottom + 2.2 * _ROW_GAP
+    for nodes in rows:
+        starts, x = [], start
+        for node in nodes:
+            starts.append(x)
+            x += boxes[node].width + _BOX_GAP
+        bottom = y + max(boxes[node].height for node in nodes)
+        ends = [left + boxes[node].width for left, node in zip(starts, nodes, strict=True)]
+        shelves.append(_Shelf(nodes, y, bottom, starts, ends))
+        y = bottom + _ROW_GAP
     return shelves
 
 
@@ -206,7 +244,7 @@ def _place_bands(shelves: list[_Shelf], left_out: Mapping[int, int]) -> tuple[Ba
         last = layer_shelves[-1]
         chip = (last.ends[-1] + _BOX_GAP, (last.top + last.bottom - CHIP[1]) / 2)
         n_shown = sum(len(shelf.nodes) for shelf in layer_shelves)
-        bands.append(Band(layer, layer_shelves[0].top - 14, n_shown, left_out.get(layer, 0), chip))
+        bands.append(Band(layer, layer_shelves[0].top + _CAPTION_LINE, n_shown, left_out.get(layer, 0), chip))
     return tuple(bands)
 
 

@@ -1,12 +1,13 @@
 """The topics with which a tree opens, and the paths to topics that several roots share."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import BACKGROUND, Hierarchy
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetwork
 
 USUAL = 5.0  # the paper's tau in Figure 7
@@ -17,6 +18,51 @@ _ENOUGH_TOPICS, _MOST_ROOTS, _FEW_ROOTS = (
     6,
     3,
 )  # topics of a first view at least, roots at most, and roots if that is too few
+
+
+Detail: TypeAlias = Literal["backbone", "normal", "all", "paper"]
+
+
+class ChildRule(NamedTuple):
+    """The children that are drawn: the heaviest until a share ``cover`` of the parent is covered, within limits."""
+
+    cover: float
+    least: int
+    most: int
+
+    def describe(self, direction: Direction) -> str:
+        """Return the rule in words, for captions."""
+        kin, of = ("children", "parent") if direction == "down" else ("parents", "child")
+        share = f"edges: heaviest {kin} until {100 * self.cover:.0f} % of the {of} is covered"
+        return f"{share}, {self.least} to {self.most}" if self.most < EVERY else share
+
+
+EVERY = 1_000_000  # more children than any topic has
+RULES: Mapping[Detail, ChildRule] = {
+    "backbone": ChildRule(0.4, 1, 2),
+    "normal": ChildRule(0.7, 2, 6),
+    "all": ChildRule(0.95, 2, EVERY),
+}  # "paper" is the threshold tau instead
+_MOST_OPENED = 30  # topics of a first view at most, unless the first root alone has more
+
+
+def list_top_topics(hierarchy: Hierarchy) -> list[Node]:
+    """Return the topics of the top layer, most popular first, background ones last; light ones if all are light."""
+    nodes = hierarchy.nodes(hierarchy.n_layers)
+    nodes = [node for node in nodes if node not in hierarchy.light] or nodes
+    return sorted(nodes, key=lambda node: hierarchy.role(node) == BACKGROUND)
+
+
+def choose_unfolded(hierarchy: Hierarchy, graph: Sequence[Edge]) -> tuple[Node, ...]:
+    """Return the top topics that a first view unfolds: the first of `list_top_topics` while not too many are drawn."""
+    tops, without = list_top_topics(hierarchy), hierarchy.light
+    parents = {edge.above for edge in graph}
+    able = [node for node in tops if node in parents and hierarchy.role(node) != BACKGROUND][:_MOST_ROOTS]
+    for count in range(len(able), 1, -1):
+        drawn = {*cut_subnetwork(graph, able[:count], without=without).nodes, *tops}
+        if len(drawn) <= _MOST_OPENED:
+            return tuple(able[:count])
+    return tuple(able[:1])
 
 
 def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:

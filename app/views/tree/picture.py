@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
 from app.views.tree.class_overlay import find_class_overlay
 from app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
-from app.views.tree.opening import USUAL, add_linking_topics
+from app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
 from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
 from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
 
@@ -37,7 +37,7 @@ class EdgeNews(NamedTuple):
         return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
 
 
-def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
+def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, choice: "TreeChoice") -> EdgeNews | None:
     """Return the edges that differ between two snapshots of a run; None without an earlier one.
 
     Parameters
@@ -45,14 +45,16 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     before, now : Hierarchy
     part : Subnetwork
         The part of ``now`` that is drawn.
-    threshold : float
+    choice : TreeChoice
+        Which edges are drawn.
     """
     if before is None or before.run != now.run or before.n_layers != now.n_layers:
         return None
-    edges_before = {(edge.above, edge.below) for edge in before.edges(threshold)}
-    edges_now = {(edge.above, edge.below) for edge in now.edges(threshold)}
+    choice = choice._replace(sure=False)
+    edges_before = {(edge.above, edge.below) for edge in list_edges(before, choice)}
+    edges_now = {(edge.above, edge.below) for edge in list_edges(now, choice)}
     nodes = set(part.nodes)
-    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
+    gone = (edge for edge in list_edges(before, choice) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
         before.minibatch,
         tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
@@ -111,7 +113,8 @@ class TreeChoice(NamedTuple):
 
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
     too; otherwise only those that are roots.  With ``sure``, only edges are drawn that are above the threshold with a
-    probability of 90 %.
+    probability of 90 %.  The threshold chooses the edges only if ``detail`` is "paper"; otherwise one of the `RULES`
+    does, and a weight is certain if it is above the average one.
     """
 
     roots: tuple[Node, ...]
@@ -124,6 +127,12 @@ class TreeChoice(NamedTuple):
     label: int = 0
     light: bool = False
     sure: bool = False
+    detail: Detail = "paper"
+
+    @property
+    def certain_above(self) -> float:
+        """The threshold by which it is judged how certain an edge is."""
+        return self.threshold if self.detail == "paper" else LOWEST
 
 
 class TreeDrawing(NamedTuple):
@@ -142,8 +151,10 @@ class TreeDrawing(NamedTuple):
 
 
 def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
-    """Return the edges at the threshold of a choice, only the certain ones if it asks for them."""
-    return hierarchy.sure_edges(choice.threshold) if choice.sure else hierarchy.edges(choice.threshold)
+    """Return the edges of a choice, only the certain ones if it asks for them."""
+    rule = RULES.get(choice.detail)
+    edges = hierarchy.edges(choice.threshold) if rule is None else hierarchy.heaviest_edges(*rule, choice.direction)
+    return hierarchy.keep_sure(edges, choice.certain_above) if choice.sure else edges
 
 
 def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
@@ -212,6 +223,13 @@ def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeCh
     return choice
 
 
+def find_apart(hierarchy: Hierarchy, part: Subnetwork) -> tuple[Node, ...]:
+    """Return the background topics of a picture that no drawn edge joins; none if there is nothing else."""
+    joined = {node for edge in part.edges for node in (edge.above, edge.below)}
+    apart = [node for node in part.nodes if node not in joined and hierarchy.role(node) == BACKGROUND]
+    return tuple(sorted(apart, key=hierarchy.rank)) if len(apart) < len(part.nodes) else ()
+
+
 def draw_tree(
     hierarchy: Hierarchy,
     choice: TreeChoice,
@@ -246,11 +264,12 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out)
+    apart = find_apart(hierarchy, part)
+    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out, apart=apart)
     edges = list_edges(hierarchy, choice)
     expandable = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
-    news = find_edge_news(before, hierarchy, part, choice.threshold)
+    news = find_edge_news(before, hierarchy, part, choice)
     look = TreeLook(
         theme,
         write_caption(hierarchy, choice, linking=len(linking)),
@@ -260,10 +279,17 @@ def draw_tree(
         strokes=style_new_edges(news),
         beneath=draw_gone_edges(news, contents, layout),
         opinion=opinion,
-        threshold=choice.threshold,
+        threshold=choice.certain_above,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
     return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)
+
+
+def describe_rule(choice: TreeChoice) -> str:
+    """Return in words which edges are drawn."""
+    if choice.detail == "paper":
+        return f"edges: weight > {choice.threshold:g} / topics of the layer below"
+    return RULES[choice.detail].describe(choice.direction)
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
@@ -274,9 +300,9 @@ def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0)
     opinion = find_class_overlay(hierarchy, choice.label)
     notes = f" · colour: weight for {opinion.name}" if opinion else ""
     notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
-    notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
+    notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in list_edges(hierarchy, choice)) else ""
     notes += " · only edges that are sure (90 %)" if choice.sure else ""
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
-        f"edges: weight > {choice.threshold:g} / topics of the layer below{notes} · seed {hierarchy.seed} · Topiary"
+        f"{describe_rule(choice)}{notes} · seed {hierarchy.seed} · Topiary"
     )

@@ -8,7 +8,7 @@ from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
-from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
+from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox, measure_tab
 from app.views.tree.class_overlay import ClassOverlay, format_signed
 from app.views.tree.layout import CHIP, MARGIN, Band, Curve, TreeLayout
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
@@ -58,7 +58,7 @@ def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
 
 
 def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw the contents of a box: rank, share with its bar, the given name, and the words or the picture."""
+    """Draw the contents of a box: rank, share with its bar, the title, and the other words or the picture."""
     colour, font, ink = find_layer_colour(theme, box.node.layer), box.font, _choose_ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
@@ -72,9 +72,10 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
         _draw_rect(max(2.0, full * box.bar), 2, bar_attributes),
     ]
     y = PADDING + font * (HEAD + 0.78)
-    if box.name:
-        pieces.append(draw_text(PADDING, y, font, ink, box.name, _BOLD))
-        y += LEADING * font
+    if box.title:
+        rows = _draw_rows(box.title, PADDING, y, LEADING * font, marking)
+        pieces.append(f'<text font-size="{font:.1f}" fill="{ink}"{_BOLD}>{rows}</text>')
+        y += LEADING * font * len(box.title)
     if box.picture is None:
         rows = _draw_rows(box.lines, PADDING, y, LEADING * font, marking)
         pieces.append(f'<text font-size="{font:.1f}" fill="{ink}">{rows}</text>')
@@ -84,15 +85,23 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
     return f'<g class="{css_class}">{"".join(pieces)}</g>'
 
 
-def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw the contents of a box in a small tree: a few large words, and the rank on a tab."""
+def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, *, alone: bool = True) -> str:
+    """Draw the contents of a box in a small tree: the title in large letters, and rank and share on a tab.
+
+    The tab has no share unless it is ``alone`` on the border.
+    """
     if box.picture is not None:
         return ""
-    width = 11.0 + 9.5 * len(box.rank)
+    share = f" · {box.share}" if alone else ""
+    width = measure_tab(box.rank, box.share if alone else "")
     tab = _draw_rect(width, 21, f'x="-7" y="-10" rx="7" fill="{find_layer_colour(theme, box.node.layer)}"')
-    rank = draw_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
+    written = f"<tspan{_BOLD}>{escape(box.rank)}</tspan>{escape(share)}"
+    rank = (
+        f'<text x="{width / 2 - 7:.1f}" y="6.5" font-size="16" fill="{theme.box}" text-anchor="middle"'
+        f' font-weight="400">{written}</text>'
+    )
     text = _draw_gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
-    if box.lead and box.gist != (box.lead,):
+    if box.lead:
         text += _draw_gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
     return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
 
@@ -270,10 +279,16 @@ def measure_picture(layout: TreeLayout, look: TreeLook) -> tuple[float, float]:
 
 def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
     pieces = []
-    halo = f' class="tp-band" stroke="{look.theme.box}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
     for band in scene.layout.bands:
-        title = f"Layer {band.layer} · {band.shown} of {scene.hierarchy.widths[band.layer - 1]} topics"
-        pieces.append(draw_text(MARGIN, band.y, 11, look.theme.muted, title, halo))
+        lines = ["Background: words that documents of all kinds use"]
+        if band.layer:
+            lines = [f"Layer {band.layer}", f"{band.shown} of {scene.hierarchy.widths[band.layer - 1]}"]
+        rows = "".join(
+            f'<tspan x="{MARGIN}" dy="{1.2 * row:g}em"{_BOLD if not row else ""}>{line}</tspan>'
+            for row, line in enumerate(lines)
+        )
+        start = f'<text x="{MARGIN}" y="{band.y:.1f}" font-size="11" fill="{look.theme.muted}" class="tp-band">'
+        pieces.append(f"{start}{rows}</text>")
         if band.more:
             pieces.append(_draw_chip(band, look))
     return pieces
@@ -369,7 +384,7 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     marking = look.marks.get(node, PLAIN)
     pieces.append(draw_words(box, look.theme, marking))
     if look.live:
-        pieces.append(draw_gist(box, look.theme, marking))
+        pieces.append(draw_gist(box, look.theme, marking, alone=look.opinion is None))
     if node in look.onward:
         n_folded = scene.part.hidden.get(node)
         pieces.append(draw_handle(box, look.theme, n_folded, below=look.direction == "down", live=look.live))

@@ -156,14 +156,71 @@ def test_changing_the_tree_makes_its_roots_part_of_the_link(session: Session) ->
     assert list(session.view.roots) == chips
 
 
-def test_a_narrow_model_opens_with_a_tree_and_says_at_which_threshold() -> None:
+def test_as_in_the_paper_a_narrow_model_has_a_tree_and_it_is_said_at_which_threshold() -> None:
     session = Session(narrow())
-    assert session.view.threshold is None
+    session.handle("detail", value="paper")
+    assert session.view.threshold == 2.0
     assert len(session.shown()) > 6
     assert "Shown at τ = 2:" in session.page._foot.html
     assert "<output>2</output>" in session.page._controls.html
-    session.handle("toggle", id=session.chips()[0])
-    assert session.view.threshold == 2.0  # of the visitor's choice now, and so part of the link
+    session.handle("detail", value="normal")
+    assert session.view.threshold is None
+    assert "<output>" not in session.page._controls.html
+
+
+def test_all_top_topics_are_there_and_those_not_unfolded_at_first_can_be(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy)
+    tops = {format_identity(node) for node in hierarchy.nodes(3) if node not in hierarchy.light}
+    assert tops <= session.shown()
+    folded = sorted(map(format_identity, session.page.choice.closed))
+    before = session.shown()
+    assert folded
+    session.handle("toggle", id=folded[0])
+    assert before < session.shown()
+    assert folded[0] not in session.view.closed
+    assert set(session.view.closed) == set(folded[1:])
+    again = Session(hierarchy, **from_query(to_query(session.view)))
+    assert again.shown() == session.shown()
+    session.handle("open-all")
+    assert session.view.closed == ()
+    session.handle("popular")
+    assert session.shown() == before
+
+
+def test_a_folded_top_topic_that_becomes_the_root_is_unfolded(hierarchy: Hierarchy) -> None:
+    session = Session(hierarchy)
+    node = min(session.page.choice.closed)
+    session.handle("root", id=format_identity(node))
+    assert session.view.roots == (format_identity(node),)
+    assert session.view.closed == ()
+    assert len(session.shown()) > 1
+
+
+def test_more_detail_draws_more_and_the_rule_is_in_the_caption(hierarchy: Hierarchy) -> None:
+    root = format_identity(hierarchy.at_rank(3, 1))
+    shown = []
+    for detail, said in (("backbone", "40 %"), ("normal", "70 %"), ("all", "95 %")):
+        session = Session(hierarchy, roots=(root,))
+        session.handle("detail", value=detail)
+        assert f"until {said} of the parent is covered" in session.page._foot.html
+        shown.append(session.shown())
+    assert shown[0] < shown[1] < shown[2]
+
+
+def test_up_cannot_be_chosen_where_nothing_is_above(hierarchy: Hierarchy) -> None:
+    up = r'data-value="up"[^>]*?( disabled)?>Up'
+    for layer, is_closed in ((3, True), (2, False)):
+        session = Session(hierarchy, roots=(format_identity(hierarchy.at_rank(layer, 1)),))
+        found = re.search(up, session.page._controls.html)
+        assert found
+        assert bool(found[1]) == is_closed
+
+
+def test_the_chosen_topic_is_marked_so_that_the_list_scrolls_to_it(session: Session, hierarchy: Hierarchy) -> None:
+    assert "data-reveal" not in session.page._list.html
+    key = format_identity(hierarchy.at_rank(1, 20))
+    session.handle("select", id=key)
+    assert re.findall(r'data-reveal="([^"]*)"', session.page._list.html) == [key]
 
 
 def test_where_nothing_is_joined_the_next_threshold_is_offered_on_the_canvas() -> None:

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from engine.hierarchy import tree as layer_map
-from engine.hierarchy.tree import Edge, Node, correlate_topics, cut_subnetwork, find_edges, find_relations
+from engine.hierarchy.tree import (
+    Edge,
+    Node,
+    correlate_topics,
+    cut_subnetwork,
+    find_edges,
+    find_heaviest_edges,
+    find_relations,
+)
 
 GRAPH = [
     Edge(3, 0, 0, 0.6), Edge(3, 0, 1, 0.3), Edge(3, 1, 1, 0.5), Edge(3, 1, 2, 0.4),
@@ -199,3 +207,22 @@ def test_circles_on_one_point_part():
     found = layer_map.separate_circles(np.zeros((5, 2)), np.ones(5))
     away = np.linalg.norm(found[:, None] - found, axis=2) + 1e3 * np.eye(5)
     assert (away > 1.9).all()
+
+
+def test_the_heaviest_children_are_drawn_until_enough_of_the_parent_is_covered() -> None:
+    rng = np.random.default_rng(3)
+    phi = [rng.dirichlet(np.ones(9), 30).T, rng.dirichlet(np.full(30, 0.1), 12).T]
+    apart = [np.arange(30) == 4, np.zeros(12, dtype=bool)]
+    found = {(edge.parent, edge.child): edge.weight for edge in find_heaviest_edges(phi, 0.7, 2, 6, apart=apart)}
+    for parent in range(12):
+        weights = np.where(apart[0], 0.0, phi[1][:, parent])
+        wanted: list[int] = []
+        for child in np.argsort(-weights, kind="stable").tolist():
+            enough = weights[wanted].sum() >= 0.7 * weights.sum()
+            if len(wanted) == 6 or (enough and len(wanted) >= 2):
+                break
+            wanted.append(child)
+        assert {child for above, child in found if above == parent} == set(wanted)
+    upward = find_heaviest_edges(phi, 0.7, 2, 6, "up")
+    turned = find_heaviest_edges([phi[0], phi[1].T], 0.7, 2, 6)
+    assert {(edge.child, edge.parent) for edge in upward} == {(edge.parent, edge.child) for edge in turned}

@@ -176,3 +176,18 @@ def test_any_number_of_layers_is_drawn(widths: tuple[int, ...]) -> None:
 def test_roots_of_another_run_are_left_out_quietly() -> None:
     hierarchy = make_hierarchy()
     assert draw_tree(hierarchy, TreeChoice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)
+
+
+def test_background_topics_stand_apart_below_and_no_line_enters_the_captions() -> None:
+    hierarchy = make_hierarchy((60, 25, 8))
+    part, contents, _ = picture(hierarchy)
+    lonely = next(node for node in hierarchy.nodes(3) if node not in part.nodes)
+    contents |= make_boxes(hierarchy, [lonely])
+    layout = lay_out_tree(part._replace(nodes=(*part.nodes, lonely)), contents, apart=(lonely,))
+    others = [place.y + contents[node].height for node, place in layout.places.items() if node != lonely]
+    assert layout.places[lonely].y > max(others)
+    assert layout.bands[-1].layer == 0
+    captions_end = min(place.x for place in layout.places.values())
+    assert captions_end >= 90
+    numbers = [piece.split()[-2] for curve in layout.curves for piece in curve.path.split("C")[1:] if "V" not in piece]
+    assert min(map(float, numbers)) > captions_end - 8

@@ -65,8 +65,8 @@ def test_an_edge_of_a_topic_that_is_not_on_screen_is_not_marked(before: Hierarch
 
 def test_another_run_or_no_snapshot_before_is_nothing_to_compare_with(now: Hierarchy) -> None:
     part = draw_tree(now, CHOICE).part
-    assert find_edge_news(None, now, part, 1.0) is None
-    assert find_edge_news(hierarchy(100, [[0], [1], [2]], run=8), now, part, 1.0) is None
+    assert find_edge_news(None, now, part, CHOICE) is None
+    assert find_edge_news(hierarchy(100, [[0], [1], [2]], run=8), now, part, CHOICE) is None
 
 
 def test_a_saved_picture_has_no_marks(now: Hierarchy) -> None:
