@@ -76,8 +76,7 @@ class Preparation:
         done = sum(each.seconds for each in STAGES[:stage]) + min(max(share, 0.0), 1.0) * STAGES[stage].seconds
         self._share = max(self._share, done / total)
         left = (total - self._share * total) * self._measure_pace(now, self._share * total)
-        following = [each.name for each in STAGES[stage + 1 :]]
-        rest = f"; next: {', '.join(following)}" if following else ""
+        rest = f"; next: {STAGES[stage + 1].name}" if stage + 1 < len(STAGES) else ""
         self._notify(f"{words}{rest}; about {format_duration(max(1.0, left))} left", self._share)
 
     def _measure_pace(self, now: float, done: float) -> float:
