@@ -109,6 +109,7 @@ def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    demo.add_argument("--quick", action="store_true", help="train the first run only, not the four of the gallery")
     _add_allowed_hosts(demo)
 
 

@@ -47,7 +47,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
     db = open_database(arguments.store)
     url = db.url
     db.close()
-    preparation = begin_demo(url)
+    preparation = begin_demo(url, quick=arguments.quick)
     from app.server.serve import serve as serve_app
 
     try:

@@ -137,9 +137,9 @@ def _walk_tree(node: ast.Module | ast.ClassDef | ast.If | ast.Try, prefix: str =
 
 
 DOCS_NAME = "python-docs"
-MOST = 9_000  # documents of the corpus, about
-MOST_OF_ONE = 1_500  # documents of one package, so that no package dominates the corpus
-MOST_OF_STANDARD = 4_000  # documents of the standard library
+MOST = 5_000  # documents of the corpus, about
+MOST_OF_ONE = 800  # documents of one package, so that no package dominates the corpus
+MOST_OF_STANDARD = 2_200  # documents of the standard library
 _SHUFFLE = 1  # seed of the order of documents
 STANDARD_FILES = 3  # files of the standard library in a turn, since it is like many packages
 FEWEST_WORDS = 25  # words of a document

@@ -1,82 +1,91 @@
-"""The demo: a corpus of the documentation on this machine and a run on it, prepared while a page is already open.
+"""The demo: a corpus of the documentation on this machine and runs on it, prepared while a page is already open.
 
 ``topiary demo`` and a button on the page of an empty store start it.  A separate process
-(``python -P -m app.jobs.demo``) reads the corpus, queues the run and reports progress line by line.
+(``python -P -m app.jobs.demo``) reads the corpus, queues the runs and reports progress line by line.
 Others compile the kernels at the same time, so that the first topics appear sooner.
 """
 
 import json
 import subprocess
 import sys
+import time
 from threading import Thread
 
 from app.ingest.memory import DOCS_NAME, import_builtin
-from app.jobs import compile_kernels, launcher, process, progress
-from app.jobs.new_run import create_run
+from app.jobs import compile_kernels, gallery, launcher, process, progress
+from app.jobs.preparation import Preparation
 from app.jobs.progress import Notifier, Progress
 from app.jobs.run_rules import NewRunError
 from store import corpora, runs
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_database
 from store.errors import StoreError
 
-MODEL = "dlda"
-RUN_NAME = "demo"
+QUICK = "--quick"  # the first run only
+PAUSE = 0.5  # seconds between two messages while kernels are compiled
 
 
-def begin_demo(url: str) -> "subprocess.Popen[str]":
-    """Start a process that prepares the demo of a store, and show its progress on every page."""
-    progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine")
-    child = process.start_module("app.jobs.demo", store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+def begin_demo(url: str, *, quick: bool = False) -> "subprocess.Popen[str]":
+    """Start a process that prepares the demo of a store, and show its progress on every page.
+
+    Parameters
+    ----------
+    url : str
+        URL of the store.
+    quick : bool
+        Whether the first run is the only one.
+    """
+    progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine", 0.0)
+    child = process.start_module(
+        "app.jobs.demo", *([QUICK] if quick else []), store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
     Thread(target=_follow_process, args=(child,), daemon=True).start()
     return child
 
 
 def prepare_demo(db: Database, notify: Notifier) -> int:
-    """Import the built-in corpus and create a run on it, unless they exist, and start the run.
+    """Import the built-in corpus and create the first run on it, unless they exist, and start the run.
 
     Returns
     -------
     int
         Number of the run to show.
     """
-    compilers = compile_kernels.start_compilers(_request_kernels(), db.url)
-    row = next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None) or import_builtin(db, notify)
-    if any(compiler.poll() is None for compiler in compilers):
-        notify("Compiling kernels, about 20 s, once", None)
-    for compiler in compilers:
-        compiler.wait()  # whatever its exit status: the worker compiles what is missing
-    demo_runs = [run for run in runs.list_runs(db) if run.corpus == row.number and run.name == RUN_NAME]
-    if demo_runs and launcher.find_state(demo_runs[-1]) != "failed":
-        number = demo_runs[-1].number
-        if launcher.find_state(demo_runs[-1]) in ("paused", "stopped", "silent"):
-            launcher.resume_run(db, number)
-    else:
-        notify("Starting a three-layer model", None)
-        number = create_run(
-            db, row.name, model=MODEL, texts={}, threads=launcher.choose_threads(), name=RUN_NAME
-        ).number
+    report = Preparation(notify)
+    compilers = compile_kernels.start_compilers(gallery.request_kernels(gallery.FIRST.model), db.url)
+    row = find_corpus(db) or import_builtin(db, report)
+    while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
+        report("Compiling the model, once", None)
+        time.sleep(PAUSE)
+    first = gallery.find_run(runs.list_runs(db), row.number, gallery.FIRST)
+    if first is None or launcher.find_state(first) == "failed":
+        report("Starting the first run, of three layers", None)
+        first = gallery.create_first(db, row)
+    elif launcher.find_state(first) in ("paused", "stopped", "silent"):
+        launcher.resume_run(db, first.number)
     launcher.start_queued_runs(db)
-    return number
+    return int(first.number)
 
 
-def main() -> int:
+def find_corpus(db: Database) -> CorpusRow | None:
+    """Return the built-in corpus of a store; None if it has none."""
+    return next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None)
+
+
+def main(arguments: list[str]) -> int:
     """Prepare the demo of the store in TOPIARY_STORE, and write its progress to standard output."""
     notify = Notifier(sys.stdout)
     try:
-        number = prepare_demo(open_database(), notify)
+        db = open_database()
+        number = prepare_demo(db, notify)
+        notify(f"Run {number} is training", 1.0)
+        corpus = find_corpus(db)
+        if QUICK not in arguments and corpus is not None:
+            gallery.fill_gallery(db, corpus, notify)
     except (StoreError, NewRunError) as error:
         notify(f"The demo cannot be prepared: {error}", None)
         return 2
-    notify(f"Run {number} is training", 1.0)
     return 0
-
-
-def _request_kernels() -> compile_kernels.KernelRequest:
-    """Return the request for the kernels of the demo's run, without loading any kernel."""
-    from engine import models, settings
-
-    config = models.load(MODEL).Config()
-    return compile_kernels.KernelRequest(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:
@@ -98,4 +107,4 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -116,7 +116,7 @@ class RunsPage:
             return
         if self._prepared:
             self._prepared = False
-            self._context.view.param.update(page="explore", run=rows[0].number)
+            self._context.view.param.update(page="explore", run=rows[-1].number)  # the demo's first
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from app.jobs.gallery import choose_run, is_of_gallery
 from app.live.feed import TROUBLE, Feed
 from app.pages.session import ANOTHER_RUN
 from app.views.top_bar import WITHOUT_A_RUN
@@ -16,11 +17,15 @@ class Fallback(NamedTuple):
     sentence: str = ""
 
 
-def find_usual_run(feed: Feed) -> int:
-    """Return the number of the run to show by default: the newest that is training, or else the newest; 0 for none."""
+def find_usual_run(feed: Feed, page: str = "") -> int:
+    """Return the number of the run to show by default: the newest that is training, or else the newest; 0 for none.
+
+    If that is a run of the demo, it is the one of the demo that the page is for.
+    """
     rows = feed.runs()
     running = (row.number for row in rows if row.state == "running")
-    return next(running, rows[0].number if rows else 0)
+    usual = next(running, rows[0].number if rows else 0)
+    return (is_of_gallery(rows, usual) and choose_run(rows, page)) or usual
 
 
 def lacks_runs(feed: Feed, run: int, page: str) -> bool:
@@ -32,7 +37,7 @@ def replace_run(feed: Feed, run: int, page: str) -> Fallback:
     """Return what to show instead if the run of a page is not in the store."""
     if feed.run(run) is not None or (run and not _is_missing(feed, run)):
         return Fallback({})
-    default_run = find_usual_run(feed)
+    default_run = find_usual_run(feed, page)
     fields = (ANOTHER_RUN if run else {}) | {"run": default_run}
     if not default_run and page not in WITHOUT_A_RUN:
         fields |= {"page": "runs"}

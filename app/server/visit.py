@@ -19,6 +19,7 @@ from panel.util.parameters import edit_readonly
 from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
+from app.jobs.gallery import choose_run, is_of_gallery
 from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
@@ -128,6 +129,9 @@ class SessionShell:
         self._report = ("", 0.0)  # the last error shown, and its time
         self._built: dict[str, Viewable] = {}
         self.view = session.View(**self._complete_view(session.from_query(query) or site.first_view))
+        self._guided_run = self.view.run  # the run on screen while no visitor has chosen one; -1 afterwards
+        if session.from_query(query).get("run") not in (None, choose_run(site.feed.runs(), self.view.page)):
+            self._guided_run = -1
         self.context = session.Context(
             view=self.view,
             feed=site.feed,
@@ -292,6 +296,17 @@ class SessionShell:
         self._show()
         if any(event.name in ("run", "snapshot") for event in events):
             self._check_snapshot()
+        for event in events:
+            if event.name == "run" and event.new != self._guided_run:  # chosen by a visitor, or the first of the store
+                self._guided_run = -1 if event.old else event.new
+
+    def _choose_run_of(self, page: str) -> dict[str, Any]:
+        """Return the fields of the view for the run of the demo that a page is for, while no visitor chose a run."""
+        rows, run = self._site.feed.runs(), self.view.run
+        if self._guided_run != run or not is_of_gallery(rows, run):
+            return {}
+        self._guided_run = choose_run(rows, page) or run
+        return {} if self._guided_run == run else {**session.ANOTHER_RUN, "run": self._guided_run}
 
     def _on_tick(self, tick: Tick) -> None:
         self._leave_missing_run(tick)
@@ -330,7 +345,7 @@ class SessionShell:
     def _on_bar(self, message: Message) -> None:
         match message:
             case {"do": "go", "page": str(page)} if page in NAMES:
-                self.view.param.update(page=page, tab="")
+                self.view.param.update(page=page, tab="", **self._choose_run_of(page))
             case {"do": "run", "value": str(text)} if text.isdecimal():
                 tab = reset_tab(self.view.tab) if self.view.page == "explore" else self.view.tab
                 self.view.param.update(run=int(text), tab=tab, **session.ANOTHER_RUN)
@@ -355,7 +370,7 @@ class SessionShell:
         state = feed.state(view.run)
         has_no_snapshot = feed.latest(view.run) is None
         place = top_bar.VisitorPlace(
-            view.page, run, state, self._describe_pin(), self._predicts(view.run), has_no_snapshot
+            view.page, run, state, self._describe_pin(), self._offers_classes(), has_no_snapshot
         )
         trouble = feed.trouble or feed.damage(view.run)
         self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
@@ -364,6 +379,12 @@ class SessionShell:
     def _name_role(self) -> str:
         """Return the role to show, "viewer" or "analyst"; empty if the server has no password."""
         return self._visitor.role if self._site.authentication.guarded else ""
+
+    def _offers_classes(self) -> bool:
+        """Return whether the run on screen, or that of the demo to which the page of classes would lead, predicts."""
+        rows, run = self._site.feed.runs(), self.view.run
+        is_guided = self._guided_run == run and is_of_gallery(rows, run)
+        return self._predicts(run) or (is_guided and self._predicts(choose_run(rows, "classes")))
 
     def _predicts(self, run: int) -> bool:
         """Return whether a run is known to predict classes; look it up in the background once the page is drawn."""

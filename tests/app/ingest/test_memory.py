@@ -134,7 +134,7 @@ def test_this_machine_gives_thousands_of_documents_with_their_packages(
     report: list[str] = []
     row = import_builtin(db, lambda message, _: report.append(message))
     assert row.name == "python-docs"
-    assert row.documents >= 8000
+    assert 4_000 <= row.documents <= 7_000
     assert "standard library" in row.label_names
     assert "numpy" in row.label_names
     assert not {name.partition(".")[0] for name in set(sys.modules) - before} & {

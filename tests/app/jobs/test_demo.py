@@ -38,8 +38,11 @@ def test_the_first_time_it_makes_a_corpus_and_a_run_and_tells_so(db):
     row = runs.get_run(db, number)
     assert (row.corpus_name, row.name, row.layers, row.state) == (demo.DOCS_NAME, "demo", (16, 8), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
-    assert words[-1] == "Starting a three-layer model"
+    assert words[-1].startswith("Starting the first run, of three layers; about ")
     assert any(word.startswith("Storing documents") for word in words)
+    shares = [json.loads(line)[1] for line in report.getvalue().splitlines()]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] < shares[-1] <= 1
 
 
 def test_the_second_time_it_shows_the_same_run_again(db):
@@ -96,7 +99,7 @@ def test_a_demo_that_fails_leaves_a_sentence_for_the_pages(status, kept):
 def test_the_button_of_an_empty_store_prepares_the_demo_once(db, monkeypatch):
     begun = []
 
-    def begin(url):
+    def begin(url, **_):
         begun.append(Child(0))
         return begun[-1]
 
