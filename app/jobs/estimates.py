@@ -24,6 +24,7 @@ GAIN = 0.003  # least improvement, relative to the lowest mean before the window
 LEAST_POINTS = 3  # in the window and before it; fewer do not stand out from the noise
 LEAST_SWEEPS = 150  # before a run ends at its plateau: topics still separate when perplexity hardly falls
 SMOOTH = 3  # points in a mean
+STILL_FALLING = "still falling"
 NEAR = 0.02  # relative distance to the lowest value of a curve at which the run has burnt in
 
 CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
@@ -79,7 +80,7 @@ def describe_trend(curve: Curve) -> str:
         return f"no longer improving since step {since:,}"
     steps, _ = _read_points(curve)
     n_before = _find_windows(steps)[-1] if len(steps) else 0
-    return "still falling" if min(n_before, len(steps) - n_before) >= LEAST_POINTS else ""
+    return STILL_FALLING if min(n_before, len(steps) - n_before) >= LEAST_POINTS else ""
 
 
 def _read_points(curve: Curve) -> tuple[Array, Array]:

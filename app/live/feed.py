@@ -430,3 +430,10 @@ class Feed:
 def _has_changed(old: RunRow, new: RunRow) -> bool:
     """Return whether two rows differ by more than the age of the heartbeat."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)
+
+
+def find_usual_run(feed: Feed) -> int:
+    """Return the number of the run to show by default: the newest that is training, or else the newest; 0 for none."""
+    rows = feed.runs()
+    running = (row.number for row in rows if row.state == "running")
+    return next(running, rows[0].number if rows else 0)

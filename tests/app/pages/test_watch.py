@@ -129,7 +129,7 @@ def test_each_button_does_what_it_says(db):
     assert "&lt;b&gt;one\ntwo</pre>" in page.board.html
     page._on_board({"do": "delete", "form": {"typed": "something else"}})
     session.work()
-    assert "stays: the name typed was not its name" in session.report[-1]
+    assert "stays: the number typed was not its number" in session.report[-1]
     page._on_board({"do": "delete", "form": {"typed": re.search('data-needs="([^"]+)"', page.board.html)[1]}})
     page._on_board({"do": "retry"})
     session.work()
