@@ -179,7 +179,8 @@ class WatchCurves:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
             card.wait(sentence)
-        self._cards[1].page.visible = self._may_have_step_sizes()
+        has_steps = self._cards[1].page.visible = self._may_have_step_sizes()
+        self._rate.figure.height = curves.LOW if has_steps else curves.TALL  # next to the perplexity without step sizes
 
     def _may_have_step_sizes(self) -> bool:
         """Return whether the run has step sizes, or may still get some: sweeps over all documents have none."""

@@ -379,10 +379,14 @@ class SessionShell:
         """Return whether a run is known to predict classes; look it up in the background once the page is drawn."""
         classes = self._site.feed.classes
         predicts = classes.is_known_to_predict(run)
-        if predicts is None and self._drawn and run and run not in self._requested_runs:
+        if predicts is None and self._drawn and run not in self._requested_runs and not self._lacks(run):
             self._requested_runs.add(run)
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
         return bool(predicts)
+
+    def _lacks(self, run: int) -> bool:
+        """Return whether no run is chosen, or one that is not in the store."""
+        return not run or fallback.is_missing(self._site.feed, run)
 
     def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)

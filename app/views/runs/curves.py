@@ -34,6 +34,7 @@ from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, mak
 SLOTS = 6  # runs overlaid at most, including the run itself
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
+LOW, TALL = 190, 400  # heights of a figure among others, and next to the perplexity, in pixels
 AXES = {"minibatches": "steps", "documents": "documents seen", "seconds": "seconds of training"}
 LABEL_HEIGHT = 225  # height of the words next to a vertical line, in pixels above the x-axis
 WORDS: dict[str, Any] = {"text_color": MARK, "text_font": FONT, "text_font_size": "11.5px"}
@@ -229,7 +230,7 @@ def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
 
 def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Return the chart of tokens per second."""
-    plot = _make_figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, "tokens per second", LOW, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
     return _make_chart(plot, axis, partial(_add_curve, SERIES[2]), ("tokens/s", "@value{0,0}"))
@@ -238,7 +239,7 @@ def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
 def make_rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Return the chart of the measure ``name``, a key of `RARE`, with its own y-axis."""
     measure = RARE[name]
-    plot = _make_figure(axis, measure.label, 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, measure.label, LOW, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return _make_chart(plot, axis, partial(_add_curve, SERIES[measure.colour]), (measure.short, "@value{0,0.0}"))
 

@@ -23,7 +23,7 @@ def draw_missing_run(run: int, usual: int) -> str:
     return (
         f'<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run {run} in this store</h2>'
         '<p class="tp-lead" role="status">It may have been deleted, or the link may be to another store.</p>'
-        f'<p><button class="tp-button tp-strong" data-do="usual">Show run {usual}</button> '
+        f'<p class="tp-unfinished"><button class="tp-button tp-strong" data-do="usual">Show run {usual}</button> '
         f'<button class="tp-button" data-do="runs">{draw_icon("list")}All runs</button></p></div></section></div>'
     )
 
