@@ -40,7 +40,7 @@ from store.database import Database
 from store.errors import DamagedRow, NotFound
 from store.run_rows import RunRow
 
-OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
+OWN = {"minibatches": "Steps", "seed": "Seeds"}  # fields that every model has
 MOST_STEPS = 10**9  # mini-batches of a run
 MOST_TYPED = 300  # characters read of the field for seeds
 

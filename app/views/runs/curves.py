@@ -89,9 +89,9 @@ class Chart:
     def use_axis(self, name: str, step: str = "step") -> None:
         """Draw the curves over another column, a key of `AXES`; ``step`` is the name of a step of the runs."""
         self.axis = name
-        (measure, *_, documents, time) = self.hover.tooltips
-        tips = [measure, (step, "@minibatches{0,0}"), documents, time]
-        if tips != self.hover.tooltips:
+        shown: Any = self.hover.tooltips
+        tips: Any = [shown[0], (step, "@minibatches{0,0}"), *shown[2:]]
+        if tips != shown:
             self.hover.tooltips = tips
         for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:

@@ -149,7 +149,7 @@ def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
         ).comparison,
     )
     assert found.comparisons == ()
-    assert "number of mini-batches" in found.sentence
+    assert "number of steps" in found.sentence
     trained(db, 3, 600, minibatches=(30, 60))
     here = context(db, feed)
     found = compare_requests.find_baseline(
