@@ -312,9 +312,9 @@ class SessionShell:
             self._router.write_again()
 
     def _leave_missing_run(self, tick: Tick) -> None:
-        """Say that the run on screen was deleted, or show the first run of a store that was empty."""
+        """Say that the run on screen was deleted; show the first run of a store that was empty, or that none is left."""
         run = self.view.run
-        if run in tick.rows or (not run and self._site.feed.runs()):
+        if run in tick.rows or bool(run) != bool(self._site.feed.runs()):
             replacement = fallback.replace_run(self._site.feed, run, self.view.page)
             if self.view.page not in WITHOUT_A_RUN:
                 self._explain(replacement)

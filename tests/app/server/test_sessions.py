@@ -288,6 +288,7 @@ FORGED = {  # by the page that hears it: what is sent, and the action it would b
         ("log", {"do": "log"}),
         ("delete", {"do": "delete", "form": {"typed": "1"}}),
         ("pause", {"do": "pause"}),
+        ("train_more", {"do": "train-more", "run": "1"}),
     ),
     "page=explore&run=1": (("rename_topic", {"do": "rename", "id": "L1:1", "value": "stolen"}),),
     "page=compare&run=1&partner=2": (
