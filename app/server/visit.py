@@ -312,7 +312,7 @@ class SessionShell:
             self._router.write_again()
 
     def _leave_missing_run(self, tick: Tick) -> None:
-        """Say that the run on screen was deleted; show the first run of a store that was empty, or that none is left."""
+        """Say that the run on screen was deleted; show the first run of a store that was empty, or that it is empty."""
         run = self.view.run
         if run in tick.rows or bool(run) != bool(self._site.feed.runs()):
             replacement = fallback.replace_run(self._site.feed, run, self.view.page)
