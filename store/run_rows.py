@@ -57,7 +57,10 @@ _OPTIONS = match_object(
     {
         **dict.fromkeys(("minibatches", "threads"), match_whole(1)),
         **dict.fromkeys(("averaged", "paper_point", "until_plateau", "whole"), is_flag),
-        **{name: match_nullable(match_whole(least)) for name, least in (("burn_in", 0), ("samples", 1), ("keep", 2))},
+        **{
+            name: match_nullable(match_whole(least))
+            for name, least in (("burn_in", 0), ("samples", 1), ("keep", 2), ("sweeps_after", 0))
+        },
         "plateau_from": match_whole(),
         "on": is_text,
         **dict.fromkeys(("protocol", "test_protocol"), match_nullable(_PROTOCOL)),

@@ -9,7 +9,7 @@ from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, POINT, describe_trend, find_estimate_name
-from app.jobs.plan import PAPER_SCORE_NAME
+from app.jobs.plan import PAPER_SCORE_NAME, STEPS, name_step
 from app.plots.request import FigureError, FigureRequest, read_width
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as run_points
@@ -47,7 +47,7 @@ def list_runs(arguments: argparse.Namespace) -> int:
             "model",
             "layers",
             "state",
-            "mini-batches",
+            "steps",
             "figure",
             "which is its",
             "point curve",
@@ -60,7 +60,7 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
                 launcher.find_state(row),
-                f"{row.minibatch:,}/{row.planned:,}",
+                f"{row.minibatch:,}/{row.planned:,} {STEPS[name_step(row)]}",
                 format_estimate(headlines[row.number]),
                 name_estimate(headlines[row.number]),
                 describe_trend(curves.get(row.number, [])),

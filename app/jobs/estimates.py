@@ -25,6 +25,7 @@ LEAST_POINTS = 3  # in the window and before it; fewer do not stand out from the
 LEAST_SWEEPS = 150  # before a run ends at its plateau: topics still separate when perplexity hardly falls
 SMOOTH = 3  # points in a mean
 RISE = 0.02  # of a curve above its lowest mean, relative, from which a run overfits
+STILL_FALLING = "still falling"
 NEAR = 0.02  # relative distance to the lowest value of a curve at which the run has burnt in
 
 CONCENTRATIONS = ("eta", "alpha", "beta", "gamma0", "c0")  # names of the curves of those that a run may learn
@@ -111,7 +112,7 @@ def describe_trend(curve: Curve) -> str:
         return f"no longer improving since step {since:,}"
     steps, _ = _read_points(curve)
     n_before = _find_windows(steps)[-1] if len(steps) else 0
-    return "still falling" if min(n_before, len(steps) - n_before) >= LEAST_POINTS else ""
+    return STILL_FALLING if min(n_before, len(steps) - n_before) >= LEAST_POINTS else ""
 
 
 def _read_points(curve: Curve) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.jobs.cluster import place
-from app.jobs.forks import ForkOrigin
+from app.jobs.forks import ForkOrigin, find_origin
 from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from app.jobs.run_rules import (
     RECOMMENDED,
@@ -32,6 +32,8 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
+MORE_STEPS = 300  # of a run that continues one whose curve was still falling
+CONTINUED = ", continued"  # end of its name
 LONGER = 4  # factor on the default length for a run of mini-batches that ends at its plateau
 
 
@@ -113,7 +115,8 @@ def prepare_run(
         config, steps = check_run(row, request, _list_classes(db, row) if needs_labels else ())
         if until:
             check_plateau(row, averaged=averaged)
-        sweeps, is_default_length = find_sweep_start(config, row) is not None, minibatches is None
+        sweep_start, is_default_length = find_sweep_start(config, row), minibatches is None
+        sweeps = sweep_start is not None
         is_proposed = fork is None and proposes_widths(find_preset(model, preset).texts | dict(texts))
         settles = until == "settled" or (not until and is_default_length and settles_by_itself(config, row))
         if is_default_length and sweeps:
@@ -141,6 +144,7 @@ def prepare_run(
             on=on,
             whole=whole,
             tries_widths=is_proposed and not on and tries_widths(config, row),
+            sweeps_after=sweep_start,
         )
         if on:
             place.check_place(on, db.url, whole=whole)
@@ -211,6 +215,24 @@ def fork_run(
         seed=parent.seed if seed is None else seed,
         fork=origin,
         **more,
+    )
+
+
+def continue_run(db: Database, run: int, *, threads: int = 1) -> RunRow:
+    """Write a queued run that trains ``MORE_STEPS`` more steps from the last snapshot of a run, in the same place.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run, or it has no snapshot.
+    NewRunError
+        When its settings are no longer valid.
+    """
+    origin = find_origin(db, run)
+    parent = origin.run
+    name = parent.name if not parent.name or parent.name.endswith(CONTINUED) else f"{parent.name}{CONTINUED}"
+    return fork_run(
+        db, origin, texts={}, minibatches=MORE_STEPS, threads=threads, on=parent.options.get("on", ""), name=name
     )
 
 

@@ -60,6 +60,26 @@ class ScoreProtocol:
         return f"{sweeps}, {self.documents:,} {self.part} documents, {observed.replace('%', ' %')}"
 
 
+STEPS = {"sweep": "sweeps", "mini-batch": "mini-batches", "step": "steps"}  # names of steps, singular and plural
+
+
+def name_step(*runs: Any) -> str:
+    """Return what a step of runs (rows of the store) is: ``sweep`` of all documents, or ``mini-batch``.
+
+    Runs with steps of both kinds, and no run at all, have a ``step``.  Rows of earlier versions lack the option that
+    says so; of these, the runs that end by themselves and those of Gibbs sampling are known to sweep.
+    """
+    kinds = {"sweep" if _only_sweeps(run) else "mini-batch" for run in runs}
+    return kinds.pop() if len(kinds) == 1 else "step"
+
+
+def _only_sweeps(run: Any) -> bool:
+    options = run.options
+    if "sweeps_after" in options:
+        return options["sweeps_after"] == 0
+    return bool(options.get("until_settled")) or run.settings.get("inference") == "gibbs" or run.model == "lda-gibbs"
+
+
 def find_part(run: Any) -> str:
     """Return the part of the corpus behind the curve of a run (a row of the store): "validation" or "test"."""
     return (run.options.get("protocol") or {}).get("part", TEST)
@@ -146,6 +166,8 @@ class RunOptions:
     tries_widths : bool
         Before the first step, try narrower layers and take the narrowest that are as good
         (:mod:`app.jobs.width_trials`).
+    sweeps_after : int or None
+        Mini-batches before the steps that sweep all documents; 0: all steps are sweeps; None: no step is.
     """
 
     minibatches: int
@@ -164,6 +186,7 @@ class RunOptions:
     on: str = ""
     whole: bool = False
     tries_widths: bool = False
+    sweeps_after: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("minibatches", 1), ("threads", 1), ("burn_in", 0), ("samples", 1), ("keep", LEAST_KEPT)):

@@ -248,6 +248,14 @@ class Actions:
         self.feed.look()
         return row
 
+    def train_more(self, run: int) -> RunRow:
+        """Start a run that continues one from its last snapshot; see :func:`app.jobs.new_run.continue_run`."""
+        row = new_run.continue_run(self._writing(), run, threads=launcher.choose_threads())
+        self._record(f"started {logs.name_subject('run', row.number, row.name)} to continue run {run}")
+        self.fill(now=True)
+        self.feed.look()
+        return row
+
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
         """Return the path of a run's log on this machine and the last lines of the log."""
         path = logs.find_log(self._writing().url, run)

@@ -21,6 +21,7 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
+from app.jobs.gallery import choose_run, is_of_gallery
 from app.live.cache import MOST_RECURRENCES, Cache, ComparisonCache, InferenceCache, RecurrenceKey, count_bytes
 from app.live.history import History
 from app.live.predictions import PredictionCache
@@ -430,3 +431,14 @@ class Feed:
 def _has_changed(old: RunRow, new: RunRow) -> bool:
     """Return whether two rows differ by more than the age of the heartbeat."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)
+
+
+def find_usual_run(feed: Feed, page: str = "") -> int:
+    """Return the number of the run to show by default: the newest that is training, or else the newest; 0 for none.
+
+    If that is a run of the demo, it is the one of the demo that the page is for.
+    """
+    rows = feed.runs()
+    running = (row.number for row in rows if row.state == "running")
+    usual = next(running, rows[0].number if rows else 0)
+    return (is_of_gallery(rows, usual) and choose_run(rows, page)) or usual

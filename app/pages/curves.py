@@ -10,7 +10,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.jobs.estimates import ESTIMATE_NAMES, POINT, find_burn_in, find_estimate_name
-from app.jobs.plan import describe_protocol, find_part
+from app.jobs.plan import STEPS, describe_protocol, find_part, name_step
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
@@ -20,7 +20,6 @@ from app.views.theme import CARD, DASHES, SERIES
 from store.events import RunEvent
 from store.run_rows import RunRow
 
-AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
 LEFT_OF_WORDS = 0.7  # share of the x-axis; a line further right has no space for words next to it
 LEAST_SHADED = 3  # points of a curve whose burn-in is shaded
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # lets a layout of Bokeh be taller than the window
@@ -106,6 +105,7 @@ class WatchCurves:
         self._rare: dict[str, _CurveCard] = {}  # added when first needed, because most runs have no such measure
         self._streams = CurveStreams(context, self._receive, self._receive)
         self._runs: tuple[int, ...] = ()
+        self._step = "step"
         self._layers = -1
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
@@ -132,12 +132,15 @@ class WatchCurves:
     def choose(self) -> None:
         """Show the chosen runs over the chosen axis; fetch histories that are not in memory."""
         view, feed = self._context.view, self._context.feed
-        for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
-            chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes, self._phases = (), ()
         numbers = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
-        self._runs = tuple(number for number in numbers if feed.run(number) is not None)
+        rows = [row for number in numbers if (row := feed.run(number)) is not None]
+        self._runs = tuple(row.number for row in rows)
+        self._step, own_step = name_step(*rows), name_step(*rows[:1])
+        self._perplexity.use_axis(view.axis, self._step)
+        for chart in (self._steps, self._rate, *(card.chart for card in self._rare.values())):
+            chart.use_axis(view.axis, own_step)
         self.draw_head()
         self.stream()
 
@@ -154,7 +157,7 @@ class WatchCurves:
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
         line_styles = list(zip(SERIES, DASHES, strict=True))
-        axis = kpis.draw_choices("axis", AXIS_WORDS, view.axis, "x-axis")
+        axis = kpis.draw_choices("axis", _list_axes(self._step), view.axis, "x-axis")
         chooser = kpis.draw_overlay_choice(run, others, overlay, line_styles) if others else ""
         note = (
             f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}.</p>'
@@ -175,13 +178,17 @@ class WatchCurves:
         else:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
-            card.wait(_ONLY_SWEEPS if card is self._cards[1] and self._has_only_sweeps() else sentence)
+            card.wait(sentence)
+        has_steps = self._cards[1].page.visible = self._may_have_step_sizes()
+        self._rate.figure.height = curves.LOW if has_steps else curves.TALL  # next to the perplexity without step sizes
 
-    def _has_only_sweeps(self) -> bool:
-        """Return whether all steps of the run so far were sweeps over all documents, which have no step sizes."""
-        history = self._get_history()
-        has_steps = history is not None and history.length("active_topics", 1) > 1
-        return has_steps and history is not None and not history.layers("step_size_mean")
+    def _may_have_step_sizes(self) -> bool:
+        """Return whether the run has step sizes, or may still get some: sweeps over all documents have none."""
+        run, history = self._get_run(), self._get_history()
+        if history is not None and history.layers("step_size_mean"):
+            return True
+        has_begun = history is not None and history.length("active_topics", 1) > 1
+        return run is not None and name_step(run) != "sweep" and not has_begun
 
     def _show_rare(self, name: str, history: History | None) -> None:
         """Show the card of a measure if the run has it, creating it at first; otherwise hide it."""
@@ -189,6 +196,7 @@ class WatchCurves:
         if is_measured and name not in self._rare:
             context = self._context
             chart = curves.make_rare_chart(name, context.view.axis, self._steps.figure.x_range, dark=context.dark)
+            chart.use_axis(context.view.axis, name_step(*filter(None, [self._get_run()])))
             documents = f" on {find_part(run)} documents" if name == "label_error" and (run := self._get_run()) else ""
             self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title + documents), chart)
             self._rare[name].add_figure()
@@ -304,7 +312,11 @@ class WatchCurves:
 
 _SWEEPS_NOTE = "from here on sweeps over all documents"
 _NO_STEPS_NOTE = f"{_SWEEPS_NOTE}: no step sizes"
-_ONLY_SWEEPS = "This run reads all documents at every step: its topics have no layer-adaptive step sizes."
+
+
+def _list_axes(step: str) -> tuple[tuple[str, str], ...]:
+    """Return the choices of the x-axis for runs whose steps have this name."""
+    return (("minibatches", STEPS[step].capitalize()), ("documents", "Documents seen"), ("seconds", "Seconds"))
 
 
 def _break_lines(words: str) -> str:
@@ -379,7 +391,7 @@ class CompareCurves:
         """Show two runs; fetch histories that are not in memory."""
         feed = self._context.feed
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
-        self._chart.use_axis(self._context.view.axis)
+        self._chart.use_axis(self._context.view.axis, self._name_step())
         self._chart.grow(max(1, len(self._runs)))
         self._stream()
         self._streams.fetch(self._runs)
@@ -399,7 +411,7 @@ class CompareCurves:
             (f"{tag}{row.number} · {name_run(row)}{self._note_missing(row.number)}", colour, dash)
             for tag, row, colour, dash in line_styles
         ]
-        axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
+        axis = kpis.draw_choices("axis", _list_axes(self._name_step()), self._context.view.axis, "x-axis")
         protocols = dict.fromkeys(describe_protocol(row) for row in rows)
         tip = (
             "; ".join(f"run {row.number}: {describe_protocol(row)}" for row in rows)
@@ -409,6 +421,9 @@ class CompareCurves:
         titles = {find_estimate_name(row, POINT) for row in rows}
         title = titles.pop() if len(titles) == 1 else ESTIMATE_NAMES[POINT]
         self._head.html = kpis.draw_card_head(title.capitalize(), axis, tip) + kpis.draw_legend(entries)
+
+    def _name_step(self) -> str:
+        return name_step(*(row for number in self._runs if (row := self._context.feed.run(number)) is not None))
 
     def _note_missing(self, number: int) -> str:
         """Return a note for a run without points, else an empty text."""

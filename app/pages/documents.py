@@ -150,7 +150,7 @@ class DocumentsPage:
 
     def _place(self, request: PlacementRequest) -> None:
         self._request = request
-        self._show_sentence("Placing the document …")
+        self._show_sentence("Finding its topics …")
         self._context.later(
             partial(try_work, must_compile_kernels, self._context, request.run), partial(self._begin_placing, request)
         )
@@ -225,7 +225,7 @@ class DocumentsPage:
             note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
             latest = feed.latest(view.run)
             if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
-                newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
+                newer = f"Newer topics, of mini-batch {latest.minibatch:,}: update"
         self._head.html = form.draw_head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_form(self) -> None:
@@ -261,7 +261,7 @@ class DocumentsPage:
 
     def _draw_neighbours(self, placement: Placement) -> str:
         surroundings = self._surroundings or Surroundings(0, min(placement.inference.corpus.documents, MOST), None)
-        actions = [DocumentAction("document", "Place")]
+        actions = [DocumentAction("document", "Find its topics")]
         if placement.answer.document >= 0:
             actions.append(DocumentAction("line", "Go between"))
         return draw_neighbours(

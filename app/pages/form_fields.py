@@ -23,9 +23,9 @@ LABELS = {  # without vocabulary and metadata, whose files are uploaded together
     "leave_out_common": "Leave out words that are everywhere",
     "test_share": "Share held out for validation and test",
     "validation_share": "Share for validation, of a split in the file",
-    "phrases": "Two words that belong together as one",
-    "phrase_npmi": "How far they belong together",
-    "phrase_count": "How often they stand together",
+    "phrases": "Join phrases of two words",
+    "phrase_npmi": "How strongly their words are tied",
+    "phrase_count": "How often they occur together",
     "lemmas": "Words in their dictionary form",
     "html": "Pages in HTML",
     "strip_mail": "Leave out mail headers, quotes and signatures",
@@ -49,7 +49,7 @@ LABELS = {  # without vocabulary and metadata, whose files are uploaded together
     "levels": "Grey values of images",
 }
 _OWN_HELP = {  # texts that differ from those of the command line
-    "name": "How you want to call it; usually as the file or folder is called",
+    "name": "Usually the name of the file or folder",
     "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
     "separator": "What separates the cells of a table: a name from the list, or any one character",
     "html": "Tags, scripts and styles of such pages are not counted",
@@ -60,8 +60,8 @@ _OWN_HELP = {  # texts that differ from those of the command line
 # Dropped from sentences: it applies to the command only, because the form uploads all files together.
 _COMMAND_ENDING = ", or name one with --vocabulary"
 _DEFAULT_HINTS = {
-    "separator": "usually found by itself", "skip_lines": "usually found by itself",
-    "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
+    "separator": "usually detected", "skip_lines": "usually detected",
+    "records": "usually detected", "max_words": "usually 10,000 for texts, all for counts",
     "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
     "phrase_npmi": "usually 0.5", "phrase_count": "usually 10", "split": "usually not divided",
 }  # fmt: skip
@@ -71,10 +71,10 @@ _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
         *((name.lower(), name) for name in sorted(NAMES.values())),
         ("none", "none: keep all"),
     ),
-    "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
+    "html": (("auto", "detected"), ("yes", "all texts are"), ("no", "none is")),
     "hyphens": (("auto", "joined where the texts write them as one"), ("join", "all joined"), ("keep", "none joined")),
-    "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
-    "quote": (("", "found by itself"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
+    "header": (("auto", "detected"), ("yes", "yes"), ("no", "no")),
+    "quote": (("", "detected"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
 }
 _SUGGESTED = {  # other values may be typed
     "separator": tuple((name, mark.strip()) for name, mark in SEPARATORS.items()),
@@ -109,10 +109,10 @@ def make_option_field(
     default = getattr(ImportOptions(), name)
     choices: Any = _CHOICES.get(name, ())
     if name == "format":
-        choices = (("", "found by itself"), *formats)
+        choices = (("", "detected"), *formats)
     if name in ROLES and columns:
         names = dict.fromkeys((*columns, *([typed] if typed else ())))
-        choices = (("", "found by itself"), *((item, item) for item in names))
+        choices = (("", "detected"), *((item, item) for item in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
     sentence = _OWN_HELP.get(name, options.HELP[name])
     suggested = _SUGGESTED.get(name, ())
@@ -180,4 +180,4 @@ def add_proposal(layers: FormField, corpus: CorpusRow, model: str, *, tried: boo
 
 def lock_layers(layers: FormField) -> FormField:
     """Lock the field of the layers' widths, which the snapshot fixes."""
-    return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
+    return layers._replace(help="Those of the snapshot, whose topics the run continues.", hint="", locked=True)

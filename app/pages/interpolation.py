@@ -64,7 +64,7 @@ class Interpolation:
             self._steps.html = ""
         elif request != self._request:
             self._request = request
-            self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
+            self._steps.html = '<p class="dc-read" role="status">Finding the topics of the two documents …</p>'
             work = partial(try_work, place_ends, self._context, request)
             self._context.later(work, partial(self._receive, request))
         self._draw()

@@ -144,7 +144,7 @@ class NewCorpusForm:
             self._makeshift_name = "" if is_readable else self._texts["name"]
 
     def _delete(self, number: int, typed: str) -> None:
-        if (number, typed) in ((row.number, row.name) for row in self._corpora):
+        if typed.strip() == str(number) and any(row.number == number for row in self._corpora):
             self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
 
     def _start_over(self) -> None:

@@ -40,7 +40,7 @@ from store.database import Database
 from store.errors import DamagedRow, NotFound
 from store.run_rows import RunRow
 
-OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
+OWN = {"minibatches": "Steps", "seed": "Seeds"}  # fields that every model has
 MOST_STEPS = 10**9  # mini-batches of a run
 MOST_TYPED = 300  # characters read of the field for seeds
 
@@ -406,7 +406,7 @@ class NewRunForm:
             (RECOMMENDED, "recommended"),
             *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
         ]
-        help_text = "What you change below wins over it."
+        help_text = "Fields that you change below take precedence."
         return [FormField("preset", "Settings", help_text, "choice", self._choose_preset(model), choices)]
 
     def _make_first_fields(self, offer: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
@@ -417,7 +417,9 @@ class NewRunForm:
             if offer.origin is None or row.number == offer.origin.run.corpus
         ]
         corpus = self._choose_corpus(offer) if corpus_choices else ""
-        help_text = "Its topics go on, so it stays." if offer.origin else "What the topics are about."
+        help_text = (
+            "The run continues its topics, so it cannot be changed." if offer.origin else "What the topics are about."
+        )
         fields = [
             FormField("corpus", "Corpus", help_text, "choice", corpus, corpus_choices, locked=offer.origin is not None),
             FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(offer.titles.items())),
@@ -426,11 +428,11 @@ class NewRunForm:
                 "minibatches", OWN["minibatches"], self._describe_length(offer, model), "text",
                 self._texts.get("minibatches", self._choose_length()),
             ),
-            FormField("name", "Name", "How you want to call it; may stay empty.", "text", self._texts.get("name", "")),
+            FormField("name", "Name", "Optional; shown with the run in lists.", "text", self._texts.get("name", "")),
             FormField(
                 "seed", OWN["seed"],
-                "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, order a run for each, "
-                "together a group that shows what chance does.", "text", self._texts.get("seed", self._choose_seed()),
+                "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, start a run for "
+                "each; together they show what is due to chance.", "text", self._texts.get("seed", self._choose_seed()),
             ),
             FormField(
                 "averaged", "Averaged perplexity too",

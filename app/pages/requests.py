@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
 from app.views.explore.controls import SnapshotOption
-from app.views.markup import name_run
 from engine.hierarchy.tree import Node
 from store import snapshots
 from store.run_rows import RunRow
@@ -200,9 +199,9 @@ def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:
-    """Delete a run if the visitor has typed its name."""
-    if typed != name_run(run):
-        context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
+    """Delete a run if the visitor has typed its number."""
+    if typed.strip() != str(run.number):
+        context.notify(f"Run {run.number} stays: the number typed was not its number.", "warning")
         return
     notify = partial(context.notify, f"Run {run.number} is deleted.", "success")
     context.later(partial(context.actions.delete, run.number), lambda _: notify())

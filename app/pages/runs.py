@@ -12,6 +12,7 @@ from app.analysis.recurrence import find_seed_groups
 from app.jobs import progress
 from app.jobs.forks import LABEL_MODEL
 from app.jobs.progress import Notice
+from app.live.feed import find_usual_run
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.form_fields import reword_options
@@ -21,7 +22,7 @@ from app.pages.requests import delete_run
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.markup import draw_icon
 from app.views.runs.corpus_form import ImportFacts, draw_imports
-from app.views.runs.notices import draw_no_run
+from app.views.runs.notices import draw_missing_run, draw_no_run
 from app.views.runs.run_list import (
     AT_ONCE,
     draw_empty_store,
@@ -234,3 +235,24 @@ def build_no_run_page(context: Context) -> Viewable:
             context.view.param.update(page="runs", tab="")
 
     return Board(draw_no_run(), on_message)
+
+
+def build_missing_run_page(context: Context) -> Viewable:
+    """Build the page that says that the run of the view is not in the store."""
+    view = context.view
+
+    def draw(*_: Any) -> None:
+        board.html = draw_missing_run(view.run, find_usual_run(context.feed))
+
+    def on_message(message: Message) -> None:
+        usual = ANOTHER_RUN | {"run": find_usual_run(context.feed)}
+        match message:
+            case {"do": "usual"}:
+                view.param.update(**usual)
+            case {"do": "runs"}:
+                view.param.update(page="runs", tab="", **usual)
+
+    board = Board("", on_message)
+    draw()
+    view.param.watch(draw, ["run"])
+    return board

@@ -10,6 +10,7 @@ from panel.viewable import Viewable
 from app.analysis.hierarchy import Hierarchy
 from app.jobs.estimates import CURVES, Curve, read_concentrations
 from app.jobs.forks import list_remedies
+from app.jobs.plan import name_step
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
@@ -108,12 +109,15 @@ class TopicPreview:
         view = self._context.view
         self._hierarchy = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
+        run = self._context.feed.run(hierarchy.run)
+        step = name_step() if run is None else name_step(run)
+        moment = describe_snapshot(hierarchy, step, pinned=bool(view.snapshot))
         entries = [
             (str(number), f"Layer {number} · {format_number(width)}")
             for number, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
-            f'{_HEADING_HTML}<span class="tp-dim">{describe_snapshot(hierarchy, bool(view.snapshot))}</span>'
+            f'{_HEADING_HTML}<span class="tp-dim">{moment}</span>'
             f"{kpis.draw_choices('layer', entries, str(layer), 'Layer')}</div>{draw_preview(hierarchy, layer)}"
         )
 
@@ -184,7 +188,7 @@ class WatchPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._strip = Board()
+        self._strip = Board(on_message=self._on_strip)
         self._workers = Board()
         self._details = Board()
         self._failed = FailedRun(context)
@@ -249,8 +253,18 @@ class WatchPage:
         curve: Curve = history.after("point_perplexity").curve() if history else []
         latest = {name: history.last(name) for name in CURVES} if history else feed.get_latest_values(run.number)
         health = kpis.measure_health(feed.state(run.number), curve, latest)
-        self._strip.html = kpis.draw_kpis(run, health)
+        self._strip.html = kpis.draw_kpis(run, health) + kpis.draw_continuation(run, health)
         self._workers.html = draw_workers(run.process, feed.state(run.number))
+
+    def _on_strip(self, message: Message) -> None:
+        match message:
+            case {"do": "train-more", "run": str(text)} if text.isdecimal():
+                context = self._context
+                context.later(partial(context.actions.train_more, int(text)), self._show_continuation)
+
+    def _show_continuation(self, new: RunRow) -> None:
+        self._context.notify(f"Run {new.number} continues run {new.parent}.", "success")
+        self._context.view.param.update(run=new.number, **ANOTHER_RUN)
 
     def _fetch_details(self) -> None:
         run = self._context.feed.run(self._context.view.run)

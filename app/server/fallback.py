@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from app.jobs.gallery import choose_run, is_of_gallery
-from app.live.feed import TROUBLE, Feed
+from app.live.feed import TROUBLE, Feed, find_usual_run
 from app.pages.session import ANOTHER_RUN
 from app.views.top_bar import WITHOUT_A_RUN
 from store import runs
@@ -17,32 +16,24 @@ class Fallback(NamedTuple):
     sentence: str = ""
 
 
-def find_usual_run(feed: Feed, page: str = "") -> int:
-    """Return the number of the run to show by default: the newest that is training, or else the newest; 0 for none.
-
-    If that is a run of the demo, it is the one of the demo that the page is for.
-    """
-    rows = feed.runs()
-    running = (row.number for row in rows if row.state == "running")
-    usual = next(running, rows[0].number if rows else 0)
-    return (is_of_gallery(rows, usual) and choose_run(rows, page)) or usual
-
-
 def lacks_runs(feed: Feed, run: int, page: str) -> bool:
     """Return whether a page has no run to show, because the view names none and the store has none."""
     return page not in WITHOUT_A_RUN and not run and not feed.runs()
 
 
 def replace_run(feed: Feed, run: int, page: str) -> Fallback:
-    """Return what to show instead if the run of a page is not in the store."""
-    if feed.run(run) is not None or (run and not _is_missing(feed, run)):
+    """Return what to show instead if a page names no run, or if one that needs none names a run that is not there.
+
+    A page about a missing run stays, and says so, unless the store has no runs at all.
+    """
+    says_so = run and page not in WITHOUT_A_RUN and feed.runs()
+    if feed.run(run) is not None or says_so or (run and not is_missing(feed, run)):
         return Fallback({})
     default_run = find_usual_run(feed, page)
     fields = (ANOTHER_RUN if run else {}) | {"run": default_run}
     if not default_run and page not in WITHOUT_A_RUN:
         fields |= {"page": "runs"}
-    replacement = f"; this is run {default_run}" if default_run and page not in WITHOUT_A_RUN else ""
-    return Fallback(fields, f"There is no run {run} in this store{replacement}." if run else "")
+    return Fallback(fields, f"There is no run {run} in this store." if run else "")
 
 
 def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
@@ -52,8 +43,10 @@ def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
     return Fallback({"snapshot": 0}, f"Run {run} has no such snapshot (any more); this is its newest one.")
 
 
-def _is_missing(feed: Feed, run: int) -> bool:
-    """Return whether the store has no such run; ask it directly, because the feed may lag behind."""
+def is_missing(feed: Feed, run: int) -> bool:
+    """Return whether the store has no such run; ask it directly if the feed, which may lag behind, has none."""
+    if not run or feed.run(run) is not None:
+        return False
     try:
         runs.get_run(feed.db, run)
     except NotFound:

@@ -28,7 +28,7 @@ from app.machine import find_asset
 from app.pages import session
 from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
 from app.pages.explore_requests import reset_tab
-from app.pages.runs import build_no_run_page, make_fork_tab
+from app.pages.runs import build_missing_run_page, build_no_run_page, make_fork_tab
 from app.server import fallback
 from app.server.access import Authentication
 from app.server.sessions import close_connections, forget_document
@@ -39,9 +39,11 @@ from engine.settings import SettingError
 from store.database import Database
 
 _NO_RUN = ""  # key of the page that replaces every page about a run while there is none
+_MISSING_RUN = "missing run"  # key of the page that replaces every page about a run that is not in the store
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
     _NO_RUN: build_no_run_page,
+    _MISSING_RUN: build_missing_run_page,
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which a repeated attempt does not show the same error again
@@ -294,6 +296,11 @@ class SessionShell:
         self._router.query = session.to_query(self.view)
         self._draw_bar()
         self._show()
+        if self.view.page in WITHOUT_A_RUN and (
+            fields := fallback.replace_run(self._site.feed, self.view.run, self.view.page).fields
+        ):
+            self.view.param.update(**fields)
+            return
         if any(event.name in ("run", "snapshot") for event in events):
             self._check_snapshot()
         for event in events:
@@ -320,18 +327,21 @@ class SessionShell:
             self._router.write_again()
 
     def _leave_missing_run(self, tick: Tick) -> None:
-        """Show another run if the one on screen was deleted, or the first run of an empty store."""
+        """Say that the run on screen was deleted; show the first run of a store that was empty, or that it is empty."""
         run = self.view.run
-        if run in tick.rows or (not run and self._site.feed.runs()):
+        if run in tick.rows or bool(run) != bool(self._site.feed.runs()):
             replacement = fallback.replace_run(self._site.feed, run, self.view.page)
             if self.view.page not in WITHOUT_A_RUN:
                 self._explain(replacement)
             self.view.param.update(**replacement.fields)
+            self._show()
 
     def _check_snapshot(self) -> None:
         """Show the newest snapshot if the view names one that does not exist."""
         run, snapshot = self.view.run, self.view.snapshot
-        if snapshot and self._site.feed.get_cached_hierarchy(run, snapshot) is None:
+        if not snapshot or fallback.is_missing(self._site.feed, run):
+            return
+        if self._site.feed.get_cached_hierarchy(run, snapshot) is None:
             self.context.later(
                 partial(fallback.replace_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
@@ -390,10 +400,14 @@ class SessionShell:
         """Return whether a run is known to predict classes; look it up in the background once the page is drawn."""
         classes = self._site.feed.classes
         predicts = classes.is_known_to_predict(run)
-        if predicts is None and self._drawn and run and run not in self._requested_runs:
+        if predicts is None and self._drawn and run not in self._requested_runs and not self._lacks(run):
             self._requested_runs.add(run)
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
         return bool(predicts)
+
+    def _lacks(self, run: int) -> bool:
+        """Return whether no run is chosen, or one that is not in the store."""
+        return not run or fallback.is_missing(self._site.feed, run)
 
     def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)
@@ -401,11 +415,15 @@ class SessionShell:
             return ""
         hierarchy = self._site.feed.get_cached_hierarchy(self.view.run, self.view.snapshot)
         position = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
-        return f"Pinned {position} · live is {latest.minibatch:,}"
+        return f"Pinned {position} · latest is {latest.minibatch:,}"
 
     def _show(self) -> None:
         """Show the page that the view names; build it at its first visit."""
-        name = _NO_RUN if fallback.lacks_runs(self._site.feed, self.view.run, self.view.page) else self.view.page
+        feed, run, name = self._site.feed, self.view.run, self.view.page
+        if fallback.lacks_runs(feed, run, name):
+            name = _NO_RUN
+        elif name not in WITHOUT_A_RUN and fallback.is_missing(feed, run):
+            name = _MISSING_RUN
         if name not in self._built:
             self._built[name] = BUILDERS[name](self.context)
         if list(self._holder) != [self._built[name]]:

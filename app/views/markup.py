@@ -97,15 +97,16 @@ def draw_delete_button(what: str, number: int) -> str:
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog in which a user types the name of a "run" or "corpus" to delete it; ``loses`` is a warning."""
+    """Return the dialog in which a user types the number of a "run" or "corpus" to delete it; ``loses`` warns."""
     delete = write_element(
-        "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
+        "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=number, disabled=True
     )
     return (
         f'<dialog id="delete-{number}" class="tp-dialog" aria-label="Delete {what} {number}">'
         f'<form data-do="delete" data-{what}="{number}"><h3>Delete {what} {number}?</h3>'
-        f"<p>{loses} Type <b>{escape(name)}</b> to delete it.</p>"
-        f'<input class="tp-input" name="typed" autocomplete="off" data-hold aria-label="Name of the {what}">'
+        f'<p class="tp-dim">{escape(name)}</p><p>{loses} Type its number, <b>{number}</b>, to delete it.</p>'
+        '<input class="tp-input" name="typed" inputmode="numeric" autocomplete="off" data-hold '
+        f'aria-label="Number of the {what}">'
         f'<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Keep it</button>'
         f"{delete}</div></form></dialog>"
     )

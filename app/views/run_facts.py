@@ -188,7 +188,7 @@ def measure_progress(minibatch: int, planned: int) -> float:
 
 
 def describe_lineage(parent: int | None, minibatch: int | None, *, gone: bool = False) -> str:
-    """Return where a run comes from: ``forked from run 3 at mini-batch 2,000``; empty if it is no fork."""
+    """Return where a run comes from: ``continues run 3 from step 2,000``; empty if it is no fork."""
     if parent is None:
         return ""
-    return f"forked from run {parent} at mini-batch {minibatch or 0:,}" + (" (deleted since)" if gone else "")
+    return f"continues run {parent} from step {minibatch or 0:,}" + (" (deleted since)" if gone else "")

@@ -57,7 +57,7 @@ PAGES = (
     AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
     AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
             "app.pages.seeds:build_seeds_page", in_bar=False),
-    AppPage("documents", "Documents", "page", "Place documents in the tree",
+    AppPage("documents", "Documents", "page", "Find the topics of a document",
             "app.pages.documents:build_documents_page"),
     AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
 )
@@ -232,13 +232,13 @@ def _draw_origin(run: RunFacts, runs: Sequence[RunFacts]) -> str:
 def _draw_buttons(run: RunFacts, state: str, *, bare: bool) -> str:
     fork = write_element(
         "button",
-        draw_icon("fork"),
-        class_="tp-plain tp-act",
+        f"{draw_icon('fork')}<span>Continue</span>",
+        class_="tp-plain tp-act tp-named",
         data_do="fork",
         data_run=run.number,
         title=NO_FORK if bare else FORK,
         disabled=bare,
-        aria_label=f"continue run {run.number} as ...",
+        aria_label=f"Continue run {run.number} as ...",
     )
     return fork + draw_verb_buttons(run, state, "tp-plain tp-act")
 

@@ -118,7 +118,7 @@ def new_snapshot(chromium: Any, url: str, db: Database, row: RunRow, visits: int
     for minibatch in range(LAST + 1, LAST + 1 + visits):
         grow(db, row, minibatch)
         began = time.perf_counter()
-        page.wait_for_function(NEWEST, arg=f"Live · {minibatch:,}", polling="raf")
+        page.wait_for_function(NEWEST, arg=f"Latest · {minibatch:,}", polling="raf")
         seconds.append(time.perf_counter() - began)
     page.context.close()
     notify("new snapshot on screen", seconds, SNAPSHOT_TARGET)

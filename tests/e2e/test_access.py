@@ -175,7 +175,7 @@ def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted
     expect(delete).to_be_disabled()
     delete.evaluate("button => { button.disabled = false; button.click() }")
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
+    dialog.get_by_label("Number of the run").fill(dialog.locator("b").inner_text())
     dialog.get_by_role("button", name="Delete").evaluate("button => { button.disabled = false; button.click() }")
     page.goto(f"{guarded.url}?page=watch&run=1")
     expect(page.get_by_role("button", name="Log out (viewer)")).to_be_visible()
@@ -188,7 +188,7 @@ def test_an_analyst_deletes_and_the_audit_log_says_who_and_when(guarded, planted
     come_in(page, guarded, ANALYSTS)
     page.get_by_role("button", name="delete run 1").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
+    dialog.get_by_label("Number of the run").fill(dialog.locator("b").inner_text())
     dialog.get_by_role("button", name="Delete").click()
     log = tmp_path / "data" / "topiary" / "logs" / "audit.log"
     until = time.monotonic() + 30

@@ -101,7 +101,7 @@ def delete(page, name):
     """Delete a corpus by its row in the list; the row."""
     here = page.get_by_label("Corpora").get_by_role("listitem").filter(has_text=name)
     here.get_by_role("button", name="delete corpus").click()
-    here.get_by_label("Name of the corpus").press_sequentially(name)
+    here.get_by_label("Number of the corpus").fill(here.get_by_role("dialog").locator("b").inner_text())
     here.get_by_role("button", name="Delete", exact=True).click()
     return here
 

@@ -107,7 +107,7 @@ def test_what_misled_is_opened_with_the_words_of_its_path_marked(opened, grown, 
     opened.locator(".cl-misled li button").first.click()
     opened.wait_for_url(re.compile(r"page=documents.*documents=\d+.*trail=L2:\d+,L1:\d+"))
     opened.locator(".dc-document").wait_for(timeout=SLOW)
-    opened.get_by_text("Predicted label").wait_for(timeout=SLOW)
+    opened.get_by_text("Predicted class").wait_for(timeout=SLOW)
     expect(opened.locator(".dc-paths .dc-choice, .dc-topics .dc-choice").first).to_be_visible()
     assert opened.evaluate("window.hacked") is None
     assert server.complaints == []

@@ -308,7 +308,7 @@ def test_a_run_in_training_is_followed_and_what_was_chosen_stays(server, page, p
     page.locator(".cm-pair").wait_for()
     before = page.locator(".cm-list .tp-board").inner_text()
     garden.advance(db, living, 30, snapshot=True)
-    page.get_by_label("Snapshot of B").get_by_text("Live · 30").wait_for(state="attached")
+    page.get_by_label("Snapshot of B").get_by_text("Latest · 30").wait_for(state="attached")
     expect(page.locator(".cm-list .tp-board")).not_to_have_text(before, use_inner_text=True, timeout=60_000)
     node(page, "b", key).and_(page.locator('[aria-selected="true"]')).wait_for()
     db.close()

@@ -11,7 +11,7 @@ def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page
     page.get_by_label("A text of your own").fill(
         "Prune the rose hedge, <script>alert(1)</script> then watch the rocket"
     )
-    page.get_by_role("button", name="Place", exact=True).click()
+    page.get_by_role("button", name="Find its topics", exact=True).click()
     page.get_by_text("known to the corpus").wait_for(timeout=SLOW)
     page.get_by_text("among 40 of the corpus").wait_for(timeout=SLOW)
     assert page.locator(".dc-text mark").count() > 0
@@ -35,7 +35,7 @@ def test_a_file_is_placed_and_a_document_found_leads_to_the_line_between_two(ser
     page.get_by_label("Choose a text file").set_input_files(letter)
     page.locator(".dc-document h3", has_text="letter.txt").wait_for(timeout=SLOW)
     page.get_by_label("Search documents of the corpus").fill("document 17")
-    page.get_by_role("button", name="Place: document 17").click()
+    page.get_by_role("button", name="Find its topics: document 17").click()
     page.locator(".dc-document h3", has_text="document 17").wait_for(timeout=SLOW)
     page.get_by_role("button", name="Go between").first.click(timeout=SLOW)
     page.locator(".dc-steps > li").nth(8).wait_for(timeout=SLOW)

@@ -305,7 +305,7 @@ def test_a_junk_link_opens_the_nearest_view(shared_server, page):
     page.get_by_text("Layer-adaptive step sizes").wait_for()
 
 
-def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, planted):
+def test_a_run_is_renamed_in_place_and_deleted_only_by_its_number(server, page, planted):
     page.goto(f"{server.url}?page=runs")
     page.locator(".tp-run-title").dblclick()
     page.get_by_label("Name of the run").first.fill("second spring")
@@ -313,9 +313,9 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     page.locator(".tp-run-title[data-value='second spring']").wait_for()  # the server has drawn it
     page.get_by_role("button", name="delete run 1").click()
     delete = page.get_by_role("button", name="Delete", exact=True)
-    page.get_by_role("dialog").get_by_label("Name of the run").press_sequentially("first spring")
+    page.get_by_role("dialog").get_by_label("Number of the run").press_sequentially("2")
     assert delete.is_disabled()
-    page.get_by_role("dialog").get_by_label("Name of the run").fill("second spring")
+    page.get_by_role("dialog").get_by_label("Number of the run").fill("1")
     delete.click()
     page.get_by_text("No runs yet").wait_for()
     db = open_database(planted, readonly=True)
@@ -362,7 +362,7 @@ def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(sha
     page.get_by_text("copy the address instead").wait_for()
 
 
-def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any_the_runs_page(
+def test_after_the_run_looked_at_is_deleted_that_is_said_and_without_any_the_runs_page_is_shown(
     start_server, planted, page
 ):
     db = open_database(planted)
@@ -370,14 +370,16 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
     garden.advance(db, row, 10, snapshot=True)
     runs.finish_run(db, row.number, row.attempt, "finished")
     page.goto(f"{start_server(planted).url}?page=watch&run=2")
-    page.get_by_text("live · mini-batch 10").wait_for()
+    page.get_by_text("latest · mini-batch 10").wait_for()
     runs.delete_run(db, 2)
-    page.get_by_text("There is no run 2 in this store; this is run 1.").wait_for()
-    page.get_by_text("live · mini-batch 400").wait_for()
+    page.get_by_role("heading", name="There is no run 2 in this store").wait_for()
+    page.wait_for_url(says(page="watch", run=2))
+    page.get_by_role("button", name="Show run 1").click()
+    page.get_by_text("latest · mini-batch 400").wait_for()
     page.wait_for_url(says(page="watch", run=1))
     assert page.get_by_role("combobox", name="Run", exact=True).input_value() == "1"
-    page.go_back()  # to where run 2 was: run 1 again, and no step forward
-    page.wait_for_url(says(run=1))
+    page.go_back()  # to where run 2 was
+    page.get_by_role("heading", name="There is no run 2 in this store").wait_for()
     runs.delete_run(db, 1)
     page.get_by_text("No runs yet").wait_for()
     page.wait_for_url(says(page="runs", run=0))
@@ -392,12 +394,13 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
 
 def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(shared_server, page):
     page.goto(f"{shared_server.url}?page=explore&run=77&snapshot=5&layer=2&topic=3")
-    page.get_by_text("There is no run 77 in this store; this is run 1.").wait_for()
+    page.get_by_role("heading", name="There is no run 77 in this store").wait_for()
+    page.get_by_role("button", name="Show run 1").click()
     page.wait_for_url(says(run=1, snapshot=None, layer=None, topic=None))
     page.get_by_role("treeitem").first.wait_for()
     page.goto(f"{shared_server.url}?page=watch&run=1&snapshot=77777")
     page.get_by_text("Run 1 has no such snapshot").wait_for()
-    page.get_by_text("live · mini-batch 400").wait_for()
+    page.get_by_text("latest · mini-batch 400").wait_for()
     page.wait_for_url(says(run=1, snapshot=None))
     assert page.locator(".tp-pin").count() == 0
 
@@ -415,7 +418,7 @@ def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
 
 def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(shared_server, page):
     page.goto(f"{shared_server.url}?page=watch&run=1")
-    page.get_by_role("button", name="continue run 1 as ...").click()
+    page.get_by_role("button", name="Continue run 1 as ...").click()
     page.get_by_role("heading", name="Continue run 1").wait_for()
     page.wait_for_url("**tab=fork-1*")
     widths = page.get_by_label("Topics per layer")

@@ -145,7 +145,7 @@ CUTS = {  # names of the words left out by an option, singular and plural
     "leave_out_common": ("word that is everywhere", "words that are everywhere"),
     "min_df": ("rare word", "rare words"),
     "max_df": ("common word", "common words"),
-    "max_words": ("word beyond the most that are kept", "words beyond the most that are kept"),
+    "max_words": ("word over the size of the vocabulary", "words over the size of the vocabulary"),
 }
 _LEAST_SHARE = 0.0005  # share from which a script or language is listed
 
@@ -237,7 +237,7 @@ def _describe_documents(report: Report) -> str:
     """Return the number of documents, and of those that are empty, repeated, without words or left out."""
     counts = (
         (report.empty, f"with nothing in {'it' if report.empty == 1 else 'them'}"),
-        (report.duplicates, "with the content of one before"),
+        (report.duplicates, "duplicate" if report.duplicates == 1 else "duplicates"),
         (report.wordless - report.empty, "more without a word that is kept"),
         (report.read - report.documents, "left out"),
     )

@@ -181,7 +181,7 @@ def _draw_head(report: ClassReport) -> str:
     )
     newer = (
         f'<button class="tp-button" data-do="update" title="Predict again with the newest topics">'
-        f"Live is {report.newest:,}: update</button>"
+        f"Latest is {report.newest:,}: update</button>"
         if report.newest
         else ""
     )
@@ -208,19 +208,19 @@ def _draw_numbers(result: Classified) -> str:
         (
             "Log loss",
             f"{scores.log_loss:.3f}",
-            "sure and wrong costs most",
+            "confident errors cost most",
             "Mean over test documents of minus the log probability of the true class, in nats; 0 is best",
         ),
         (
             "Calibration error",
             format_percent(scores.ece, 2),
-            "sure against right",
-            "Mean distance, in percentage points, of how sure predictions are and how often they are right",
+            "confidence compared with accuracy",
+            "Mean distance, in percentage points, of the probability of predictions and how often they are right",
         ),
         (
             "Imbalance",
             imbalance,
-            "commonest to rarest, training",
+            "largest to smallest, training",
             "Training documents of the largest and smallest class",
         ),
     )
@@ -261,13 +261,13 @@ def _measure_naive_error(result: Classified) -> str:
     if result.commonest is None or result.majority_error is None:
         return "no training document has a label"
     name = escape(shorten(result.names[result.commonest], 30))
-    return f"{escape(format_percent(result.majority_error, 2))} by always saying {name}, commonest in training"
+    return f"{escape(format_percent(result.majority_error, 2))} by always choosing {name}, the most common in training"
 
 
 def _describe_coverage(result: Classified) -> str:
     covered = int(result.scores.judged.sum())
     if covered == len(result.names):
-        return "every class counts alike"
+        return "average over all classes"
     return f"of {covered:,} of {len(result.names):,} classes; the others have no test documents"
 
 

@@ -82,12 +82,12 @@ def _draw_run_choice(side: Side, compared: ComparedRun, runs: Sequence[RunFacts]
 
 
 def _draw_snapshot_choice(side: Side, compared: ComparedRun) -> str:
-    newest = "Live" if compared.live is None else f"Live · {compared.live:,}"
+    newest = "Latest" if compared.live is None else f"Latest · {compared.live:,}"
     entries = [
         (0, newest),
         *((snapshot.number, f"Mini-batch {snapshot.minibatch:,}") for snapshot in reversed(compared.moments)),
     ]
-    label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Live follows the training"
+    label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Latest follows the training"
     return draw_select(f"snapshot-{side}", entries, compared.pinned, label, hint)
 
 

@@ -117,8 +117,8 @@ _SEARCHING = "looking for other seeds …"
 _TWO_SEEDS = "two seeds of one model"
 _NO_SECOND = "no second seed yet"
 _NONE = (
-    "There is no second seed of either run, so no difference below can be told from chance: train run {} once more "
-    "with another seed (the same settings, corpus and number of mini-batches)."
+    "Neither run was trained with a second seed, so the differences below may be chance. To find out, train run {} "
+    "once more with another seed (the same settings, corpus and number of steps)."
 )
 
 

@@ -75,7 +75,7 @@ def draw_neighbours(
     """
     head = f'<h3 title="{escape(describe_origin(_DISTANCE_TIP, source))}">Nearest documents'
     if documents is None:
-        wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
+        wait = f"Finding the topics of documents to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
     hint = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
@@ -102,7 +102,7 @@ def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction],
     )
 
 
-TABS = (("", "Place a document"), ("between", "Between two documents"))
+TABS = (("", "Topics of a document"), ("between", "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
 
 
@@ -144,7 +144,7 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
         A sentence if the run has newer topics than those shown, else "".
     """
     update_button = write_element(
-        "button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics"
+        "button", escape(newer), class_="ex-soft", data_do="again", title="Find its topics in the newest snapshot"
     )
     return (
         '<div class="tp-card-head"><h1>Documents</h1>'
@@ -193,14 +193,15 @@ def _draw_text_field(text: str) -> str:
         '<form class="dc-card" data-do="place"><h3 aria-level="2"><label for="dc-text">A text of your own</label></h3>'
         '<textarea id="dc-text" name="text" rows="7" data-input="typed" placeholder="Paste a text here" '
         f'aria-describedby="dc-help">{escape(text)}</textarea>'
-        f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{draw_icon("page")}Place</button>'
+        '<div class="dc-row"><button type="submit" class="tp-button tp-strong">'
+        f"{draw_icon('page')}Find its topics</button>"
         '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
         f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
         '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
     )
 
 
-_PLACE = (DocumentAction("document", "Place"),)
+_PLACE = (DocumentAction("document", "Find its topics"),)
 
 
 def _draw_corpus_search(
@@ -245,15 +246,13 @@ def _draw_line_end(index: int, end: LineEnd | None) -> str:
     name = f"<span>{escape(shorten(end.title, 110) or 'untitled')}</span>"
     return (
         f'<div class="dc-end"><b>{word}</b>{picture}{name}{label}{opening}'
-        f'<button class="ex-soft" data-do="document" data-number="{end.number}">Place</button></div>'
+        f'<button class="ex-soft" data-do="document" data-number="{end.number}">Find its topics</button></div>'
     )
 
 
 def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
     steps_choice = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
-    swap_button = write_element(
-        "button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places"
-    )
+    swap_button = write_element("button", "Swap", class_="ex-soft", data_do="turn", title="From and To change places")
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
         f"{steps_choice}</label>{_draw_layer_choice(mixed) if mixed else ''}"

@@ -23,7 +23,7 @@ _KNOWN_TIP = (
 )
 _COUNT_TIP = "How often the word is in the document"
 _PROBABILITY_TIP = (
-    "Probability of the label, in percent: the mean over samples of the document's topics; all labels sum to 100 %"
+    "Probability of the class, in percent: the mean over samples of the document's topics; all classes sum to 100 %"
 )
 _SHARE_TIP = "Part of the document's activations (theta) in this layer that the topic has, in percent"
 _PATH_TIP = "Part of the document that comes along this path, in percent; all paths together are 100 %"
@@ -246,8 +246,8 @@ def _draw_predictions(hierarchy: Hierarchy, placed: PlacedDocument) -> str:
         f"{_draw_bar(probability, 1.0, write_title(_PROBABILITY_TIP, hierarchy))}</li>"
         for name, probability in placed.classes[:5]
     )
-    hint = "Probability that the model gives each label, averaged over its samples"
-    return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
+    hint = "Probability that the model gives each class, averaged over its samples"
+    return f'<section class="dc-card"><h3 title="{hint}">Predicted class</h3><ol class="dc-bars">{rows}</ol></section>'
 
 
 def _draw_paths(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
@@ -262,7 +262,8 @@ def _draw_paths(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[No
         )
     return (
         f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
-        f"<small{write_title(_TOTAL_TIP, hierarchy)}>{len(placed.paths)} with {total} of it</small></h3>"
+        f"<small{write_title(_TOTAL_TIP, hierarchy)}>{len(placed.paths)} that make up {total} of the document</small>"
+        "</h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 

@@ -99,9 +99,9 @@ _DETAIL_HINT = (
 )
 _DIRECTIONS = (("down", "Down", "to the children"), ("up", "Up", "to the parents"))
 _PARTS = (
-    ("union", "All", "everything reached from the roots"),
-    ("shared", "Shared", "what two or more roots reach"),
-    ("unique", "Unique", "what only one root reaches"),
+    ("union", "All roots", "everything reached from the roots"),
+    ("shared", "Shared by roots", "what two or more roots reach"),
+    ("unique", "Unique to a root", "what only one root reaches"),
 )
 
 
@@ -195,7 +195,7 @@ def draw_relation_slider(least: float) -> str:
 
 
 def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
-    newest = f"Live · {hierarchy.minibatch:,}" if not state.pinned else "Live"
+    newest = f"Latest · {hierarchy.minibatch:,}" if not state.pinned else "Latest"
     older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
     return draw_select("snapshot", [(0, newest), *older], state.pinned, "Snapshot", "Which snapshot is shown")
 

@@ -364,7 +364,7 @@ def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
         _draw_class_weight(hierarchy.classes[index], index + 1, float(weights[index]), largest) for index in indices
     )
     title = draw_heading(
-        "Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it"
+        "Classes", "weight relative to the average", "Positive: the topic speaks for the class; negative: against it"
     )
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 

@@ -166,7 +166,7 @@ def draw_corpus_form(
     into : str
         The name of the corpus to which the documents are appended, or empty.
     """
-    options = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
+    options = draw_fields(first) + fold_fields("How files are read", "the defaults usually fit", more)
     parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", options)]
     if sending.sent and not sending.busy:
         parts.insert(1, ("What came in", _draw_inspection(inspection, labels, vocabulary=not into)))

@@ -27,13 +27,15 @@ from bokeh.models.annotations import BoxAnnotation, Label, LabelSet
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
+from app.jobs.plan import STEPS
 from app.machine import find_asset
 from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
 SLOTS = 6  # runs overlaid at most, including the run itself
 MOST_SHOWN = 1500  # points of a curve after thinning
 MOST_STREAMED = 4000  # points a source may grow to before it is thinned again
-AXES = {"minibatches": "mini-batches", "documents": "documents seen", "seconds": "seconds of training"}
+LOW, TALL = 190, 400  # heights of a figure among others, and next to the perplexity, in pixels
+AXES = {"minibatches": "steps", "documents": "documents seen", "seconds": "seconds of training"}
 LABEL_HEIGHT = 225  # height of the words next to a vertical line, in pixels above the x-axis
 WORDS: dict[str, Any] = {"text_color": MARK, "text_font": FONT, "text_font_size": "11.5px"}
 COLUMNS = ("minibatches", "documents", "seconds", "value")
@@ -84,16 +86,20 @@ class Chart:
         for source, dot in zip(self.sources, self.dots, strict=True):
             dot.visible = len(source.data["value"]) == 1
 
-    def use_axis(self, name: str) -> None:
-        """Draw the curves over another column, a key of `AXES`."""
+    def use_axis(self, name: str, step: str = "step") -> None:
+        """Draw the curves over another column, a key of `AXES`; ``step`` is the name of a step of the runs."""
         self.axis = name
+        shown: Any = self.hover.tooltips
+        tips: Any = [shown[0], (step, "@minibatches{0,0}"), *shown[2:]]
+        if tips != shown:
+            self.hover.tooltips = tips
         for renderer in (*self.lines, *self.bands, *self.dots, *([self.marks] if self.marks else [])):
             if renderer.glyph.x != name:
                 renderer.glyph.x = name
         if self.labels is not None:
             self.labels.x = name
         self.place_shade()
-        self.figure.xaxis.axis_label = AXES[name]
+        self.figure.xaxis.axis_label = STEPS[step] if name == "minibatches" else AXES[name]
 
     def place_shade(self) -> None:
         """Move the right end of the shade to its moment on the current axis."""
@@ -161,7 +167,7 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
         source = ColumnDataSource({name: [] for name in RunMark._fields})
         look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
         chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
-        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@words</div>'
+        tips = '<div style="max-width:340px"><b>step @minibatches{0,0}</b><br>@words</div>'
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
     if chart.labels is None and any(moment.label for moment in moments):
         position: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
@@ -224,7 +230,7 @@ def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
 
 def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Return the chart of tokens per second."""
-    plot = _make_figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, "tokens per second", LOW, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
     return _make_chart(plot, axis, partial(_add_curve, SERIES[2]), ("tokens/s", "@value{0,0}"))
@@ -233,7 +239,7 @@ def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
 def make_rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Return the chart of the measure ``name``, a key of `RARE`, with its own y-axis."""
     measure = RARE[name]
-    plot = _make_figure(axis, measure.label, 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, measure.label, LOW, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return _make_chart(plot, axis, partial(_add_curve, SERIES[measure.colour]), (measure.short, "@value{0,0.0}"))
 
@@ -328,7 +334,7 @@ def _style_figure(plot: Any, look: FigureLook) -> None:
 
 
 def _make_chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
-    position = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
+    position = [("step", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
     hover = HoverTool(renderers=[], tooltips=[tip, *position], mode="mouse", line_policy="nearest")
     plot.add_tools(hover)
     chart = Chart(plot, hover, add_slot, axis)

@@ -9,19 +9,18 @@ from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
-    AVERAGED,
     ESTIMATE_NAMES,
     KINDS,
-    MEAN,
     POINT,
-    TEST_MEAN,
-    TEST_POINT,
+    STILL_FALLING,
     Curve,
     describe_estimate,
     describe_trend,
     find_estimate_name,
     list_estimates,
 )
+from app.jobs.new_run import MORE_STEPS
+from app.jobs.plan import STEPS, name_step
 from app.jobs.records import WidthChange, describe_change
 from app.views.markup import draw_icon, draw_options, list_run_entries, name_run, write_attributes, write_element
 from app.views.palette import declare_hue
@@ -30,7 +29,6 @@ from app.views.run_facts import (
     describe_lineage,
     estimate_seconds_left,
     format_age,
-    format_estimate,
     format_number,
     format_perplexity,
     format_rate,
@@ -82,26 +80,43 @@ def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] 
 def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     """Return the row of figures: perplexity, progress, pace, time left, structure and heartbeat."""
     seconds_left = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
+    step = name_step(run)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     cells = [
-        *_draw_estimates(run, about),
         (
-            "Mini-batch",
+            step.capitalize(),
             f"{run.minibatch:,}<small> / {run.planned:,}</small>",
             pace,
-            "Steps of training done and planned.",
+            f"{STEPS[step].capitalize()} done and planned.",
         ),
         (
             "Tokens per second",
             format_rate(run.tokens_per_second),
             "while training",
-            "Tokens of the mini-batches read per second of training.",
+            f"Tokens of the {STEPS[step]} read per second of training.",
         ),
         _draw_time_left(run, about.state, seconds_left),
         _draw_structure(run),
         _draw_heartbeat(run, about.state),
     ]
-    return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{"".join(map(_draw_kpi, cells))}</div>'
+    inside = _draw_estimate(run, about) + "".join(map(_draw_kpi, cells))
+    return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{inside}</div>'
+
+
+def draw_continuation(run: RunFacts, about: RunHealth) -> str:
+    """Return the button that trains a finished run further if its curve was still falling at the end, else nothing."""
+    if about.state != "finished" or about.trend != STILL_FALLING:
+        return ""
+    steps = STEPS[name_step(run)]
+    button = write_element(
+        "button",
+        f"Train {MORE_STEPS} more",
+        class_="tp-button tp-strong",
+        data_do="train-more",
+        data_run=run.number,
+        title=f"A new run that continues the topics of this one with {MORE_STEPS} more {steps}",
+    )
+    return f'<p class="tp-unfinished">Finished, still improving: {button}</p>'
 
 
 def draw_card_head(title: str, rest: str, tip: str = "") -> str:
@@ -206,9 +221,7 @@ def draw_details(
     """Return the settings of a run, the concentrations it has ``learnt``, and its events: (when, kind, text)."""
     rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _draw_layers(run))]
     if run.parent is not None:
-        rows.append(
-            ("Begins with", "", describe_lineage(run.parent, run.parent_minibatch).removeprefix("forked from "))
-        )
+        rows.append(("Continues", "", describe_lineage(run.parent, run.parent_minibatch).removeprefix("continues ")))
     rows += [("Seed", _SEED, str(run.seed)), ("Times started", _ATTEMPT, str(run.attempt))]
     rows += [
         (*describe_setting(run.model, name), format_value(value))
@@ -247,50 +260,39 @@ def _draw_clipped_name(run: RunFacts) -> str:
     return f'<span class="tp-clip">{run.number} · {escape(name_run(run))}</span>'
 
 
-def _draw_kpi(cell: tuple[str, str, str, str]) -> str:
+def _draw_kpi(cell: tuple[str, str, str, str], fold: str = "") -> str:
+    """Return a cell from its name, value, note and tip; ``fold`` is HTML below the note."""
     name, value, note, tip = cell
-    inner = f'<span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span>'
+    inner = f'<span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span>{fold}'
     return write_element("div", inner, class_="tp-kpi", title=tip)
 
 
-def _describe_change(facts: RunHealth, *, measured: bool) -> str:
+def _describe_change(facts: RunHealth, steps: str, *, measured: bool) -> str:
     if facts.change is None:
         missing = "first one is on its way" if facts.state == "running" else "not measured"
         return "" if measured else missing
     sign, kind = ("▼", "tp-good") if facts.change < 0 else ("▲", "tp-warn") if facts.change > 0 else ("=", "")
-    change = f'<span class="{kind}">{sign} {format_perplexity(abs(facts.change))}</span> in {facts.over:,} mini-batches'
+    change = f'<span class="{kind}">{sign} {format_perplexity(abs(facts.change))}</span> in {facts.over:,} {steps}'
     return "<br>".join(filter(None, (facts.trend, change)))
 
 
-_NOTES = {  # notes below the estimates; the point perplexity has its change instead
-    AVERAGED: "over the collected samples",
-    TEST_MEAN: "with the topics that are shown",
-    TEST_POINT: "with the topics of the last step",
-    MEAN: "with the topics that are shown",
-}
-
-
-def _draw_estimates(run: RunFacts, health: RunHealth) -> list[tuple[str, str, str, str]]:
-    """Return a cell for each estimate, the main one first; a single cell with a dash if there is none yet."""
+def _draw_estimate(run: RunFacts, health: RunHealth) -> str:
+    """Return the cell of the main estimate, a dash if there is none yet; a fold explains it and has the others."""
     estimates = list_estimates(run, health.latest)
+    change = _describe_change(health, STEPS[name_step(run)], measured=bool(estimates))
     if not estimates:
-        return [
-            (
-                find_estimate_name(run, POINT).capitalize(),
-                "–",
-                _describe_change(health, measured=False),
-                f"{describe_estimate(run, POINT)}.",
-            )
-        ]
-    return [
-        (
-            estimate.name.capitalize(),
-            format_estimate(estimate),
-            _describe_change(health, measured=True) if estimate.kind == POINT else _NOTES.get(estimate.kind, ""),
-            f"{estimate.protocol}.",
-        )
-        for estimate in estimates
+        protocol = f"{describe_estimate(run, POINT)}."
+        return _draw_kpi((find_estimate_name(run, POINT).capitalize(), "–", change, protocol))
+    best, *others = estimates
+    lines = [
+        f"{best.protocol}.",
+        *(f"{other.name.capitalize()}: {other.figure}. {other.protocol}." for other in others),
     ]
+    if best.kind != POINT and health.change is not None:
+        lines.append(f"The change is that of the {find_estimate_name(run, POINT)}.")
+    inside = "".join(write_element("p", escape(line)) for line in lines)
+    fold = f'<details class="tp-kpi-more" data-key="estimates"><summary>How it is measured</summary>{inside}</details>'
+    return _draw_kpi((best.name.capitalize(), best.figure, change, f"{best.protocol}."), fold)
 
 
 def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
@@ -299,7 +301,7 @@ def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
     if run.settings.get("grow"):
         note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
     widths = f'<span class="tp-kpi-widths">{"-".join(map(str, run.layers))}</span>'
-    return ("Topics per layer", widths, note or "from the words up", (note or "Widths as ordered").capitalize() + ".")
+    return ("Topics per layer", widths, note or "from the words up", (note or "As requested").capitalize() + ".")
 
 
 def _draw_time_left(run: RunFacts, state: str, seconds_left: float | None) -> tuple[str, str, str, str]:
@@ -393,9 +395,8 @@ WORDS = 10  # words on the card of a topic
 
 
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
-    """Return cards of the most popular topics of a layer, background topics last, as links to the explorer."""
-    topics = hierarchy.nodes(layer)
-    nodes = sorted(topics, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # background topics come last
+    """Return cards of the most popular topics of a layer, without background topics, as links to the explorer."""
+    nodes, hidden = _choose_topics(hierarchy, layer)
     peak = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     tip = write_title("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
@@ -417,7 +418,27 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
                 data_key=format_identity(node),
             )
         )
-    return f'<div class="tp-topics" data-rove style="{declare_hue(layer)}">{"".join(cards)}</div>'
+    note = _describe_hidden(hidden)
+    return f'<div class="tp-topics" data-rove style="{declare_hue(layer)}">{"".join(cards)}</div>{note}'
+
+
+def _choose_topics(hierarchy: Hierarchy, layer: int) -> tuple[list[Node], int]:
+    """Return the topics of the preview, and how many background topics are left out; if all are, none is left out."""
+    topics = hierarchy.nodes(layer)
+    chosen = [node for node in topics if hierarchy.role(node) != BACKGROUND] or list(topics)
+    return chosen[:CARDS], len(topics) - len(chosen)
+
+
+def _describe_hidden(count: int) -> str:
+    """Return a line about the background topics that are left out; empty if there is none."""
+    if not count:
+        return ""
+    sentence = (
+        "1 background topic is not shown: its words are spread over all documents."
+        if count == 1
+        else f"{count} background topics are not shown: their words are spread over all documents."
+    )
+    return f'<p class="tp-dim">{sentence}</p>'
 
 
 def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
@@ -433,9 +454,9 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
 
 
-def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
-    """Return in words which snapshot is shown."""
-    return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
+def describe_snapshot(hierarchy: Hierarchy, step: str, *, pinned: bool) -> str:
+    """Return in words which snapshot is shown; ``step`` is the name of a step of its run."""
+    return f"{'pinned at' if pinned else 'latest ·'} {step} {format_number(hierarchy.minibatch)}"
 
 
 def draw_waiting(sentence: str, *, coming: bool = True) -> str:

@@ -18,6 +18,16 @@ def draw_no_run() -> str:
     )
 
 
+def draw_missing_run(run: int, usual: int) -> str:
+    """Return the page for a link to a run that is not in the store, with buttons to the run ``usual`` and to all."""
+    return (
+        f'<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run {run} in this store</h2>'
+        '<p class="tp-lead" role="status">It may have been deleted, or the link may be to another store.</p>'
+        f'<p class="tp-unfinished"><button class="tp-button tp-strong" data-do="usual">Show run {usual}</button> '
+        f'<button class="tp-button" data-do="runs">{draw_icon("list")}All runs</button></p></div></section></div>'
+    )
+
+
 def explain_missing_run(run: int) -> str:
     """Return a sentence for a page whose run is not found or not chosen.
 

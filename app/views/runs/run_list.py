@@ -5,6 +5,7 @@ from math import isfinite
 from typing import TypeVar
 
 from app.jobs.estimates import POINT, Estimate, choose_headline, find_estimate_name
+from app.jobs.plan import STEPS, name_step
 from app.views.markup import (
     draw_delete_button,
     draw_delete_dialog,
@@ -73,11 +74,11 @@ FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _NO_ESTIMATE_TIP = "No test document has been evaluated yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
-_PROGRESS_TIP = "Mini-batches trained, and those planned; then the training time, or what is left of it"
+_PROGRESS_TIP = "{} trained, and those planned; then the training time, or what is left of it"
 _GROUP_TIP = "Runs requested together, named after the number of the first; then the seed of this one"
 _SEEDS = "What comes back"
 _SEEDS_TIP = "Which topics the runs of the group that differ in the seed alone have in common"
-_PACE_TIP = "Tokens of the mini-batches read per second of training"
+_PACE_TIP = "Tokens read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
 
@@ -303,8 +304,10 @@ def _draw_progress(run: RunFacts, state: str) -> str:
         aria_valuemin=0,
         aria_valuemax=100,
     )
-    counts = f"{run.minibatch:,} / {run.planned:,}{note}"
-    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_PROGRESS_TIP}">{counts}</div></div>'
+    steps = STEPS[name_step(run)]
+    counts = f"{run.minibatch:,} / {run.planned:,} {steps}{note}"
+    tip = _PROGRESS_TIP.format(steps.capitalize())
+    return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{tip}">{counts}</div></div>'
 
 
 def _draw_numbers(run: RunFacts, estimate: Estimate | None, values: Sequence[float]) -> str:
@@ -328,7 +331,7 @@ def _draw_compare_link(run: RunFacts, all_numbers: Collection[int]) -> str:
     """Return the button that compares a fork with its parent; empty for other runs."""
     if run.parent not in all_numbers:
         return ""
-    hint = f"What changed since run {run.parent}, from which this one was forked"
+    hint = f"What changed since run {run.parent}, which this one continues"
     return (
         f'<button class="tp-button"{write_attributes(data_do="compare", data_run=run.number, title=hint)}>'
         "Compare</button>"

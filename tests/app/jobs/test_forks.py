@@ -12,7 +12,7 @@ from app.analysis.inference import open_inference
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import claim, forks, launcher, new_run, process, trainer
 from app.jobs.forks import find_origin, inherit_settings
-from app.jobs.new_run import create_run, fork_run
+from app.jobs.new_run import MORE_STEPS, continue_run, create_run, fork_run
 from app.jobs.run_rules import NewRunError, RunRequest
 from app.live.actions import Actions
 from engine.settings import SettingError
@@ -43,6 +43,14 @@ def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
     beginning = snapshots.list_snapshots(db, child.number)[0]
     assert beginning.minibatch == 0
     assert np.array_equal(snapshots.load_snapshot(db, beginning.number)["phi.0"], last["phi.0"])
+
+
+def test_a_run_is_trained_further_with_its_settings_from_its_last_snapshot(db, parent):
+    runs.rename_run(db, parent.number, "news")
+    more = continue_run(db, parent.number)
+    assert (more.parent, more.parent_minibatch, more.planned) == (parent.number, 30, MORE_STEPS)
+    assert (more.settings, more.seed, more.name) == (parent.settings, parent.seed, "news, continued")
+    assert not more.options["until_plateau"]
 
 
 def test_a_fork_keeps_the_titles_of_its_parent_while_their_words_are_among_the_first(db, parent):

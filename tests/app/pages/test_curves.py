@@ -70,14 +70,31 @@ def test_a_mark_at_the_right_edge_has_no_room_for_words_and_tells_them_when_poin
     assert "no step sizes" in marks["words"][0]
 
 
-def test_a_run_of_sweeps_alone_says_why_it_has_no_step_sizes(watched):
-    assert "no step sizes" not in watched._cards[1]._notice.html
+def test_a_run_without_step_sizes_has_no_card_for_them(watched):
+    card = watched._cards[1].page
+    assert card.visible
+    watched._context.feed.get_cached_history = lambda _: History(1, 1)
+    watched.choose()
+    assert card.visible, "they may still come"
     history = History(1, 1)
     history.add([Point(t, t, t, "active_topics", 1, 4.0) for t in (1.0, 2.0)])
     watched._context.feed.get_cached_history = lambda _: history
     watched.choose()
-    assert "reads all documents at every step" in watched._cards[1]._notice.html
-    assert "reads all documents" not in watched._cards[2]._notice.html
+    assert not card.visible
+
+
+def test_a_sweep_is_called_a_sweep_from_the_first_moment_and_has_no_card_of_step_sizes(watched):
+    assert "Mini-batches" in watched._head.html
+    row = watched._context.feed.run(1)
+    row.options = {"protocol": PROTOCOL, "sweeps_after": 0}
+    watched._context.feed.get_cached_history = lambda _: History(1, 1)
+    watched.choose()
+    assert not watched._cards[1].page.visible
+    assert "Sweeps" in watched._head.html
+    assert "ini-batch" not in watched._head.html
+    for chart in (watched._perplexity, watched._rate):
+        assert chart.figure.xaxis[0].axis_label == "sweeps"
+        assert chart.hover.tooltips[1] == ("sweep", "@minibatches{0,0}")
 
 
 def test_without_such_an_event_there_is_no_mark(watched):

@@ -75,7 +75,7 @@ def test_a_pasted_text_is_placed_and_its_strongest_path_is_marked(session: Sessi
 def test_the_answer_comes_before_the_nearest_documents(session: Session) -> None:
     session.give("rocket launch moon").work(2)
     assert session.marked() == {"rocket", "launch", "moon"}
-    assert "Placing documents of the corpus to compare with" in session.answer
+    assert "Finding the topics of documents to compare with" in session.answer
     session.work()
     assert f"among {DOCUMENTS} of the corpus" in session.answer
     assert 'data-do="document" data-number="1"' in session.answer
@@ -99,7 +99,7 @@ def test_kernels_that_must_be_loaded_are_told_of_once(session: Session) -> None:
     assert LOADING in session.answer
     session.work()
     session.give("hedge").work(1)
-    assert "Placing the document …" in session.answer
+    assert "Finding its topics …" in session.answer
 
 
 def test_the_text_is_never_part_of_the_link(session: Session) -> None:
@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_shown_takes_the_place_of_the_document_before(
 def test_of_a_text_without_a_known_word_nothing_is_shown_but_why(session: Session) -> None:
     session.give("zzz qqq").work()
     assert "none of its words (zzz, qqq), so there is no result for it" in session.answer
-    assert not re.search("<mark|Predicted label|Paths|Nearest|Placing", session.answer)
+    assert not re.search("<mark|Predicted class|Paths|Nearest|Finding", session.answer)
     session.give("42!").work()
     assert "There is nothing in it that the corpus counts" in session.answer
 

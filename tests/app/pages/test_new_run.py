@@ -107,7 +107,7 @@ def test_what_somebody_changed_stays_when_the_model_changes(page: Page) -> None:
 
 @pytest.mark.parametrize(("typed", "seeds"), [("1-5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("2-3, 9", (2, 3, 9))])
 def test_several_seeds_order_a_group_and_lead_to_the_list(page: Page, typed: str, seeds: tuple[int, ...]) -> None:
-    assert "Several, as in 1-5 or 1,2,7, order a run for each" in field(page, "seed")
+    assert "Several, as in 1-5 or 1,2,7, start a run for each" in field(page, "seed")
     page.choose(seed=typed)
     assert page.start().seeds == seeds
     assert page.report == [f"Group 1: runs 1 to {len(seeds)} are on their way."]
@@ -246,7 +246,7 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ({"minibatches": "-5"}, "Mini-batches must be a whole number of at least 1; got &#x27;-5&#x27;"),
+        ({"minibatches": "-5"}, "Steps must be a whole number of at least 1; got &#x27;-5&#x27;"),
         ({"seed": "1.5"}, "Seeds must be seeds such as 1-5 or 1,3,7; got &#x27;1.5&#x27;"),
         ({"seed": "9" * 5000}, "Seeds must be seeds such as 1-5 or 1,3,7; got &#x27;9999"),
         ({"seed": str(2**63)}, f"Seeds must be at most {2**63 - 1}; got {2**63}"),
@@ -255,7 +255,7 @@ def test_a_run_that_is_refused_can_be_ordered_again_and_the_sentence_calls_setti
         ({"layers": "foo bar"}, "Topics per layer cannot be read from"),
         ({"layers": "70000"}, "Topics per layer must be at most 65,535; got 70000"),
         ({"layers": " "}, "Topics per layer must not be empty; usually 16-8"),
-        ({"minibatches": ""}, "Mini-batches must not be empty; usually"),
+        ({"minibatches": ""}, "Steps must not be empty; usually"),
         ({"seed": ""}, "Seeds must not be empty; usually 1"),
         ({"eta": ""}, "must not be empty; usually 0.03"),
     ],

@@ -14,6 +14,7 @@ from app.pages.session import View
 from app.pages.watch import FailedRun, TopicPreview, WatchPage
 from store import runs
 from store.database import open_database
+from store.points import Point
 
 
 @pytest.fixture
@@ -79,7 +80,11 @@ class Acts:
     def __getattr__(self, name):
         def act(run, *_):
             self.asked.append((name, run))
-            return {"retry": SimpleNamespace(number=7), "log": ("/logs/run-1.log", ["<b>one", "two"])}.get(name)
+            return {
+                "retry": SimpleNamespace(number=7),
+                "train_more": SimpleNamespace(number=8, parent=run),
+                "log": ("/logs/run-1.log", ["<b>one", "two"]),
+            }.get(name)
 
         return act
 
@@ -95,7 +100,7 @@ def failed(db, state="failed", message="out of memory: use fewer topics"):
 
 
 def buttons(html):
-    return re.findall(r'<button class="tp-button[^>]*data-(?:do|open)="([a-z]+)[^"]*"', html)
+    return re.findall(r'<button class="tp-button[^>]*data-(?:do|open)="(train-more|[a-z]+)[^"]*"', html)
 
 
 def test_out_of_memory_is_one_sentence_and_half_the_batch_comes_first(db):
@@ -129,7 +134,7 @@ def test_each_button_does_what_it_says(db):
     assert "&lt;b&gt;one\ntwo</pre>" in page.board.html
     page._on_board({"do": "delete", "form": {"typed": "something else"}})
     session.work()
-    assert "stays: the name typed was not its name" in session.report[-1]
+    assert "stays: the number typed was not its number" in session.report[-1]
     page._on_board({"do": "delete", "form": {"typed": re.search('data-needs="([^"]+)"', page.board.html)[1]}})
     page._on_board({"do": "retry"})
     session.work()
@@ -142,3 +147,22 @@ def test_a_snapshot_that_turned_out_damaged_is_said(db, monkeypatch):
     monkeypatch.setattr(session.feed, "damage", lambda _: "the snapshot of mini-batch 40 is damaged")
     session.ticks[0](None)
     assert "the snapshot of mini-batch 40 is damaged" in page.board.html
+
+
+def test_a_finished_run_whose_curve_still_fell_offers_to_train_more_and_shows_the_run_that_does(db):
+    row = runs.claim_run(db, order(db).number, process.identify_process())
+    falling = [Point(t, t, t, "point_perplexity", 0, 3000.0 - 10 * t) for t in range(1, 41)]
+    runs.record_progress(db, row.number, row.attempt, minibatch=40, seconds=40.0, points=falling)
+    runs.finish_run(db, row.number, row.attempt, "finished")
+    session = PageSession(db, "watch", run=row.number)
+    acts = Acts()
+    object.__setattr__(session.context, "actions", acts)
+    watch = WatchPage(session.context)
+    session.feed.history(row.number)
+    watch._draw_strip()
+    assert "Finished, still improving: <button" in watch._strip.html
+    assert buttons(watch._strip.html) == ["train-more"]
+    watch._on_strip({"do": "train-more", "run": str(row.number)})
+    session.work()
+    assert acts.asked == [("train_more", row.number)]
+    assert session.view.run == 8

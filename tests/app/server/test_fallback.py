@@ -23,10 +23,11 @@ def test_a_run_that_is_there_stays(feed, two):
     assert fallback.replace_run(feed, two[0], "watch") == fallback.Fallback({})
 
 
-def test_the_newest_run_takes_the_place_of_a_missing_one_and_that_is_said(feed, two):
-    instead = fallback.replace_run(feed, 999, "watch")
-    assert instead.fields == ANOTHER_RUN | {"run": two[1]}
-    assert instead.sentence == f"There is no run 999 in this store; this is run {two[1]}."
+def test_a_page_about_a_missing_run_stays_and_only_a_page_that_needs_none_goes_on_with_the_newest(feed, two):
+    assert fallback.is_missing(feed, 999)
+    assert not any(fallback.is_missing(feed, run) for run in (0, *two))
+    assert fallback.replace_run(feed, 999, "watch") == fallback.Fallback({})
+    assert fallback.replace_run(feed, 999, "runs").fields == ANOTHER_RUN | {"run": two[1]}
 
 
 def test_a_run_that_trains_is_the_usual_one(db, feed, two):

@@ -275,19 +275,20 @@ FORGED = {  # by the page that hears it: what is sent, and the action it would b
         ("stop", {"do": "stop", "run": "1"}),
         ("move", {"do": "move", "run": "1"}),
         ("rename_run", {"do": "rename", "run": "1", "value": "stolen"}),
-        ("delete", {"do": "delete", "run": "1", "form": {"typed": "first spring"}}),
+        ("delete", {"do": "delete", "run": "1", "form": {"typed": "1"}}),
         ("demo", {"do": "demo"}),
     ),
     "page=runs&tab=new": (("create", {"do": "start", "form": {}}),),
     "page=runs&tab=add": (
-        ("delete_corpus", {"do": "delete", "corpus": "1", "form": {"typed": "allotment"}}),
+        ("delete_corpus", {"do": "delete", "corpus": "1", "form": {"typed": "1"}}),
         ("add_corpus", {"do": "make", "form": {}}),
     ),
     "page=watch&run=1": (
         ("retry", {"do": "retry"}),
         ("log", {"do": "log"}),
-        ("delete", {"do": "delete", "form": {"typed": "first spring"}}),
+        ("delete", {"do": "delete", "form": {"typed": "1"}}),
         ("pause", {"do": "pause"}),
+        ("train_more", {"do": "train-more", "run": "1"}),
     ),
     "page=explore&run=1": (("rename_topic", {"do": "rename", "id": "L1:1", "value": "stolen"}),),
     "page=compare&run=1&partner=2": (

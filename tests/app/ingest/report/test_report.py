@@ -28,8 +28,7 @@ def test_every_fact_has_a_line() -> None:
         "file": "notes.csv",
         "format": "csv (table of texts)",
         "encoding": "utf-8",
-        "documents": "10 documents, 1 with nothing in it, 2 with the content of one before, "
-        "2 more without a word that is kept, 1 left out",
+        "documents": "10 documents, 1 with nothing in it, 2 duplicates, 2 more without a word that is kept, 1 left out",
         "parts": "8 training, 1 test",
         "labels": "8 classes: class 0 9, class 1 8, class 2 7, class 3 6, class 4 5, class 5 4 and 2 more",
         "scripts": "Latin 98 %, Greek 2.0 %",

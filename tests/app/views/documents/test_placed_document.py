@@ -127,7 +127,7 @@ def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of
 def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
     assert "250 of 3,000" in draw_neighbours(None, 250, 3000, (), make_hierarchy())
     near = [ListedDocument(17, SCRIPT, "text & text", "sport", 0.25)]
-    html = draw_neighbours(near, 3000, 3000, [DocumentAction("document", "Place")], make_hierarchy())
+    html = draw_neighbours(near, 3000, 3000, [DocumentAction("document", "Find its topics")], make_hierarchy())
     assert "<script" not in html
     assert 'data-do="document" data-number="17"' in html
     assert ">0.25</small>" in html
@@ -219,7 +219,7 @@ def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierar
     seen, silent = untraced(html)
     assert seen > 30
     assert silent == []
-    for part in ("dc-bar", "dc-chip", "Hellinger", "compared, at most 3,000", "Probability of the label"):
+    for part in ("dc-bar", "dc-chip", "Hellinger", "compared, at most 3,000", "Probability of the class"):
         place = html.index(part)
         assert "Run 7, snapshot of mini-batch 700." in html[place - 200 : place + 400], part
 

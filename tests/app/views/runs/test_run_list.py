@@ -181,7 +181,7 @@ def test_the_date_beneath_a_state_is_that_of_the_state_and_says_so_when_pointed_
 
 def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there():
     child = run(parent=3, parent_minibatch=2000)
-    said = "forked from run 3 at mini-batch 2,000"
+    said = "continues run 3 from step 2,000"
     assert f"{said} (deleted since)" in listed(child)
     both = draw_runs([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
     assert said in both
@@ -192,10 +192,11 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
         top_bar.draw_top_bar(top_bar.VisitorPlace("watch", child, "finished"), everyone)
         for everyone in ([child], [run(number=3)])
     ]
-    assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
-    assert "run 3 at mini-batch 2,000" in kpis.draw_details(child, [])
+    assert ['data-value="3" title="Continues' in bar for bar in bars] == [False, True]
+    assert "run 3 from step 2,000" in kpis.draw_details(child, [])
     assert said in kpis.draw_kpis(child, kpis.RunHealth("running", None, 0))
-    assert "forked" not in listed(run()) + top_bar.draw_top_bar(top_bar.VisitorPlace("watch", run(), "finished"), [])
+    bar = top_bar.draw_top_bar(top_bar.VisitorPlace("watch", run(), "finished"), [])
+    assert "continues run" not in listed(run()) + bar
 
 
 def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
@@ -238,9 +239,9 @@ def test_every_number_of_the_list_and_the_strip_says_what_it_is_when_it_is_point
         assert (seen >= least, silent) == (True, [])
 
 
-def test_deleting_needs_the_name_typed():
-    html = listed(run(name="my roses"))
-    assert 'data-needs="my roses"' in html
+def test_deleting_needs_the_number_typed_however_long_the_name():
+    html = listed(run(name="my roses " * 20))
+    assert 'data-needs="7"' in html
     assert " disabled" in html[html.index("data-needs") :]
 
 
