@@ -23,7 +23,6 @@ from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
 
-
 _WORD = re.compile(r'class="ex-word"[^>]*>([^<]+)</button><i')
 
 
