@@ -73,7 +73,7 @@ def find_word_uses(hierarchy: Hierarchy, word: int, layer: int, most: int) -> li
     ]
 
 
-class Passage(NamedTuple):
+class WordContext(NamedTuple):
     """A piece of a text around a word: what precedes it, the word as written (empty if absent), and what follows."""
 
     before: str
@@ -81,7 +81,7 @@ class Passage(NamedTuple):
     after: str
 
 
-def cut_passage(text: str, word: str, most: int = 200) -> Passage:
+def cut_passage(text: str, word: str, most: int = 200) -> WordContext:
     """Return about ``most`` characters of a text around the first place where a word begins; case is ignored.
 
     A phrase is found with blanks, hyphens or line ends between its words.  If the word is not in the text as written,
@@ -91,12 +91,12 @@ def cut_passage(text: str, word: str, most: int = 200) -> Passage:
     pattern = r"[\s_-]+".join(parts)
     found = re.search(rf"\b{pattern}\w*", text, re.IGNORECASE) if parts else None
     if found is None:
-        return Passage(_join_lines(text[: most + 1], most), "", "")
+        return WordContext(_join_lines(text[: most + 1], most), "", "")
     start, end = max(0, found.start() - most // 2), found.end() + most // 2
     before = " ".join(text[start : found.start()].split())
     after = " ".join(text[found.end() : end].split())
     spaces = _has_space(text, found.start() - 1), _has_space(text, found.end())
-    return Passage(
+    return WordContext(
         f"{'…' if start else ''}{before}{' ' if spaces[0] else ''}",
         " ".join(found[0].split()),
         f"{' ' if spaces[1] else ''}{after}{'…' if end < len(text) else ''}",

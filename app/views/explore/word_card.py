@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.word_use import Passage, WordUse, find_word, find_word_uses, measure_everywhere
+from app.analysis.word_use import WordContext, WordUse, find_word, find_word_uses, measure_everywhere
 from app.views.explore.detail import draw_heading, draw_place_button
 from app.views.markup import write_element
 from app.views.palette import declare_hue
@@ -22,7 +22,7 @@ class WordPassage(NamedTuple):
 
     number: int
     title: str
-    passage: Passage
+    passage: WordContext
 
 
 class WordPassages(NamedTuple):

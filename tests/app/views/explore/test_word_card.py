@@ -5,7 +5,7 @@ import re
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import format_identity
-from app.analysis.word_use import Passage, find_word_uses
+from app.analysis.word_use import WordContext, find_word_uses
 from app.views.explore.word_card import WordPassage, WordPassages, draw_word_card
 from app.views.text import escape, format_percent
 
@@ -24,7 +24,10 @@ def test_the_topics_of_every_layer_are_listed_from_the_top_with_their_parts() ->
 def test_passages_are_marked_counted_and_escaped() -> None:
     hierarchy = make_hierarchy((8, 4), n_words=len(NASTY) + 4)
     bad = "<script>alert(1)</script>"
-    passages = [WordPassage(4, bad, Passage(bad, bad, bad)), WordPassage(5, "plain", Passage("no such word", "", ""))]
+    passages = [
+        WordPassage(4, bad, WordContext(bad, bad, bad)),
+        WordPassage(5, "plain", WordContext("no such word", "", "")),
+    ]
     html = draw_word_card(hierarchy, WordPassages(NASTY[0], passages, 30), focus=True)
     assert "<script" not in html
     assert f"<mark>{escape(bad)}</mark>" in html
