@@ -23,7 +23,7 @@ class Stage(NamedTuple):
     name : str
         What is done in it, as in "next: compiling kernels".
     seconds : float
-        How long it takes on two processors, measured from a first call of ``topiary demo`` with nothing compiled.
+        How long it takes on two processors with nothing compiled; estimated, and scaled by the pace of this machine.
     beginnings : tuple of str
         How the messages of the stage begin.
     """

@@ -22,6 +22,7 @@ from app.pages.explore_requests import (
     explain_waiting,
     fetch_hierarchy,
     find_documents,
+    find_passages,
     send_tree_file,
     split_tab,
 )
@@ -31,6 +32,7 @@ from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from app.views.explore.word_card import WordPassages, draw_word_card
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
@@ -92,11 +94,13 @@ class ExplorePage(TreePage):
         self._first_roots: tuple[Node, ...] = ()
         self._kept_topic = KeptTopic()
         self._finding = SearchResult("")
+        self._word: WordPassages | None = None  # shown in place of the topic
         self._documents = TopicDocuments(context)
         self._seeds = SeedReader(context)
         self._child = ""
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
+            self._show_word,
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
         self.page = pn.Row(
@@ -204,6 +208,8 @@ class ExplorePage(TreePage):
         changed = {event.name for event in events}
         if self._hierarchy is not None and self._hierarchy.run != self._view.run:
             self._clear_run()
+        if changed & {"run", "layer", "topic"}:
+            self._word = None
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
         if changed & _CUT_FIELDS:
@@ -243,7 +249,7 @@ class ExplorePage(TreePage):
         self._kept_topic.hold(None)
         self._hierarchy = self._original = self._previous = self._drawing = None
         self._first_roots = ()
-        self._moments, self._finding = (), SearchResult("")
+        self._moments, self._finding, self._word = (), SearchResult(""), None
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         """Show a hierarchy if it answers the present request; keep topics in the picture if its snapshot is newer."""
@@ -359,7 +365,10 @@ class ExplorePage(TreePage):
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
 
-    def _draw_detail(self, hierarchy: Hierarchy) -> None:
+    def _draw_detail(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
+        if self._word is not None:
+            self._detail.html = draw_word_card(hierarchy, self._word, focus=focus)
+            return
         missing = self._find_missing(hierarchy)
         if missing is not None:
             self._detail.html = draw_missing_topic(hierarchy, missing)
@@ -403,6 +412,24 @@ class ExplorePage(TreePage):
         if finding.text == self._finding.text and self._hierarchy is not None:
             self._finding = finding
             self._draw_list(self._hierarchy)
+
+    def _show_word(self, word: str) -> None:
+        """Show the topics and passages of a word in place of the topic; an empty text shows the topic again."""
+        if self._hierarchy is None or (not word and self._word is None):
+            return
+        self._word = WordPassages(word) if word in self._hierarchy.vocabulary else None
+        self._draw_detail(self._hierarchy, focus=True)
+        if self._word is not None:
+            work = partial(find_passages, self._context, self._view.run, word, lambda: self._is_word_shown(word))
+            self._context.aside(work, self._receive_passages)
+
+    def _is_word_shown(self, word: str) -> bool:
+        return self._word is not None and self._word.word == word
+
+    def _receive_passages(self, found: WordPassages) -> None:
+        if self._is_word_shown(found.word) and self._hierarchy is not None:
+            self._word = found
+            self._draw_detail(self._hierarchy)
 
     def _save(self, file_format: str) -> None:
         if self._hierarchy is not None:

@@ -5,6 +5,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.word_use import cut_passage
 from app.export import trees
 from app.pages.components import Message, TreeView
 from app.pages.requests import PageRequests, list_moments
@@ -12,8 +13,10 @@ from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
+from app.views.explore.word_card import WordPassage, WordPassages
 from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
+from app.views.text import break_lines
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL, find_opening_threshold
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
@@ -23,6 +26,7 @@ from store import corpora
 
 _SHOWN_DOCUMENTS = 8  # of a topic
 _FOUND_DOCUMENTS = 12  # shown of a search
+_SHOWN_PASSAGES = 8  # of a word
 _MOST_CACHED_TOPICS = 200  # topics whose documents are cached
 
 
@@ -59,6 +63,20 @@ def find_documents(context: Context, run: int, text: str, request: Callable[[], 
         for document in rows
     ]
     return SearchResult(text, documents=documents, total=total)
+
+
+def find_passages(context: Context, run: int, word: str, request: Callable[[], bool]) -> WordPassages:
+    """Find passages with a word in a run's corpus while ``request()`` returns True; this waits for the store."""
+    row = context.feed.run(run)
+    text = word.replace("_", " ")  # phrases are written with underscores
+    if row is None or not text.strip():
+        return WordPassages(word, total=0)
+    total, rows = corpora.search_documents(context.db, row.corpus, text, 0, _SHOWN_PASSAGES, request)
+    passages = [
+        WordPassage(document.number, document.title or "untitled", cut_passage(break_lines(document.text), word))
+        for document in rows
+    ]
+    return WordPassages(word, passages, total)
 
 
 class TopicDocuments:
@@ -135,7 +153,7 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         return "Training has just begun: no edge is strong enough yet. Wait a little."
     if choice.detail != "paper":
         return "No edge of these roots is sure, or their children are hidden."
-    return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
+    return "No edge of these roots is above the threshold; lower it to see their heaviest children."
 
 
 def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
@@ -143,7 +161,7 @@ def explain_threshold(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     opening = find_opening_threshold(hierarchy)
     if choice.detail != "paper" or choice.threshold != opening or opening == USUAL:
         return ""
-    return f"Shown at τ = {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
+    return f"Shown at the threshold {opening:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: only the tree is shown; the visitor chose the listed layer
@@ -167,6 +185,8 @@ class ExploreCallbacks(NamedTuple):
         Finds topics and documents; None moves the focus to the search field.
     save : (format) -> None
         Sends the tree to the browser as a file.
+    show_word : (word) -> None
+        Shows where a word is used; an empty text shows the topic again.
     """
 
     hierarchy: Callable[[], Hierarchy | None]
@@ -175,6 +195,7 @@ class ExploreCallbacks(NamedTuple):
     resize: Callable[[Message], None]
     search: Callable[[str | None], None]
     save: Callable[[str], None]
+    show_word: Callable[[str], None]
 
 
 class ExploreRequests(PageRequests[ExploreCallbacks]):
@@ -197,6 +218,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._put(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
+            "word": lambda _, value: self._callbacks.show_word(value),
             "rename": self._rename,
             "save": lambda _, value: self._callbacks.save(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
@@ -209,6 +231,8 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         if action not in self._topic_actions:
             super().handle(message)
             return
+        if action == "select":
+            self._callbacks.show_word("")
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if node is not None and hierarchy is not None and hierarchy.has(node):
             self._topic_actions[action](node)

@@ -168,10 +168,10 @@ def _draw_button(do: str, word: str, hint: str) -> str:
 def draw_threshold_slider(threshold: float) -> str:
     """Return the slider of the threshold tau."""
     low, high, step = SLIDER
-    hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
+    hint = "τ: an edge is drawn when its weight is above τ / K, with K topics in the layer below"
     scale = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{min(threshold, high):g}"'
     return (
-        f'<label class="ex-tau" title="{hint}"><span><i>Threshold </i>τ</span><input type="range" {scale}'
+        f'<label class="ex-tau" title="{hint}"><span>Threshold</span><input type="range" {scale}'
         f' data-input="threshold" aria-label="Threshold tau"><output>{threshold:g}</output></label>'
     )
 

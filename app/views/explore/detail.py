@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.analysis.word_use import measure_everywhere
 from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
@@ -18,9 +19,19 @@ from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
 
-def draw_bar(weight: float, most: float, hint: str) -> str:
-    """Return a weight as a bar, as a share of ``most``, and as a number with the `title` attribute ``hint``."""
-    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{format_weight(weight)}</small>'
+def draw_bar(share: float, most: float, hint: str, everywhere: float | None = None) -> str:
+    """Return a share as a bar whose full length is ``most``, and in percent with the `title` attribute ``hint``.
+
+    A share may be negative, for an effect that makes something rarer.  With ``everywhere``, a second bar of another
+    tone shows the share in the whole corpus on the same scale.
+    """
+    corpus = "" if everywhere is None else f";--corpus:{min(100.0, 100 * everywhere / most):.1f}%"
+    two = "" if everywhere is None else ' class="ex-two"'
+    sign = "−" if share < 0 else ""
+    return (
+        f'<i{two} style="--part:{100 * abs(share) / most:.1f}%{corpus}"></i>'
+        f"<small{hint}>{sign}{escape(format_percent(abs(share)))}</small>"
+    )
 
 
 def draw_heading(word: str, note: str, hint: str) -> str:
@@ -81,7 +92,8 @@ _MEAN_NPMI_TIP = (
 )
 _DIVERSITY_TIP = "Different words among the first ten of the topics that are not light: 1 when no two share one"
 _RELEVANCE_TIP = (
-    "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
+    "How much it counts that a word is frequent (λ of relevance): towards 0 words that few other topics have come "
+    "first, towards 1 the most probable ones"
 )
 _WANDERS_TIP = (
     "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"
@@ -116,7 +128,7 @@ def draw_twin_tag(hierarchy: Hierarchy, node: Node, *, titled: bool = False) -> 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
     """Return the NPMI of a topic with its meaning on hover; empty if it is not known."""
     value = hierarchy.coherence(node)
-    return "" if value is None else f' · <span title="{NPMI}">NPMI {format_coherence(value)}</span>'
+    return "" if value is None else f' · <span title="{NPMI}">coherence {format_coherence(value)}</span>'
 
 
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
@@ -125,7 +137,7 @@ def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     npmi = (
         ""
         if quality.npmi is None
-        else f'<span title="{_MEAN_NPMI_TIP}">NPMI {format_coherence(quality.npmi)}</span> · '
+        else f'<span title="{_MEAN_NPMI_TIP}">coherence {format_coherence(quality.npmi)}</span> · '
     )
     diversity = f'<span title="{_DIVERSITY_TIP}">diversity {quality.diversity:.2f}</span>' if quality.topics else ""
     return f'<p class="ex-quality">{npmi}{diversity}</p>'
@@ -142,8 +154,9 @@ def draw_word_choice(trade: float) -> str:
     scale = f'min="0" max="1" step="{_SHARE_STEP:g}" value="{trade:g}"'
     return (
         f'<div class="ex-choice">{buttons}'
-        f'<label class="ex-lambda" title="{_RELEVANCE_TIP}"><span>λ</span><input type="range" {scale}'
-        f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
+        f'<label class="ex-lambda" title="{_RELEVANCE_TIP}"><span>Frequency</span><input type="range" {scale}'
+        f' data-input="relevance" aria-label="Frequency, the lambda of relevance"><output>{trade:.2f}</output>'
+        "</label></div>"
     )
 
 
@@ -171,10 +184,13 @@ CLOSE = '<button class="ex-close" data-do="select" data-id="" aria-label="Close 
 ONLY_ROOT = "The tree has no other root: make another topic a root first"
 _SHARE_TIP = "Layer, rank by share, and share of the layer's tokens in percent"
 _STEP_TIP = "Size of the topic's last step in training: each topic has its own"
-_WORD_TIP = "Weight of the word in the topic's distribution over the vocabulary, 0 to 1"
-_RARER_TIP = "By how much the expected number of the word falls when this topic is on"
-_CLASS_TIP = "Weight of the topic for the class, less the mean over all classes"
-_EDGES_TIP = "Weight of the edge; paler ones are not above the threshold"
+_WORD_TIP = "Share of the word in the topic: {here}; in the whole corpus, as the topics of this layer say: {everywhere}"
+_WORD_HINT = "Its topics at every layer, and passages with it"
+_RARER_TIP = "By how much the expected number of the word falls when this topic is on, relative to the first one"
+_CLASS_TIP = "Weight of the topic for the class, minus the mean over all classes"
+_EDGES_TIP = "Share of the child in its parent; paler ones are not above the threshold"
+_LEAST_CHILD = 0.01  # relatives with a smaller share are folded
+_MOST_RELATIVES, _FEWEST_RELATIVES, _MOST_FOLDED = 12, 3, 24  # listed at most and at least, and in the fold
 
 
 class TopicDocument(NamedTuple):
@@ -259,29 +275,46 @@ def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
 def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = format_identity(node), hierarchy.widths[node.layer - 1]
     place = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
+    alive = bool(hierarchy.alive[node.layer - 1][hierarchy.place(node)])
+    unused_note = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
+    edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
+    marks = "".join(
+        (draw_role_tag(hierarchy, node), draw_wander_tag(hierarchy, node), draw_twin_tag(hierarchy, node, titled=True))
+    )
+    tags = f'<p class="ex-tags">{marks}</p>' if marks else ""
+    return (
+        f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE_TIP, hierarchy)}>{place}</p>'
+        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
+        f"{tags}"
+        f'{draw_found_link(hierarchy, node)}{unused_note}<div class="ex-acts">{buttons}</div>'
+        f"{_draw_figures(hierarchy, node)}</header>"
+    )
+
+
+def _draw_figures(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the folded technical numbers of a topic: its identity, its coherence and its step size."""
     step = (
         f" · <span{write_title(_STEP_TIP, hierarchy)}>step size "
         f"{format_weight(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
         if hierarchy.step_sizes
         else ""
     )
-    alive = bool(hierarchy.alive[node.layer - 1][hierarchy.place(node)])
-    unused_note = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
-    edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
+    identity = f'<span title="The number of a topic, the same for the whole run">{format_identity(node)}</span>'
     return (
-        f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE_TIP, hierarchy)}>{place}</p>'
-        f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
-        f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
-        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}{draw_wander_tag(hierarchy, node)}"
-        f"{draw_twin_tag(hierarchy, node, titled=True)}</p>"
-        f'{draw_found_link(hierarchy, node)}{unused_note}<div class="ex-acts">{buttons}</div></header>'
+        '<details class="ex-figures"><summary>Technical figures</summary>'
+        f'<p class="ex-ident">{identity}{draw_coherence(hierarchy, node)}{step}</p></details>'
     )
 
 
 def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
+    everywhere = measure_everywhere(hierarchy, node.layer)
+    numbers = hierarchy.words[node.layer - 1][hierarchy.place(node), : len(words)].tolist()
     largest = max((word.weight for word in words), default=0.0) or 1.0
-    rows = [_draw_word(hierarchy, word, largest) for word in words]
+    rows = [
+        _draw_word(hierarchy, word, largest, float(everywhere[number]))
+        for word, number in zip(words, numbers, strict=True)
+    ]
     mass = format_percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
@@ -290,24 +323,38 @@ def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
     if len(rows) > 12:
         rest = "".join(rows[12:])
         more_words = f'<details><summary>{len(rows) - 12} more words</summary><ol class="ex-bars">{rest}</ol></details>'
-    return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more_words}</section>'
+    return f'<section>{title}{_TONES}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more_words}</section>'
 
 
-def _draw_word(hierarchy: Hierarchy, word: TopicWord, largest: float) -> str:
-    """Return a word with its weight, and on hover the 90 % interval of the weight if it is known."""
-    tip = _WORD_TIP
+_TONES = (
+    '<p class="ex-tones"><span><i class="ex-tone-topic"></i>in the topic</span>'
+    '<span><i class="ex-tone-corpus"></i>in the corpus</span></p>'
+)
+
+
+def _draw_word(hierarchy: Hierarchy, word: TopicWord, largest: float, everywhere: float) -> str:
+    """Return a word with its share, and on hover the 90 % interval of the share if it is known."""
+    tip = _WORD_TIP.format(here=format_percent(word.weight), everywhere=format_percent(everywhere))
     if word.low is not None and word.high is not None:
-        tip += f"; between {format_weight(word.low)} and {format_weight(word.high)} with 90 %"
-    return f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, largest, write_title(tip, hierarchy))}</li>"
+        tip += f"; between {format_percent(word.low)} and {format_percent(word.high)} with 90 %"
+    bar = draw_bar(word.weight, largest, write_title(tip, hierarchy), everywhere)
+    return f"<li>{draw_word_button(word.text)}{bar}</li>"
+
+
+def draw_word_button(text: str) -> str:
+    """Return a word as a button that shows where it is used."""
+    return write_element("button", escape(text), class_="ex-word", data_do="word", data_value=text, title=_WORD_HINT)
 
 
 def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the words that a topic makes rarer, if there are any."""
+    """Return the words that a topic makes rarer, if there are any, relative to the word that falls most."""
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
     hint, largest = write_title(_RARER_TIP, hierarchy), words[0].weight
-    rows = "".join(f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, largest, hint)}</li>" for word in words)
+    rows = "".join(
+        f"<li>{draw_word_button(word.text)}{draw_bar(word.weight / largest, 1.0, hint)}</li>" for word in words
+    )
     title = draw_heading(
         "Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on"
     )
@@ -315,17 +362,19 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above: bool) -> str:
-    """Return the parents or the children of a topic with the weights of the edges; empty if there are none.
+    """Return the parents or the children of a topic with the shares of the edges; empty if there are none.
 
-    Edges not above ``threshold / K`` are paler, with K topics in the lower layer; the tip says how certain an edge is,
-    and in how many runs with other seeds it is found.
+    Those under 1 % are folded, except for the first three.  Edges not above ``threshold / K`` are paler, with K topics
+    in the lower layer; the tip says how certain an edge is, and in how many runs with other seeds it is found.
     """
-    relatives = hierarchy.parents(node, 8) if above else hierarchy.children(node, 12)
+    relatives = (hierarchy.parents if above else hierarchy.children)(node, max(hierarchy.widths))
     if not relatives:
         return ""
+    n_heavy = sum(abs(relative.weight) >= _LEAST_CHILD for relative in relatives)
+    n_listed = min(max(n_heavy, _FEWEST_RELATIVES), _MOST_RELATIVES)
     largest, limit = abs(relatives[0].weight), threshold / hierarchy.widths[node.layer - 1 - (not above)]
-    rows = ""
-    for relative in relatives:
+
+    def draw(relative: Relative) -> str:
         ends = (relative.node, node) if above else (node, relative.node)
         certainty = hierarchy.find_certainty(*ends, threshold)
         tip = _EDGES_TIP if certainty is None else f"{_EDGES_TIP}; {describe_certainty(certainty)}"
@@ -333,9 +382,19 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
         if n_found and hierarchy.recurrence is not None:
             tip += f"; {describe_found(n_found, hierarchy.recurrence.n_runs)}"
         weight = draw_bar(relative.weight, largest, write_title(tip, hierarchy))
-        rows += _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
+        return _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
+
     title = draw_heading("Parents" if above else "Children", f"layer {relatives[0].node.layer}", _EDGES_TIP)
-    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
+    listed = "".join(map(draw, relatives[:n_listed]))
+    folded = relatives[n_listed : n_listed + _MOST_FOLDED]
+    fold = ""
+    if folded:
+        n_more = len(relatives) - n_listed
+        amount = f"{n_more} more" if n_heavy > n_listed else f"{n_more} under 1 %"
+        note = f'<p class="ex-ident">The heaviest {len(folded)} of them.</p>' if n_more > len(folded) else ""
+        rows = f'<ol class="ex-bars ex-kin" data-rove>{"".join(map(draw, folded))}</ol>'
+        fold = f"<details><summary>and {amount}</summary>{rows}{note}</details>"
+    return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{listed}</ol>{fold}</section>'
 
 
 def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, weak: bool) -> str:
@@ -363,9 +422,8 @@ def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
     rows = "".join(
         _draw_class_weight(hierarchy.classes[index], index + 1, float(weights[index]), largest) for index in indices
     )
-    title = draw_heading(
-        "Classes", "weight relative to the average", "Positive: the topic speaks for the class; negative: against it"
-    )
+    hint = f"{_CLASS_TIP}. Positive: the topic speaks for the class; negative: against it"
+    title = draw_heading("Classes", "for or against", hint)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 

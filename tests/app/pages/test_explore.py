@@ -18,9 +18,12 @@ from app.live.ticks import Tick
 from app.pages.explore import ExplorePage
 from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from app.pages.session import View, from_query, to_query
+from app.views.explore.word_card import WordPassages
 from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
+
+_WORD = re.compile(r'class="ex-word"[^>]*>([^<]+)</button><i')
 
 
 class Feed:
@@ -161,7 +164,7 @@ def test_as_in_the_paper_a_narrow_model_has_a_tree_and_it_is_said_at_which_thres
     session.handle("detail", value="paper")
     assert session.view.threshold == 2.0
     assert len(session.shown()) > 6
-    assert "Shown at τ = 2:" in session.page._foot.html
+    assert "Shown at the threshold 2:" in session.page._foot.html
     assert "<output>2</output>" in session.page._controls.html
     session.handle("detail", value="normal")
     assert session.view.threshold is None
@@ -453,6 +456,28 @@ def test_a_search_lists_topics_at_once_and_asks_for_documents(session: Session) 
     assert session.tasks
 
 
+def test_a_word_shows_its_topics_and_passages_until_the_topic_is_chosen_again(session: Session) -> None:
+    word = re.findall(r'data-do="word" data-value="([^"]+)"', session.page._detail.html)[0]
+    before, tasks = session.page._detail.html, len(session.tasks)
+    session.handle("word", value=word)
+    assert "Topics of layer 1" in session.page._detail.html
+    assert "searching …" in session.page._detail.html
+    assert len(session.tasks) == tasks + 1
+    session.page._receive_passages(WordPassages("another word", total=5))
+    assert "searching …" in session.page._detail.html
+    session.page._receive_passages(WordPassages(word, total=5))
+    assert "searching …" not in session.page._detail.html
+    session.handle("word", value="")
+    assert session.page._detail.html == before
+    session.handle("word", value="no such word")
+    assert session.page._detail.html == before
+    topic = session.chips()[0]
+    session.handle("select", id=topic)
+    session.handle("word", value=word)
+    session.handle("select", id=topic)
+    assert f'data-key="{topic}"' in session.page._detail.html
+
+
 def test_opening_the_page_draws_the_tree_once(hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Hierarchy] = []
     monkeypatch.setattr(ExplorePage, "_draw_tree", lambda _, shown: drawn.append(shown))
@@ -505,7 +530,7 @@ def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(
     session.handle("select", id=format_identity(node))
 
     def words(html: str) -> list[str]:
-        return [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", html)[:12]]
+        return [unescape(text) for text in _WORD.findall(html)[:12]]
 
     assert words(session.page._detail.html) == relevant
     title = re.search(r'class="ex-name"[^>]*>([^<]*)<', session.page._detail.html)
@@ -532,7 +557,7 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     session.ticks[0](Tick(snapshots=frozenset({7})))
     node = newer.nodes(3)[0]
     session.handle("select", id=format_identity(node))
-    shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
+    shown = [unescape(text) for text in _WORD.findall(session.page._detail.html)[:12]]
     assert shown == [word.text for word in newer.choose_words(1.0).top_words(node)]
     assert shown != [word.text for word in newer.top_words(node)]
 

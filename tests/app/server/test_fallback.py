@@ -3,6 +3,7 @@
 import feed_samples
 import pytest
 
+from app.live.feed import find_usual_run
 from app.pages.session import ANOTHER_RUN
 from app.server import fallback
 from app.views.top_bar import NAMES
@@ -35,7 +36,7 @@ def test_a_run_that_trains_is_the_usual_one(db, feed, two):
     training = feed_samples.run(db)
     runs.finish_run(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
     feed.look_now()
-    assert fallback.find_usual_run(feed) == training.number
+    assert find_usual_run(feed) == training.number
 
 
 def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):

@@ -102,7 +102,7 @@ def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanw
     monkeypatch.setattr(ports, "USUAL_PORT", first)
     holder, served = socket.socket(), []
 
-    def begin(url):
+    def begin(url, **_):
         holder.bind(("127.0.0.1", first))
         holder.listen()
         return SimpleNamespace(poll=lambda: 0)

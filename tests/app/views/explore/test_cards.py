@@ -133,6 +133,37 @@ def test_relatives_below_the_threshold_are_paler(hierarchy: Hierarchy) -> None:
     assert weak == [len(hierarchy.children(node, 12)), 0]
 
 
+def test_shares_are_in_percent_and_children_under_one_percent_are_folded() -> None:
+    hierarchy = make_hierarchy((40, 4))
+    node = hierarchy.nodes(2)[0]
+    weights = np.zeros(40)
+    weights[:5] = 0.5, 0.3, 0.15, 0.0499, 1.53e-5
+    hierarchy.phi[1][:, hierarchy.place(node)] = weights
+    html = draw_topic(hierarchy, node, 1.0, [], root=False)
+    children = html[html.index("<h3>Children") :]
+    listed, _, folded = children.partition("<summary>and 1 under 1 %</summary>")
+    assert [listed.count(f">{share}</small>") for share in ("50%", "30%", "15%", "5.0%")] == [1, 1, 1, 1]
+    assert ">&lt;0.01%<" in folded
+    assert not re.search(r"\d(\.\d+)?e-\d", html)
+
+
+def test_a_word_has_a_bar_for_the_topic_and_one_for_the_corpus_on_the_same_scale() -> None:
+    hierarchy = make_hierarchy((8, 4), n_words=200)
+    node = hierarchy.nodes(1)[0]
+    html, words = draw_topic(hierarchy, node, 1.0, [], root=False), hierarchy.top_words(node, 30)
+    everywhere = hierarchy.projections[0] @ hierarchy.shares[0]
+    largest = max(word.weight for word in words)
+    bars = re.findall(
+        r'data-value="([^"]+)"[^<]*<[^<]*<i class="ex-two" style="--part:([\d.]+)%;--corpus:([\d.]+)%', html
+    )
+    assert len(bars) == len(words)
+    for (text, part, corpus), word in zip(bars, words, strict=True):
+        share = everywhere[hierarchy.vocabulary.index(word.text)]
+        assert text == escape(word.text)
+        assert float(part) == pytest.approx(100 * word.weight / largest, abs=0.06)
+        assert float(corpus) == pytest.approx(min(100.0, 100 * share / largest), abs=0.06)
+
+
 def test_waiting_for_documents_is_said(hierarchy: Hierarchy) -> None:
     assert "Reading the documents" in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, None, root=False)
 
@@ -316,17 +347,17 @@ def test_a_weak_topic_is_told_in_one_word_with_its_reason_on_card_and_detail() -
 
 def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> None:
     hierarchy, _, poor = judged()
-    assert ">NPMI −0.12</span>" in draw_topic(hierarchy, poor, 1.0, [], root=False)
+    assert ">coherence −0.12</span>" in draw_topic(hierarchy, poor, 1.0, [], root=False)
     quality = hierarchy.quality(1)
     head = draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(""))
-    assert f">NPMI {quality.npmi:.2f}</span>" in head
+    assert f">coherence {quality.npmi:.2f}</span>" in head
     assert f">diversity {quality.diversity:.2f}</span>" in head
     assert f"ten first words at λ = {TRADE:g}" in draw_topic_list(
         hierarchy.choose_words(1.0), 1, TopicMarks(), SearchResult("")
     )
     unknown = make_hierarchy((8, 4), n_words=200)
-    assert ">NPMI" not in draw_topic(unknown, poor, 1.0, [], root=False)
-    assert ">NPMI" not in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
+    assert ">coherence" not in draw_topic(unknown, poor, 1.0, [], root=False)
+    assert ">coherence" not in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
     assert ">diversity" in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
 
 
