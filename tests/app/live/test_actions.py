@@ -30,6 +30,7 @@ ASKED = {
     "resume": (1,),
     "move": (1,),
     "retry": (1,),
+    "train_more": (1,),
     "log": (1,),
     "delete": (1,),
     "rename_run": (1, "x"),
