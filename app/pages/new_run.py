@@ -365,26 +365,17 @@ class NewRunForm:
         errors, _ = self._check()
         model = self._choose_model(offer)
         values = self._list_values(model)
-        fields = [
-            (
-                about.group != ALWAYS,
-                form_fields.make_setting_field(about, values[about.name], errors.get(about.name, "")),
-            )
-            for about in offer.settings[model]
-        ]
-        if (about := self._find_sized_corpus()) is not None:
-            tried = tries_widths(self._read_config(model), about)
-            fields = [
-                (is_advanced, form_fields.add_proposal(field, about, model, tried=tried))
-                for is_advanced, field in fields
-            ]
+        fields = {
+            each.name: form_fields.make_setting_field(each, values[each.name], errors.get(each.name, ""))
+            for each in offer.settings[model]
+        }
+        if (corpus := self._find_sized_corpus()) is not None:
+            tried = tries_widths(self._read_config(model), corpus)
+            fields["layers"] = form_fields.add_proposal(fields["layers"], corpus, model, tried=tried)
         if self._has_fixed_layers(values):
-            fields = [
-                (is_advanced, form_fields.lock_layers(field) if field.name == "layers" else field)
-                for is_advanced, field in fields
-            ]
-        simple = [field for advanced, field in fields if not advanced]
-        advanced = [field for advanced, field in fields if advanced]
+            fields["layers"] = form_fields.lock_layers(fields["layers"])
+        simple = [fields[each.name] for each in offer.settings[model] if each.group == ALWAYS]
+        advanced = [fields[each.name] for each in offer.settings[model] if each.group != ALWAYS]
         advanced.append(
             form_fields.make_place_field(self._get_text(form_fields.PLACE), errors.get(form_fields.PLACE, ""))
         )

@@ -5,6 +5,7 @@ from itertools import pairwise
 import garden
 import pytest
 from addresses import says
+from playwright.sync_api import expect
 
 from store import runs
 from store.database import open_database
@@ -458,8 +459,7 @@ def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(server,
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     heading = page.get_by_role("heading", name="The strip of numbers")
-    heading.wait_for()
-    assert heading.evaluate("it => it === it.getRootNode().activeElement")
+    expect(heading).to_be_focused()
     assert 0 <= heading.bounding_box()["y"] < 700
     page.wait_for_function("() => location.search.includes('tab=watch')")
     page.get_by_role("searchbox", name="Search the guide").fill("zzqy")

@@ -40,7 +40,7 @@ _FOUND_TIP = (
 )
 _AGREEMENT_TIP = "Share of the layer's tokens in topics that another run has too; the mean over the other runs"
 _EDGE_TIP = "Runs, this one included, in which both topics are found and the edge between them is above the threshold"
-_RHAT_TIP = "Rank-normalised split R-hat: 1 if the chains cannot be told apart by this number"
+_RHAT_TIP = "Rank-normalised split R-hat: 1 if this number does not distinguish the chains"
 _ESS_TIP = "Bulk effective sample size: as many independent draws would tell the mean as well as all these points"
 _NAMES = {
     LIKELIHOOD: ("Log likelihood of held-out tokens", "Of the curve that Watch shows"),

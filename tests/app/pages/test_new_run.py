@@ -172,6 +172,7 @@ def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page
     assert f"16-8: proposed for {small.train_documents} documents" in field(page, "layers")
     assert page.choose(corpus="99")["layers"] == "128-64-32"
     assert "128-64-32: proposed for 4,100 documents" in field(page, "layers")
+    assert page.form.board.html.count("proposed for") == 1, "it is said of the widths alone"
     assert page.choose(grow="true")["layers"] == "128-64-32"
     assert "proposed" not in field(page, "layers")
     page.choose(grow="false", layers="9-3")
