@@ -1,7 +1,6 @@
 """``topiary benchmark topics``: the quality of topics by time, next to that of other programs."""
 
 import argparse
-import itertools
 import json
 
 from app.benchmarks import topics as measuring
@@ -58,9 +57,11 @@ def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace)
         f"{measuring.HEAD}"
     )
     setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
-    for method, seed in itertools.product(arguments.methods, arguments.seeds):
-        progress.show(f"{row.name}: {method}, seed {seed}")
-        rows += measuring.measure_method(row.name, corpus, method, seed, setup)
+    for method in arguments.methods:
+        progress.show(f"{row.name}: {method}")
+        for measured in measuring.measure_method(row.name, corpus, method, arguments.seeds, setup):
+            progress.show(f"{row.name}: {method}, seed {measured.seed}")
+            rows.append(measured)
     progress.end()
     return rows
 
