@@ -42,7 +42,10 @@ LABELLED = 2_000  # labelled test documents whose strongest topics are compared 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicsSetup:
-    """Settings that all methods share: widths of the layers (peers use the first), budgets in seconds, threads."""
+    """Settings that all methods share: widths of the layers (peers use the first), budgets in seconds, threads.
+
+    The budget infinity is the time after which a default run of Topiary ends.
+    """
 
     layers: tuple[int, ...]
     budgets: tuple[float, ...]
@@ -57,7 +60,7 @@ class TopicsRow(NamedTuple):
     method, corpus : str
     seed : int
     budget : float
-        Seconds allowed.
+        Seconds allowed; infinity: until Topiary ends by itself, and as long for the others.
     seconds : float
         Seconds taken; more than the budget where the first result came later.
     steps : int
@@ -117,15 +120,20 @@ class MethodState(NamedTuple):
 
 
 def measure_method(
-    name: str, corpus: Corpus, method: str, seeds: Sequence[int], setup: TopicsSetup
+    name: str, corpus: Corpus, method: str, seeds: Sequence[int], setup: TopicsSetup, end: float | None = None
 ) -> Iterator[TopicsRow]:
-    """Yield the rows of one method on one corpus for one seed after the other, by budget and layer."""
+    """Yield the rows of one method on one corpus for one seed after the other, by budget and layer.
+
+    ``end`` is the number of seconds that a peer has for the budget infinity, because peers do not end by themselves.
+    """
     corpus = add_validation(corpus)
     last_rows, hierarchies = list[TopicsRow](), list[Presentation]()
     for seed in seeds:
         states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
         judge = TopicsJudge(corpus, seed)
-        for budget, state in _pick_states(states, setup.budgets):
+        limits = sorted((end if end and math.isinf(budget) else budget, budget) for budget in setup.budgets)
+        picked = _pick_states(states, [limit for limit, _ in limits])
+        for (_, budget), (_, state) in zip(limits, picked, strict=True):
             presentation = effects.present_hierarchy(state.topics)
             figures = judge.list_figures(state, presentation)
             rows = [TopicsRow(method, name, seed, budget, state.seconds, state.steps, **each) for each in figures]
@@ -328,6 +336,10 @@ def format_rows(rows: Sequence[TopicsRow]) -> list[str]:
     return [_format_row([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
 
 
+def _name_budget(budget: float) -> str:
+    return "end" if math.isinf(budget) else f"{budget:g} s"
+
+
 def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
     """Return a sentence for each budget: on how many corpora Topiary is at least as good as the best LDA."""
     sentences = []
@@ -342,8 +354,9 @@ def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
         lower = sum(pair.perplexity < 0.0 for pair in pairs)
         diverse = sum(pair.diversity >= 0.0 for pair in pairs)
         sentences.append(
-            f"{budget:g} s: NPMI of layer 1 at least the best LDA's on {better} of {len(pairs)} corpora (within .01 on "
-            f"{close}), diversity not lower than that LDA's on {diverse}, perplexity below every LDA's on {lower}"
+            f"{_name_budget(budget)}: NPMI of layer 1 at least the best LDA's on {better} of {len(pairs)} corpora "
+            f"(within .01 on {close}), diversity not lower than that LDA's on {diverse}, perplexity below "
+            f"every LDA's on {lower}"
         )
     return sentences
 
@@ -384,8 +397,9 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
         return f"{text.replace('0.', '.', 1) if text.lstrip('-').startswith('0.') else text:>{width}}"
 
     one = rows[0]
+    budget = _name_budget(one.budget)
     first = (
-        f"{one.method:<10}{one.budget:>5g} s{of('seconds', 7, 1)}{of('steps', 6, 0)}{of('perplexity', 11, 0)}"
+        f"{one.method:<10}{budget:>7}{of('seconds', 7, 1)}{of('steps', 6, 0)}{of('perplexity', 11, 0)}"
         if one.layer == 1
         else " " * 41
     )

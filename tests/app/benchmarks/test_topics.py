@@ -130,6 +130,13 @@ def test_the_agreement_of_edges_is_the_weight_of_the_parents_found_again():
     assert topics.measure_edge_agreement([one]) == []
 
 
+def test_a_peer_has_the_time_that_ours_took_to_its_end(corpus):
+    setup = topics.TopicsSetup(layers=(4,), budgets=(1.0, math.inf), threads=1)
+    pytest.importorskip("tomotopy", reason="tomotopy is not installed: nothing to compare with")
+    rows = {row.budget: row for row in topics.measure_method("small", corpus, "tomotopy", [1], setup, end=0.2)}
+    assert rows[math.inf].seconds <= 0.2 < rows[1.0].seconds <= 1.0
+
+
 def stand(seconds):
     return topics.MethodState(seconds, int(seconds * 10), Topics((np.eye(2),), np.ones(2)), None, None)
 
@@ -171,7 +178,8 @@ def test_the_verdict_compares_medians_over_seeds_with_the_best_lda():
 def test_a_mistake_is_one_sentence(store, capsys):
     for words, sentence in (
         (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, gensim, sklearn, nmf"),
-        (["--budgets", "0"], "must be seconds above 0, as 10,30,120; got '0'"),
+        (["--budgets", "0"], "must be seconds above 0 or end, as 10,30,end; got '0'"),
+        (["--budgets", "inf"], "must be seconds above 0 or end, as 10,30,end; got 'inf'"),
         (["--seeds", "x"], "must be seeds such as 1-5 or 1,3,7; got 'x'"),
     ):
         with pytest.raises(SystemExit) as left:
