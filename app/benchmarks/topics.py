@@ -5,6 +5,7 @@ by the perplexity of held-out tokens of test documents, inferred with fixed topi
 and by the measures of :mod:`engine.quality`.
 """
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from app.benchmarks.peers import PEERS
 from app.ingest.dividing import seed_validation
@@ -24,7 +26,7 @@ from app.jobs.estimates import has_settled
 from app.jobs.run_rules import SETTLING
 from app.jobs.training import Training
 from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
+from engine.contract import TEST, TRAIN, VALIDATION, Facts, FloatArray, IntArray, Kernel, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
@@ -40,7 +42,10 @@ LABELLED = 2_000  # labelled test documents whose strongest topics are compared 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicsSetup:
-    """Settings that all methods share: widths of the layers (peers use the first), budgets in seconds, threads."""
+    """Settings that all methods share: widths of the layers (peers use the first), budgets in seconds, threads.
+
+    The budget infinity is the time after which a default run of Topiary ends.
+    """
 
     layers: tuple[int, ...]
     budgets: tuple[float, ...]
@@ -55,7 +60,7 @@ class TopicsRow(NamedTuple):
     method, corpus : str
     seed : int
     budget : float
-        Seconds allowed.
+        Seconds allowed; infinity: until Topiary ends by itself, and as long for the others.
     seconds : float
         Seconds taken; more than the budget where the first result came later.
     steps : int
@@ -74,6 +79,11 @@ class TopicsRow(NamedTuple):
         Normalised mutual information of the strongest topics of documents and their labels; nan without labels.
     shown_npmi, shown_worst, shown_diversity : float
         The same as ``npmi``, ``worst`` and ``diversity`` for the words that Topiary shows, chosen by relevance.
+    largest : float
+        Share of the tokens in the largest topic.
+    edges : float
+        Weight of the parents of the topics of the layer below that other seeds find again, after the last budget (see
+        `measure_edge_agreement`); nan for layer 1 and for a single seed.
     """
 
     method: str
@@ -95,6 +105,8 @@ class TopicsRow(NamedTuple):
     shown_npmi: float
     shown_worst: float
     shown_diversity: float
+    largest: float
+    edges: float = math.nan
 
 
 class MethodState(NamedTuple):
@@ -107,14 +119,63 @@ class MethodState(NamedTuple):
     state: Any
 
 
-def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
-    """Yield the rows of one method with one seed on one corpus, each budget's when training has reached it."""
+def measure_method(
+    name: str, corpus: Corpus, method: str, seeds: Sequence[int], setup: TopicsSetup, end: float | None = None
+) -> Iterator[TopicsRow]:
+    """Yield the rows of one method on one corpus for one seed after the other, by budget and layer.
+
+    ``end`` is the number of seconds that a peer has for the budget infinity, because peers do not end by themselves.
+    """
     corpus = add_validation(corpus)
-    states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
-    judge = TopicsJudge(corpus, seed)
-    for budget, state in _pick_states(states, setup.budgets):
-        for figures in judge.list_figures(state):
-            yield TopicsRow(method, name, seed, budget, state.seconds, state.steps, **figures)
+    last_rows, hierarchies = list[TopicsRow](), list[Presentation]()
+    for seed in seeds:
+        states = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
+        judge = TopicsJudge(corpus, seed)
+        limits = sorted((end if end and math.isinf(budget) else budget, budget) for budget in setup.budgets)
+        picked = _pick_states(states, [limit for limit, _ in limits])
+        for (_, budget), (_, state) in zip(limits, picked, strict=True):
+            presentation = effects.present_hierarchy(state.topics)
+            figures = judge.list_figures(state, presentation)
+            rows = [TopicsRow(method, name, seed, budget, state.seconds, state.steps, **each) for each in figures]
+            if budget == max(setup.budgets):
+                last_rows += rows
+                hierarchies.append(presentation)
+            else:
+                yield from rows
+    agreement = measure_edge_agreement(hierarchies)
+    for row in last_rows:
+        yield row._replace(edges=agreement[row.layer - 2]) if row.layer > 1 and agreement else row
+
+
+def measure_edge_agreement(hierarchies: Sequence[Presentation]) -> list[float]:
+    """Return for layers 2 ... L the weight of the parents of a topic that another seed finds again, from 0 to 1.
+
+    The topics of two hierarchies are paired layer by layer by the optimal assignment of their words (Bhattacharyya
+    coefficient).  A topic's weights of its parents, times their popularity, sum to 1; the overlap with those of its
+    partner is averaged over topics and over all ordered pairs of hierarchies.  Empty for fewer than two hierarchies.
+    """
+    pairs = [_measure_edge_overlap(a, b) for a, b in itertools.permutations(hierarchies, 2)]
+    return [float(np.mean(overlaps)) for overlaps in zip(*pairs, strict=True)]
+
+
+def _measure_edge_overlap(hierarchy: Presentation, other: Presentation) -> list[float]:
+    """Return for layers 2 ... L the weight of parents in one hierarchy that another has too, the mean over topics."""
+    partners = [
+        linear_sum_assignment(-(np.sqrt(words).T @ np.sqrt(other_words)))[1]
+        for words, other_words in zip(hierarchy.words, other.words, strict=True)
+    ]
+    overlaps = []
+    for layer in range(1, len(partners)):
+        parents, other_parents = (_share_parents(each, layer) for each in (hierarchy, other))
+        other_parents = other_parents[partners[layer - 1]][:, partners[layer]]
+        overlaps.append(float(np.minimum(parents, other_parents).sum(axis=1).mean()))
+    return overlaps
+
+
+def _share_parents(hierarchy: Presentation, layer: int) -> FloatArray:
+    """Return for every topic (row) below ``layer``, counted from 0, the share of its weight that each parent holds."""
+    weight = hierarchy.weights[layer] * hierarchy.popularity[layer]
+    return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny))
 
 
 def add_validation(corpus: Corpus) -> Corpus:
@@ -212,7 +273,7 @@ class TopicsJudge:
         labelled = order[corpus.labels[order] >= 0][:LABELLED]
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
-    def list_figures(self, method: MethodState) -> Iterator[dict[str, Any]]:
+    def list_figures(self, method: MethodState, presentation: Presentation) -> Iterator[dict[str, Any]]:
         """Yield for every layer the figures of a `TopicsRow`."""
         perplexity, labelled = float("nan"), None
         if method.kernel is not None:
@@ -220,7 +281,6 @@ class TopicsJudge:
             if self._labelled is not None:
                 theta = method.kernel.infer(self._seed, method.state, self._labelled, evaluate.SHORT).theta
                 labelled = measures.LabelledDocuments(self._labelled.labels, theta)
-        presentation = effects.present_hierarchy(method.topics)
         qualities = measures.measure_quality(presentation, self._train, self._test, labelled=labelled)
         for layer, words in zip(qualities, _list_shown_words(presentation), strict=True):
             npmi = coherence.compute_npmi(words, coherence.count_pairs(words, self._train, len(presentation.words[0])))[
@@ -240,6 +300,7 @@ class TopicsJudge:
                 "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
                 "shown_worst": coherence.average_worst_tenth(npmi),
                 "shown_diversity": coherence.measure_diversity(words[layer.live]),
+                "largest": float(hierarchy.compute_shares(presentation.popularity[layer.layer - 1]).max()),
             }
 
 
@@ -253,7 +314,7 @@ def _list_shown_words(presentation: Presentation) -> list[IntArray]:
 
 HEAD = (
     f"{'':<10}{'budget':>7}{'took':>7}{'steps':>6}{'perplexity':>11}  {'layer':<6}{'live':>8}{'NPMI':>7}{'worst':>7}"
-    f"{'div.':>6}{'test':>7}{'aff.':>6}{'NMI':>6}  |{'NPMI':>6}{'worst':>7}{'div.':>6}"
+    f"{'div.':>6}{'test':>7}{'aff.':>6}{'NMI':>6}{'top':>6}{'edges':>7}  |{'NPMI':>6}{'worst':>7}{'div.':>6}"
 )
 NOTE = """\
 Seconds of training alone, evaluation of the curve included, which is of validation documents; steps are sweeps,
@@ -262,7 +323,8 @@ methods give a mean), 20 % of the tokens of test documents held out, 20 + 20 swe
 documents.
 NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
-children less cosine with others; NMI: strongest topic against the labels.  Right of the bar: the ten words that pages
+children less cosine with others; NMI: strongest topic against the labels; top: share of the largest topic; edges:
+weight of the parents of the layer below that another seed finds again.  Right of the bar: the ten words that pages
 show, by relevance."""
 LDA = ("tomotopy", "sklearn")
 HAIR = 0.01  # a difference of NPMI that counts as nearly equal
@@ -272,6 +334,10 @@ def format_rows(rows: Sequence[TopicsRow]) -> list[str]:
     """Return a line of medians over seeds for every method, budget and layer of one corpus."""
     keys = dict.fromkeys((row.method, row.budget, row.layer) for row in rows)
     return [_format_row([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
+
+
+def _name_budget(budget: float) -> str:
+    return "end" if math.isinf(budget) else f"{budget:g} s"
 
 
 def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
@@ -288,8 +354,9 @@ def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
         lower = sum(pair.perplexity < 0.0 for pair in pairs)
         diverse = sum(pair.diversity >= 0.0 for pair in pairs)
         sentences.append(
-            f"{budget:g} s: NPMI of layer 1 at least the best LDA's on {better} of {len(pairs)} corpora (within .01 on "
-            f"{close}), diversity not lower than that LDA's on {diverse}, perplexity below every LDA's on {lower}"
+            f"{_name_budget(budget)}: NPMI of layer 1 at least the best LDA's on {better} of {len(pairs)} corpora "
+            f"(within .01 on {close}), diversity not lower than that LDA's on {diverse}, perplexity below "
+            f"every LDA's on {lower}"
         )
     return sentences
 
@@ -330,16 +397,17 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
         return f"{text.replace('0.', '.', 1) if text.lstrip('-').startswith('0.') else text:>{width}}"
 
     one = rows[0]
+    budget = _name_budget(one.budget)
     first = (
-        f"{one.method:<10}{one.budget:>5g} s{of('seconds', 7, 1)}{of('steps', 6, 0)}{of('perplexity', 11, 0)}"
+        f"{one.method:<10}{budget:>7}{of('seconds', 7, 1)}{of('steps', 6, 0)}{of('perplexity', 11, 0)}"
         if one.layer == 1
         else " " * 41
     )
     live = f"{_find_median(rows, 'live'):.0f}/{one.topics}"
     return (
         f"{first}  {one.layer:<6}{live:>8}{of('npmi', 7)}{of('worst', 7, 2)}{of('diversity', 6, 2)}{of('held_out', 7)}"
-        f"{of('affinity', 6, 2)}{of('nmi', 6, 2)}  |{of('shown_npmi', 6)}{of('shown_worst', 7, 2)}"
-        f"{of('shown_diversity', 6, 2)}"
+        f"{of('affinity', 6, 2)}{of('nmi', 6, 2)}{of('largest', 6, 2)}{of('edges', 7, 2)}  |"
+        f"{of('shown_npmi', 6)}{of('shown_worst', 7, 2)}{of('shown_diversity', 6, 2)}"
     )
 
 

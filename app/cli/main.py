@@ -461,7 +461,8 @@ def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
     topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
     methods_help = f"any of {','.join(METHODS)} (default: all)"
     topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods_help)
-    topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
+    budgets_help = "seconds of training, or end: Topiary's own, as long for the peers (default 10,30,120)"
+    topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help=budgets_help)
     layers_help = "topics per layer; peers have the first (default: proposed for the corpus)"
     topics.add_argument("--layers", help=layers_help)
     topics.add_argument(

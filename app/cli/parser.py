@@ -129,11 +129,15 @@ def read_seed_list(text: str) -> tuple[int, ...]:
 
 
 def read_budgets(text: str) -> tuple[float, ...]:
-    """Return numbers of seconds, sorted, from a text such as ``10,30,120``; raise an error for any other text."""
+    """Return numbers of seconds, sorted, from a text such as ``10,30,end``; raise an error for any other text.
+
+    ``end`` is infinity.
+    """
+    parts = [part.strip() for part in text.split(",")]
     try:
-        values = tuple(sorted(float(part) for part in text.split(",")))
+        values = tuple(sorted(math.inf if part == "end" else float(part) for part in parts))
     except ValueError:
         values = ()
-    if not values or values[0] <= 0.0:
-        raise argparse.ArgumentTypeError(f"must be seconds above 0, as 10,30,120; got {text!r}")
+    if not values or not values[0] > 0.0 or sum(map(math.isfinite, values)) + parts.count("end") < len(values):
+        raise argparse.ArgumentTypeError(f"must be seconds above 0 or end, as 10,30,end; got {text!r}")
     return values

@@ -128,9 +128,14 @@ class IngestProcess(Generic[Status]):
         The status at the beginning.
     failure : str
         First part of the sentence for a process that dies; the second part names the log.
+    folder : Path, optional
+        Folder that belongs to the process, which may outlive this one.
     """
 
-    def __init__(self, task: str, path: Path, request: dict[str, Any], store: str, first: Status, failure: str) -> None:
+    def __init__(
+        self, task: str, path: Path, request: dict[str, Any], store: str, first: Status, failure: str,
+        folder: Path | None = None,
+    ) -> None:  # fmt: skip
         self._changed = Condition()
         self._status: Status = first
         log = logs.make_log_folder() / "imports.log"
@@ -148,6 +153,8 @@ class IngestProcess(Generic[Status]):
                 text=True,
                 encoding="utf-8",
             )
+        if folder is not None:  # before the thread, which removes the folder of a process that dies at once
+            process.own_folder(folder, self._child.pid)
         self._last: Status = replace(first, error=f"{failure}; {log} says why")
         self._notify(first)
         Thread(target=self._follow, args=(json.dumps({"path": path.name} | request),), daemon=True).start()
@@ -219,8 +226,7 @@ class RunningImport(IngestProcess[ImportStatus]):
         self._folder = sent.folder
         request = {"folder": str(sent.folder), "options": options.report(), "into": into}
         failure = "The import ended unexpectedly and stored nothing"
-        super().__init__("import", sent.path, request, url, ImportStatus(), failure)
-        process.own_folder(sent.folder, self._child.pid)  # the child may outlive this process
+        super().__init__("import", sent.path, request, url, ImportStatus(), failure, sent.folder)
 
     def _finish(self) -> None:
         process.remove_folder(self._folder)  # in case the child was killed before it could

@@ -14,6 +14,7 @@ from app.cli.main import METHODS, main
 from app.jobs.load_corpus import load_corpus
 from app.jobs.run_rules import SETTLING
 from engine.contract import TEST, TRAIN, VALIDATION, Topics
+from engine.hierarchy import effects
 from store import corpora
 from store.database import open_database
 
@@ -54,6 +55,7 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
     for name in topics.METHODS:
         assert sum(line.startswith(name) for line in out.splitlines()) == 2
     assert "small: 91 training documents, 5 validation," in out
+    assert all((row["edges"] > 0) == (row["layer"] == 2 and row["budget"] == 0.2) for row in rows)
     assert "0.05 s: NPMI of layer 1 at least the best LDA's on" in out
 
 
@@ -61,7 +63,7 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
 def test_every_method_finds_the_planted_subjects(corpus, method):
     if method in ("tomotopy", "gensim"):
         pytest.importorskip(method, reason=f"{method} is not installed: nothing to compare with")
-    rows = list(topics.measure_method("small", corpus, method, 1, SETUP))
+    rows = list(topics.measure_method("small", corpus, method, [1], SETUP))
     last = rows[-1 if method != topics.OURS else -2]
     assert (last.layer, last.topics) == (1, 4)
     assert last.nmi > 0.8 or method == "nmf"
@@ -100,12 +102,39 @@ def test_tomotopy_is_judged_by_the_mean_of_its_samples(corpus):
 def test_ours_ends_by_itself_and_is_the_same_for_every_later_budget(corpus):
     rows = list(
         topics.measure_method(
-            "small", corpus, topics.OURS, 1, topics.TopicsSetup(layers=(4,), budgets=(50, 90), threads=1)
+            "small", corpus, topics.OURS, [1], topics.TopicsSetup(layers=(4,), budgets=(50, 90), threads=1)
         )
     )
     assert rows[0].steps <= SETTLING
     same = (rows[0].steps, rows[0].seconds, rows[0].perplexity, rows[0].npmi)
     assert same == (rows[1].steps, rows[1].seconds, rows[1].perplexity, rows[1].npmi)
+
+
+def present(first, second, popularity):
+    """A hierarchy of three topics under two, over words of which each topic has its own."""
+    own = np.eye(3)
+    return effects.Presentation(
+        (own[:, first], own[:, first] @ second), (None, None), (own[:, first], second), popularity
+    )
+
+
+def test_the_agreement_of_edges_is_the_weight_of_the_parents_found_again():
+    """By hand: topics 1 and 2 have the same parents in both, and topic 3 has .25 : .75 against .75 : .25."""
+    edges = np.array([[0.6, 0.0], [0.0, 0.5], [0.2, 0.6]])
+    popularity = (np.ones(3), np.array([1.0, 1.0]))
+    one = present([0, 1, 2], edges, popularity)
+    moved = present([2, 0, 1], edges[[2, 0, 1]][:, [1, 0]], popularity)
+    assert topics.measure_edge_agreement([one, moved]) == pytest.approx([1.0])
+    other = np.array([[0.6, 0.0], [0.0, 0.5], [0.6, 0.2]])
+    assert topics.measure_edge_agreement([one, present([0, 1, 2], other, popularity)]) == pytest.approx([2.5 / 3])
+    assert topics.measure_edge_agreement([one]) == []
+
+
+def test_a_peer_has_the_time_that_ours_took_to_its_end(corpus):
+    setup = topics.TopicsSetup(layers=(4,), budgets=(1.0, math.inf), threads=1)
+    pytest.importorskip("tomotopy", reason="tomotopy is not installed: nothing to compare with")
+    rows = {row.budget: row for row in topics.measure_method("small", corpus, "tomotopy", [1], setup, end=0.2)}
+    assert rows[math.inf].seconds <= 0.2 < rows[1.0].seconds <= 1.0
 
 
 def stand(seconds):
@@ -149,7 +178,8 @@ def test_the_verdict_compares_medians_over_seeds_with_the_best_lda():
 def test_a_mistake_is_one_sentence(store, capsys):
     for words, sentence in (
         (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, gensim, sklearn, nmf"),
-        (["--budgets", "0"], "must be seconds above 0, as 10,30,120; got '0'"),
+        (["--budgets", "0"], "must be seconds above 0 or end, as 10,30,end; got '0'"),
+        (["--budgets", "inf"], "must be seconds above 0 or end, as 10,30,end; got 'inf'"),
         (["--seeds", "x"], "must be seeds such as 1-5 or 1,3,7; got 'x'"),
     ):
         with pytest.raises(SystemExit) as left:
@@ -166,7 +196,7 @@ def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, mo
     with pytest.raises(
         peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary-explorer\[peers\]'"
     ):
-        next(topics.measure_method("small", corpus, method, 1, SETUP))
+        next(topics.measure_method("small", corpus, method, [1], SETUP))
 
 
 def test_the_command_knows_the_methods_without_loading_them():
