@@ -199,7 +199,7 @@ def _draw_class(comparison: Comparison, change: ClassChange, chosen: int) -> str
     )
     topics = "".join(_draw_topic(comparison, change.pair, side) for side in SIDES)
     changed = write_element("td", format_percent(change.change, 0), class_="cm-number", title=_HEADS[1][1])
-    state = ' class="cm-chosen"' if change.label == chosen else ""
+    state = ' class="cm-tinted"' if change.label == chosen else ""
     return f"<tr{state}><td>{choose}</td>{changed}{topics}</tr>"
 
 

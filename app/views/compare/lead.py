@@ -12,10 +12,13 @@ from app.views.compare.labels import LabelAccuracy, describe_cost
 from app.views.markup import write_element
 from app.views.run_facts import RunFacts, name_inference, name_model
 from app.views.runs.new_run_form import describe_setting, format_value
-from app.views.text import escape, format_percent, shorten
+from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
 _TITLE_WORDS = 2  # of a topic in the sentence
+_TIP = (
+    "A is run {a.run} at mini-batch {a.minibatch:,}, B run {b.run} at {b.minibatch:,}; the figures are explained below"
+)
 _LINES_TIP = "Lines of the trees: edges above the threshold in both runs together, wherever they are"
 
 
@@ -55,7 +58,8 @@ def draw_lead(facts: LeadFacts) -> str:
         clauses.append(_draw_change(facts.comparison, change))
     if lines := describe_lines(facts.changes):
         clauses.append(write_element("span", lines, title=_LINES_TIP))
-    return f'<p class="cm-say">{"; ".join(clauses)}.</p>'
+    tip = write_title(_TIP.format(a=facts.comparison.a, b=facts.comparison.b))
+    return f'<p class="cm-say"{tip}>{"; ".join(clauses)}.</p>'
 
 
 def find_opening(facts: LeadFacts) -> str:
