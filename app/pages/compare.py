@@ -8,7 +8,14 @@ from panel.viewable import Viewable
 
 from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import format_identity, parse_identities
-from app.analysis.seeds import SeedSpread, get_layer_value, is_below_range, measure_seed_spread
+from app.analysis.seeds import (
+    EstimatePair,
+    SeedSpread,
+    compare_estimates,
+    get_layer_value,
+    is_below_range,
+    measure_seed_spread,
+)
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
@@ -19,6 +26,9 @@ from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.compare import head, pair, summary, table
 from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
+from app.views.compare.labels import choose_class, draw_labels
+from app.views.compare.lead import LeadFacts, draw_lead
+from app.views.compare.strip import draw_strip
 from app.views.compare.summary import draw_verdict, judge_comparison, summarise_changes
 from app.views.compare.trees import (
     CompareCut,
@@ -28,7 +38,6 @@ from app.views.compare.trees import (
     draw_trees,
     list_shared_classes,
 )
-from app.views.explore.controls import draw_class_choice
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.opening import choose_threshold, find_lower_threshold
@@ -59,6 +68,7 @@ class ComparePage(TreePage):
         sheets = ["explore", "compare"]
         board = partial(Board, on_message=self._on_message, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
+        self._lead = board(css_classes=["cm-lead"])
         self._numbers = board(css_classes=["cm-numbers"])
         self._legend = board(css_classes=["cm-key"])
         self._offer = board(css_classes=["ex-offer"])
@@ -75,13 +85,16 @@ class ComparePage(TreePage):
             )
             for side in SIDES
         }
-        boards = (self._head, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges)
+        boards = (
+            self._head, self._lead, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges,
+        )  # fmt: skip
         super().__init__(context, trees, (*boards, self._settings), self._draw_again, aspect=WIDE / 2)
         self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
         self._fetched: compare_requests.FetchedComparison | None = None
         self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
         self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
+        self._class: tuple[Comparison, int] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
         self._drawn_pairs: frozenset[Pair] = frozenset()
         callbacks = CompareCallbacks(
@@ -97,8 +110,8 @@ class ComparePage(TreePage):
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
-            self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
-            self._pair, self._edges, self._curve_place, self._settings,
+            self._head, self._lead, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
+            self._pair, self._numbers, self._edges, self._curve_place, self._settings,
             css_classes=["cm-page"], stylesheets=[read_style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
@@ -141,6 +154,7 @@ class ComparePage(TreePage):
         elif both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
+            self._draw_lead()
 
     def _fetch(self) -> None:
         request = compare_requests.read_request(self._context)
@@ -169,6 +183,7 @@ class ComparePage(TreePage):
 
     def _receive_baseline(self, compared: Comparison, baseline: compare_requests.SeedBaseline) -> None:
         self._baseline = (compared, baseline)
+        self._draw_lead()
         self._draw_numbers()
         if (comparison := self._comparison) is not None:
             self._draw_table(comparison, self._find_selected(comparison))
@@ -204,8 +219,26 @@ class ComparePage(TreePage):
         roots_a = tuple(filter(comparison.a.has, parse_identities(view.partner_roots)))
         roots_b = tuple(filter(comparison.b.has, parse_identities(view.roots)))
         if not roots_a and not roots_b:
-            return choose_first_cut(comparison, threshold, view.most)._replace(label=view.label)
-        return CompareCut(roots_a, roots_b, threshold, view.most, view.label)
+            return choose_first_cut(comparison, threshold, view.most)._replace(label=self._choose_class(comparison))
+        return CompareCut(roots_a, roots_b, threshold, view.most, self._choose_class(comparison))
+
+    def _choose_class(self, comparison: Comparison) -> int:
+        """Return the number of the class that tints the topics: the chosen one, or the one that differs most."""
+        if self._view.label:
+            return self._view.label
+        if self._class is None or self._class[0] is not comparison:
+            self._class = (comparison, choose_class(comparison))
+        return self._class[1]
+
+    def _compare_estimates(self, comparison: Comparison) -> EstimatePair | None:
+        """Compare how well both runs predict held-out words; None if an older snapshot of either is on screen."""
+        feed = self._context.feed
+        rows = [feed.run(side.run) for side in (comparison.a, comparison.b)]
+        newest = [feed.latest(side.run) for side in (comparison.a, comparison.b)]
+        shown = (comparison.a.snapshot, comparison.b.snapshot)
+        if tuple(each.number if each else 0 for each in newest) != shown or rows[0] is None or rows[1] is None:
+            return None
+        return compare_estimates(rows[0], rows[1], (), feed.get_latest_values)
 
     def _draw_picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in colours for print."""
@@ -224,6 +257,7 @@ class ComparePage(TreePage):
         self._draw_head()
         self._draw_curves()
         self._draw_settings()
+        self._draw_lead()
         self._draw_numbers()
         if comparison is None:
             for board in (self._table, self._pair, self._legend, self._offer, self._edges):
@@ -269,20 +303,41 @@ class ComparePage(TreePage):
             return draw_status(compare_requests.explain_waiting(self._context, request), busy=busy)
         return draw_status(fetched.sentence, busy=False)
 
-    def _draw_numbers(self) -> None:
-        """Draw the verdict and the measures of agreement, judged by other seeds of the model."""
-        comparison = self._comparison
-        if comparison is None:
-            self._numbers.html = ""
+    def _draw_lead(self) -> None:
+        """Draw the sentence, the badge on other seeds of the model, and the largest topics."""
+        comparison, fetched, feed = self._comparison, self._fetched, self._context.feed
+        runs = [feed.run(side.run) for side in (comparison.a, comparison.b)] if comparison is not None else []
+        if comparison is None or fetched is None or runs[0] is None or runs[1] is None:
+            self._lead.html = ""
             return
         spread, sentence = self._measure_seeds(comparison)
         changes = self._edge_changes(comparison)
         agreement = measure_agreement(comparison, changes)
+        estimates = self._baseline[1].estimate_pair if sentence and self._baseline else None
+        facts = LeadFacts(
+            comparison, changes, runs[0], runs[1], fetched.accuracies, self._compare_estimates(comparison)
+        )
+        self._lead.html = (
+            draw_lead(facts)
+            + draw_verdict(judge_comparison(comparison, agreement, spread, sentence, estimates))
+            + draw_strip(comparison, self._choose_class(comparison), self._find_selected(comparison))
+        )
+
+    def _draw_numbers(self) -> None:
+        """Draw what labels bought, and the measures of agreement, next to those of other seeds of the model."""
+        comparison, fetched = self._comparison, self._fetched
+        if comparison is None or fetched is None:
+            self._numbers.html = ""
+            return
+        spread, _ = self._measure_seeds(comparison)
+        changes = self._edge_changes(comparison)
+        agreement = measure_agreement(comparison, changes)
         seed_scores = get_layer_value(spread.scores, 0) if spread is not None else None
         by_chance = seed_scores is not None and not is_below_range(agreement.scores[0], seed_scores)
-        estimates = self._baseline[1].estimate_pair if sentence and self._baseline else None
+        label, estimates = self._choose_class(comparison), self._compare_estimates(comparison)
         self._numbers.html = (
-            draw_verdict(judge_comparison(comparison, agreement, spread, sentence, estimates))
+            draw_labels(comparison, fetched.accuracies, estimates, label)
+            + '<h2 class="tp-h2 cm-alike">How alike</h2>'
             + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(agreement, spread)
             + draw_coherence(comparison, spread)
@@ -328,7 +383,7 @@ class ComparePage(TreePage):
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=format_identity(node) if node else "")
         classes = list_shared_classes(comparison)
-        chooser = draw_class_choice(classes, self._view.label) if classes else ""
+        chooser = table.draw_class_choice(classes, cut.label) if classes else ""
         self._legend.html = table.draw_edge_legend(
             picture.changes,
             changes,

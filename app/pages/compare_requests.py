@@ -16,9 +16,11 @@ from app.analysis.partners import (
 )
 from app.analysis.seeds import EstimatePair, compare_estimates
 from app.export import comparison as files
+from app.jobs.plan import TEST, find_part
 from app.pages.components import Message, TreeView
 from app.pages.requests import PageRequests, list_moments
 from app.pages.session import ANOTHER_RUN, Context
+from app.views.compare.labels import LabelAccuracy
 from app.views.compare.summary import describe_seeds
 from app.views.compare.table import ROWS_STEP
 from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
@@ -27,8 +29,11 @@ from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.opening import choose_threshold
 from app.views.tree.picture import TreeChoice, reveal_topic
 from engine.hierarchy.tree import Node
+from store import corpora, points
 from store.annotations import MatchDecision
 from store.run_rows import RunRow
+
+MOST_COUNTED = 100_000  # documents whose labels are counted for the commonest class
 
 
 class ComparisonRequest(NamedTuple):
@@ -41,13 +46,17 @@ class ComparisonRequest(NamedTuple):
 
 
 class FetchedComparison(NamedTuple):
-    """A comparison, or None and a sentence that says why, and the snapshots to choose from on either side."""
+    """A comparison, or None and a sentence that says why, and the snapshots to choose from on either side.
+
+    ``accuracies`` says of either side how well its topics predict labels, None if they do not.
+    """
 
     request: ComparisonRequest
     comparison: Comparison | None
     sentence: str
     snapshots_a: tuple[SnapshotOption, ...]
     snapshots_b: tuple[SnapshotOption, ...]
+    accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
 
 
 class SeedBaseline(NamedTuple):
@@ -81,9 +90,39 @@ def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedCom
         missing = request.run_a if a is None else request.run_b
         return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *options)
     try:
-        return FetchedComparison(request, compare_hierarchies(context, a, b), "", *options)
+        comparison = compare_hierarchies(context, a, b)
+        return FetchedComparison(
+            request, comparison, "", *options, (read_accuracy(context, a), read_accuracy(context, b))
+        )
     except ValueError as error:
         return FetchedComparison(request, None, str(error), *options)
+
+
+def read_accuracy(context: Context, hierarchy: Hierarchy) -> LabelAccuracy | None:
+    """Return how well the topics of a snapshot predict labels, as far as that has been measured; else None.
+
+    Predictions of all test documents come first, if the page Classes has computed them for this snapshot; otherwise it
+    is the last point of the label error until then.
+    """
+    row = context.feed.run(hierarchy.run)
+    errors = points.read_curve(context.db, hierarchy.run, "label_error")
+    if row is None or not (errors or hierarchy.classes):
+        return None
+    stored = context.feed.classes.recall(hierarchy.run, hierarchy.snapshot)
+    if stored is not None:
+        total = int(stored.train_counts.sum())
+        commonest = float(stored.train_counts.max()) / total if total else None
+        return LabelAccuracy(1.0 - stored.scores.error, TEST, commonest)
+    values = [value for minibatch, value in errors if minibatch <= hierarchy.minibatch and value == value]  # noqa: PLR0124 - not a number
+    return LabelAccuracy(1.0 - values[-1] / 100.0, find_part(row), _find_commonest(context, row)) if values else None
+
+
+def _find_commonest(context: Context, row: RunRow) -> float | None:
+    """Return the share of the labelled training documents in the commonest class; None if reading takes long."""
+    if corpora.get_corpus(context.db, row.corpus).documents > MOST_COUNTED:
+        return None
+    counts = corpora.count_labels(context.db, row.corpus)
+    return float(counts.max() / counts.sum()) if counts.sum() else None
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import panel as pn
@@ -23,6 +23,8 @@ from store.run_rows import RunRow
 LEFT_OF_WORDS = 0.7  # share of the x-axis; a line further right has no space for words next to it
 LEAST_SHADED = 3  # points of a curve whose burn-in is shaded
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # lets a layout of Bokeh be taller than the window
+Beginning: TypeAlias = tuple[float, float, float]  # steps, documents and seconds before the first point of a curve
+FIRST: Beginning = (0.0, 0.0, 0.0)
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 
@@ -41,7 +43,8 @@ class CurveStreams:
         self._stream = stream
         self._retry = retry
         self._pending: set[int] = set()  # runs whose history is being fetched
-        self._sent: dict[tuple[Any, ...], tuple[int, int]] = {}  # (epoch, number of points) in each source
+        # epoch, number of points and beginning of what is in each source
+        self._sent: dict[tuple[Any, ...], tuple[int, int, Beginning]] = {}
 
     def fetch(self, runs: Iterable[int]) -> None:
         """Fetch the histories of runs that are not in memory."""
@@ -60,26 +63,46 @@ class CurveStreams:
         self._pending.discard(number)
         self._retry()
 
-    def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
-        """Add the points that a source lacks, or replace its data if they belong to another history or are too many."""
-        epoch, n_sent = self._sent.get(key, (0, 0))
+    def update(
+        self,
+        key: tuple[Any, ...],
+        source: Any,
+        history: History | None,
+        name: str,
+        layer: int = 0,
+        beginning: Beginning = FIRST,
+    ) -> None:
+        """Add the points that a source lacks, or replace its data if they belong to another history or are too many.
+
+        ``beginning`` is added to the steps, documents and seconds of the points.
+        """
+        epoch, n_sent, begins = self._sent.get(key, (0, 0, FIRST))
         if history is None:
             if epoch:
                 source.data = {column: [] for column in source.data}
-                self._sent[key] = (0, 0)
+                self._sent[key] = (0, 0, FIRST)
             return
         length = history.length(name, layer)
-        if epoch == history.epoch and length == n_sent:
+        is_same = (epoch, begins) == (history.epoch, beginning)
+        if is_same and length == n_sent:
             return
-        replaces = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        columns = history.after(name, layer, 0 if replaces else n_sent)
+        replaces = not is_same or len(source.data["value"]) > curves.MOST_STREAMED
+        columns = _move_points(history.after(name, layer, 0 if replaces else n_sent), beginning)
         band = _read_band(history, layer, columns, 0 if replaces else n_sent) if name == "step_size_mean" else {}
         if replaces:
             indices = curves.thin_points(columns.value)
             source.data = columns.take(indices)._asdict() | {column: values[indices] for column, values in band.items()}
         elif len(columns.value):
             source.stream(columns._asdict() | band)
-        self._sent[key] = (history.epoch, (0 if replaces else n_sent) + len(columns.value))
+        self._sent[key] = (history.epoch, (0 if replaces else n_sent) + len(columns.value), beginning)
+
+
+def _move_points(columns: PointColumns, beginning: Beginning) -> PointColumns:
+    """Return points with a beginning added to their places on every x-axis."""
+    if beginning == FIRST:
+        return columns
+    places = (columns.minibatches, columns.documents, columns.seconds)
+    return PointColumns(*(place + first for place, first in zip(places, beginning, strict=True)), columns.value)
 
 
 class WatchCurves:
@@ -399,16 +422,32 @@ class CompareCurves:
     def _stream(self) -> None:
         """Update both curves from the histories in memory."""
         for place, source in enumerate(self._chart.sources):
-            history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.update((place,), source, history, "point_perplexity")
+            number = self._runs[place] if place < len(self._runs) else 0
+            history = self._context.feed.get_cached_history(number) if number else None
+            self._streams.update((place,), source, history, "point_perplexity", beginning=self._find_beginning(number))
         self._chart.show_single_points()
         self._draw_head()
+
+    def _find_beginning(self, number: int) -> Beginning:
+        """Return where the curve of a run begins: that of a fork of the other run at the step of its snapshot."""
+        row = self._context.feed.run(number)
+        if row is None or row.parent not in self._runs or not row.parent_minibatch:
+            return FIRST
+        history = self._context.feed.get_cached_history(row.parent)
+        points = history.after("point_perplexity") if history is not None else None
+        if points is None or not len(points.value):
+            return (float(row.parent_minibatch), 0.0, 0.0)
+        documents, seconds = (
+            float(np.interp(row.parent_minibatch, points.minibatches, column))
+            for column in (points.documents, points.seconds)
+        )
+        return float(row.parent_minibatch), documents, seconds
 
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         line_styles = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag}{row.number} · {name_run(row)}{self._note_missing(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {name_run(row)}{self._note_fork(row)}{self._note_missing(row.number)}", colour, dash)
             for tag, row, colour, dash in line_styles
         ]
         axis = kpis.draw_choices("axis", _list_axes(self._name_step()), self._context.view.axis, "x-axis")
@@ -424,6 +463,12 @@ class CompareCurves:
 
     def _name_step(self) -> str:
         return name_step(*(row for number in self._runs if (row := self._context.feed.run(number)) is not None))
+
+    def _note_fork(self, row: RunRow) -> str:
+        """Return a note for a fork of the other run, whose curve begins at the step of its snapshot."""
+        if row.parent not in self._runs or not row.parent_minibatch:
+            return ""
+        return f", from {name_step(self._context.feed.run(row.parent))} {row.parent_minibatch:,} of run {row.parent}"
 
     def _note_missing(self, number: int) -> str:
         """Return a note for a run without points, else an empty text."""

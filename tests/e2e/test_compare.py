@@ -95,6 +95,28 @@ def height_of(page, selector):
     return page.locator(selector).bounding_box()["y"]
 
 
+def test_the_page_begins_with_a_sentence_and_the_largest_topics_and_ends_with_the_settings(opened, shared_server):
+    sentence = opened.locator(".cm-say")
+    expect(sentence).to_contain_text(re.compile(r"^With another seed|^In run 2"))
+    tops = [
+        height_of(opened, place)
+        for place in (".cm-say", ".cm-strip", ".cm-tree-a", ".cm-list", ".cm-curves", ".cm-set")
+    ]
+    assert tops == sorted(tops)
+    topic = opened.locator(".cm-strip tr").nth(1).locator("button").first
+    key = topic.get_attribute("data-id")
+    topic.click()
+    opened.locator('.cm-strip tr >> nth=1 >> button[aria-pressed="true"]').wait_for()
+    opened.wait_for_url(says(topic=re.findall(r"\d+", key)[1]))
+    opened.locator("tr.cm-chosen").wait_for()
+    assert not opened.locator(".cm-settings").is_visible()
+    opened.get_by_text("Settings", exact=True).click()
+    opened.locator(".cm-settings").wait_for()
+    opened.get_by_role("button", name=re.compile(r"Show \d+ identical")).click()
+    opened.get_by_role("button", name=re.compile(r"Hide \d+ identical")).wait_for()  # and it stays open
+    assert shared_server.complaints == []
+
+
 def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, shared_server):
     a, b = twins(opened)
     node(opened, "a", a).hover()
@@ -274,6 +296,7 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
     db.close()
     page = new_page(width=1280)
     page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1")
+    page.locator(".cm-fold > summary").click()
     page.locator(".cm-settings td").first.wait_for()
     assert page.locator(".cm-settings td", has_text="collapsed").count() == 1
     assert page.locator(".cm-settings td:not(.cm-long)").evaluate_all(BROKEN) == []

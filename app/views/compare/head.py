@@ -96,6 +96,7 @@ def _draw_saving() -> str:
     return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
 
 
+_NAMED = 4  # settings that differ, named while the table is folded
 _LONGEST_WORD = 14  # letters of the longest word that fits into the column
 Latest = Mapping[str, float | None]
 _NO_VALUES: tuple[Latest, Latest] = ({}, {})
@@ -156,10 +157,20 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO_
     )
     head = f"<tr>{headings}</tr>"
     return (
-        f'<div class="tp-card-head"><h2 class="tp-h2">Settings</h2>{switch}</div>'
+        f'<details class="cm-fold"><summary><h2 class="tp-h2">Settings</h2>'
+        f'<span class="tp-dim">{_name_differences(pairs)}</span></summary>'
         f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
-        f"{empty_note}</div>"
+        f"{empty_note}{switch}</div></details>"
     )
+
+
+def _name_differences(pairs: Sequence[SettingPair]) -> str:
+    """Return how many settings differ, and the names of the first; what came of them is left out."""
+    names = [pair.report.label for pair in pairs if not pair.same and pair.name not in (*KINDS, "training time")]
+    if not names:
+        return "none differs"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return escape(f"{len(names)} {'differs' if len(names) == 1 else 'differ'}: {', '.join(names[:_NAMED])}{more}")
 
 
 def _draw_setting(pair: SettingPair) -> str:
@@ -236,8 +247,8 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus
-    sentence = _NO_SEED if spread is None else _BOLD
-    sentence = f'<p class="tp-dim">{sentence if same else "The two corpora differ: these figures do not compare."}</p>'
+    sentence = ("" if spread is None else _BOLD) if same else "The two corpora differ: these figures do not compare."
+    sentence = f'<p class="tp-dim">{sentence}</p>' if sentence else ""
     return (
         '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
         f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
@@ -245,7 +256,6 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     )
 
 
-_NO_SEED = "No figure is bold: it takes a second seed of a run to tell which differences are more than chance."
 _OF_RUN = "Of the live topics of the layer; the head of the column says what"
 _BOLD = "Bold: better by more than two seeds of one model differ."
 

@@ -117,8 +117,8 @@ _SEARCHING = "looking for other seeds …"
 _TWO_SEEDS = "two seeds of one model"
 _NO_SECOND = "no second seed yet"
 _NONE = (
-    "Neither run was trained with a second seed, so the differences below may be chance. To find out, train run {} "
-    "once more with another seed (the same settings, corpus and number of steps)."
+    "To learn how much another seed would change, train run {} once more with another seed (the same settings, corpus "
+    "and number of steps)."
 )
 
 

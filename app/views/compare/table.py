@@ -244,6 +244,16 @@ TITLES: dict[Kind, tuple[str, str]] = {
 }
 
 
+def draw_class_choice(classes: Sequence[str], label: int) -> str:
+    """Return the choice of the class that tints the topics of both trees.
+
+    A ``label`` of 0 stands for the class that differs most, so that of *No class* is the number after the last class.
+    """
+    entries = [*enumerate((shorten(name, 40) for name in classes), start=1), (len(classes) + 1, "No class")]
+    hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
+    return draw_select("label", entries, min(label or len(classes) + 1, len(classes) + 1), "Class", hint)
+
+
 def draw_edge_legend(
     drawn: Sequence[EdgeChange],
     every: Sequence[EdgeChange],

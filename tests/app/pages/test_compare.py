@@ -20,6 +20,7 @@ from app.pages import compare_requests
 from app.pages.compare import ComparePage
 from app.pages.curves import CompareCurves
 from app.pages.session import Context, View, from_query, to_query
+from app.views.compare.labels import LabelAccuracy, rank_classes
 from store.annotations import MatchDecision
 
 
@@ -28,7 +29,8 @@ def run_row(number: int, **more: Any) -> SimpleNamespace:
         "number": number, "name": f"run {number}", "corpus": 1, "corpus_name": "news", "model": "dlda",
         "inference": "tlasgr", "layers": (24, 12, 6), "settings": {"eta": 0.05}, "options": {}, "seed": number,
         "minibatch": 700, "planned": 700, "seconds": 70.0, "point_perplexity": 900.0 + number,
-        "averaged_perplexity": None, "message": "", "state": "finished", "parent": None, "family": number,
+        "averaged_perplexity": None, "message": "", "state": "finished", "parent": None, "parent_minibatch": None,
+        "family": number,
     }  # fmt: skip
     return SimpleNamespace(**(row | more))
 
@@ -79,6 +81,7 @@ class Session:
         self.asked: list[compare_requests.ComparisonRequest] = []
         self.acts: list[tuple[str, tuple[Any, ...]]] = []
         self.sentence = ""
+        self.accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None] = (None, None)
         self.hold = False
         self.waiting: list[Callable[[], None]] = []
         monkeypatch.setattr(compare_requests, "fetch_comparison", self._fetch)
@@ -95,7 +98,7 @@ class Session:
     def _fetch(self, _: Context, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
         self.asked.append(request)
         return compare_requests.FetchedComparison(
-            request, None if self.sentence else self.comparison, self.sentence, (), ()
+            request, None if self.sentence else self.comparison, self.sentence, (), (), self.accuracies
         )
 
     def _later(self, work: Callable[[], Any], then: Callable[[Any], None], failed: Any = None) -> None:
@@ -129,7 +132,7 @@ def test_without_a_click_a_run_is_compared_with_the_latest_other_run_of_its_corp
     assert session.shown("a")
     assert session.shown("b")
     assert "What changed" in session.page._table.html
-    assert "no other seed yet" in session.page._numbers.html
+    assert "no other seed yet" in session.page._lead.html
     assert session.view.partner == 0
 
 
@@ -302,7 +305,13 @@ def test_a_class_tints_the_topics_of_the_run_that_predicts_it_on_screen_and_in_t
     files: list[dict[str, Any]] = []
     monkeypatch.setattr(session.page._trees["b"], "_send_msg", files.append)
     assert "medicine &amp; more</option>" in session.page._legend.html
+    most = rank_classes(comparison)[0].label
+    assert f'<option value="{most}" selected>' in session.page._legend.html, "without a choice, what differs most"
+    assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
+    assert session.page._lead.html.count("--tp-speaks") + session.page._lead.html.count("--tp-denies") == 5
+    session.handle("label", value="4")  # no class
     assert "tp-tint" not in session.page._trees["b"].svg
+    assert "--tp-speaks" not in session.page._lead.html
     session.handle("label", value="3")
     assert session.view.label == 3
     assert session.page._trees["b"].svg.count("tp-tint") == len(session.shown("b"))
@@ -450,10 +459,29 @@ def test_after_run_a_is_deleted_nothing_of_it_stays_and_that_is_said(
     assert (session.page._settings.visible, session.page._settings.html) == (False, "")
 
 
+def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    comparison = compare(make_hierarchy(), replace(hierarchy_with_classes(), run=8))
+    session = Session(monkeypatch, comparison, run=0)
+    session.accuracies = (None, LabelAccuracy(0.957, "test", 0.23))
+    session.view.run = 8
+    assert session.page._lead.html.startswith('<p class="cm-say"')
+    assert ">With labels the topics predict 96% right, at about the same perplexity; " in session.page._lead.html
+    assert "the commonest class has 23% of the documents" in session.page._numbers.html
+    assert "907.0 → 908.0" in session.page._numbers.html
+    session.view.snapshot = 2  # the perplexity is that of the newest snapshot
+    session.feed.newest[8] = SimpleNamespace(number=4, minibatch=900)
+    session.ticks[0](Tick(rows=frozenset({8})))
+    assert "With labels the topics predict 96% right;" in session.page._lead.html
+
+
 def test_the_settings_tell_the_point_perplexity_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Session(monkeypatch).page._settings.html
     assert "<td>907.0</td><td>908.0</td>" in table
     assert table.count("perplexity") == 1
+    assert '<details class="cm-fold"><summary><h2 class="tp-h2">Settings</h2>' in table
+    assert ">1 differs: Seed</span></summary>" in table
 
 
 def test_the_curves_say_which_run_has_no_point_yet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,3 +495,26 @@ def test_the_curves_say_which_run_has_no_point_yet(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(session.feed, "get_cached_history", known.get)
     curves.choose(7, 8)
     assert re.findall(r"(\d) · run \d([^<]*)", curves._head.html) == [("7", ", no point yet"), ("8", "")]
+
+
+def test_the_curve_of_a_fork_begins_where_that_of_its_parent_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(monkeypatch)
+    session.feed.rows[8] = run_row(8, parent=7, parent_minibatch=15)
+    known = {7: History(7, 1), 8: History(8, 1)}
+    for step in (10, 20):
+        place = {"minibatch": step, "documents": 10 * step, "seconds": 0.1 * step, "layer": 0, "value": 900.0}
+        for history in known.values():
+            history.add([SimpleNamespace(name="point_perplexity", **place)])
+    parent = known.pop(7)
+    monkeypatch.setattr(session.feed, "get_cached_history", known.get)
+    curves = CompareCurves(session.context)
+    curves.choose(7, 8)
+    known[7] = parent  # it is read after that of the fork
+    curves.choose(7, 8)
+    data = [source.data for source in curves._chart.sources]
+    assert [list(each["minibatches"]) for each in data] == [[10, 20], [25, 35]]
+    assert [list(each["documents"]) for each in data] == [[100, 200], [250, 350]]
+    assert list(data[1]["seconds"]) == pytest.approx([2.5, 3.5])
+    assert "8 · run 8, from mini-batch 15 of run 7" in curves._head.html
+    curves.choose(8, 9)
+    assert list(curves._chart.sources[0].data["minibatches"]) == [10, 20], "next to another run, a fork begins at 0"

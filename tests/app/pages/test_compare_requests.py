@@ -3,11 +3,14 @@
 from types import SimpleNamespace
 
 import feed_samples
+import numpy as np
+import pytest
 
 from app.analysis.partners import choose_partner, differ_only_in_seed, find_other_seeds
 from app.pages import compare_requests
 from app.pages.session import View
 from store import annotations, runs, snapshots
+from store.points import Point, insert_points
 
 
 def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
@@ -67,6 +70,24 @@ def test_an_older_snapshot_of_the_same_run_pairs_topics_by_number(db, feed):
     assert all(pair.a == pair.b for pair in found.comparison.pairs)
 
 
+def test_the_accuracy_of_a_snapshot_is_the_last_label_error_until_then_unless_it_has_been_predicted(
+    db, feed, monkeypatch
+):
+    row = trained(db, 1, 0)
+    errors = [Point(minibatch, minibatch, 1.0, "label_error", 0, error) for minibatch, error in ((5, 50.0), (30, 10.0))]
+    here = context(db, feed)
+    hierarchies = [feed.hierarchy(row.number, each.number) for each in snapshots.list_snapshots(db, row.number)]
+    assert [compare_requests.read_accuracy(here, each) for each in hierarchies] == [None, None]
+    with db.write() as connection:
+        insert_points(connection, row.number, errors)
+    rights = [compare_requests.read_accuracy(here, each) for each in hierarchies]
+    assert [each.right for each in rights] == pytest.approx([0.5, 0.9])
+    predicted = SimpleNamespace(scores=SimpleNamespace(error=0.04), train_counts=np.array([30, 10]))
+    monkeypatch.setattr(feed.classes, "recall", lambda *_: predicted)
+    accuracy = compare_requests.read_accuracy(here, hierarchies[1])
+    assert (accuracy.right, accuracy.part, accuracy.commonest) == (pytest.approx(0.96), "test", 0.75)
+
+
 def test_a_snapshot_that_is_gone_is_told_in_a_sentence(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
     found = compare_requests.fetch_comparison(
@@ -88,7 +109,7 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
     request = compare_requests.ComparisonRequest(base.number, 0, run.number, 0)
     lonely = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)
     assert lonely.comparisons == ()
-    assert f"so the differences below may be chance. To find out, train run {run.number}" in (lonely.sentence)
+    assert f"how much another seed would change, train run {run.number} once more" in lonely.sentence
     twin = trained(db, 7, 900, minibatches=(5, 45, 300))
     here = context(db, feed)
     found = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numbers_traced import untraced
 from topic_hierarchies import arrays, make_hierarchy
-from topic_pairs import WIDTHS, changed, frame_of, permuted
+from topic_pairs import WIDTHS, changed, frame_of, opinionated, permuted
 
 from app.analysis.comparison import Comparison, compare, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import Hierarchy, format_identity
@@ -21,6 +21,8 @@ from app.facts.comparisons import write_summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import summary
 from app.views.compare import table as compare_table
+from app.views.compare.labels import LabelAccuracy, draw_labels
+from app.views.compare.strip import draw_strip
 from app.views.compare.summary import summarise_changes
 from app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
 from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
@@ -245,6 +247,8 @@ PIECES = {
         HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], root=True
     ),
     "numbers of Compare": lambda: summary.draw_agreement(measure_agreement(COMPARISON, CHANGES), None),
+    "largest topics of Compare": lambda: draw_strip(COMPARISON, 0),
+    "classes of Compare": lambda: draw_labels(opinionated((), ("x", "y")), (None, LabelAccuracy(0.9, "test")), None, 1),
     "sentence of Compare": lambda: summary.draw_verdict(summary.SeedVerdict()) + summarise_changes(COMPARISON, CHANGES),
     "table of Compare": lambda: compare_table.draw_pair_table(
         COMPARISON, compare_table.PairListing("change", 0, None, 99)

@@ -1,0 +1,214 @@
+"""What labels bought and what they cost, and the classes by how much their topics changed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.analysis.comparison import SIDES, Comparison, Pair, Side
+from app.analysis.hierarchy import format_identity
+from app.analysis.seeds import EstimatePair
+from app.views.compare.table import shorten_title
+from app.views.compare.trees import list_shared_classes
+from app.views.markup import write_element
+from app.views.run_facts import format_estimate
+from app.views.text import escape, format_percent, shorten
+
+_MOST_CLASSES = 12  # classes listed, those that changed most
+
+
+class LabelAccuracy(NamedTuple):
+    """How well the topics of a snapshot predict the labels of documents that they were not learned from.
+
+    Attributes
+    ----------
+    right : float
+        Share of the documents whose label is predicted rightly.
+    part : str
+        The part of the corpus: "test" or "validation".
+    commonest : float or None
+        Share of the training documents in the commonest class; None if it is not known.
+    """
+
+    right: float
+    part: str
+    commonest: float | None = None
+
+
+class ClassChange(NamedTuple):
+    """How much the topics that speak for a class changed.
+
+    Attributes
+    ----------
+    label : int
+        Number of the class in `list_shared_classes`, from 1.
+    name : str
+    change : float
+        Mean of one minus the likeness of topics, weighted by their share and their weight for the class; 0 to 1.
+    pair : Pair
+        The topic that speaks most for the class, by share and weight, with its partner.
+    """
+
+    label: int
+    name: str
+    change: float
+    pair: Pair
+
+
+def rank_classes(comparison: Comparison) -> list[ClassChange]:
+    """Return the classes, those whose topics changed most first; none without class weights.
+
+    The topics are those of the lowest layer that speaks for any class; a topic without a partner has changed
+    completely.
+    """
+    names = list_shared_classes(comparison)
+    for layer in range(1, max(comparison.a.n_layers, comparison.b.n_layers) + 1):
+        pairs = [pair for pair in comparison.pairs if pair.layer == layer]
+        changes = [
+            each for label in range(len(names)) if (each := _measure_class(comparison, pairs, label)) is not None
+        ]
+        if changes:
+            return sorted(changes, key=lambda each: (-each.change, each.label))
+    return []
+
+
+def choose_class(comparison: Comparison) -> int:
+    """Return the number of the class whose topics changed most, from 1; 0 if no topic speaks for a class."""
+    return next((change.label for change in rank_classes(comparison)), 0)
+
+
+def _measure_class(comparison: Comparison, pairs: Sequence[Pair], label: int) -> ClassChange | None:
+    """Return how much the topics of a class (from 0) changed; None if none of the pairs speaks for it."""
+    name = list_shared_classes(comparison)[label]
+    weights = [max(_weigh_topic(comparison, pair, side, name) for side in SIDES) for pair in pairs]
+    total = sum(weights)
+    if total <= 0.0:
+        return None
+    change = sum(
+        weight * (1.0 - (pair.score if pair.paired else 0.0)) for weight, pair in zip(weights, pairs, strict=True)
+    )
+    return ClassChange(label + 1, name, change / total, pairs[weights.index(max(weights))])
+
+
+def _weigh_topic(comparison: Comparison, pair: Pair, side: Side, name: str) -> float:
+    """Return the share of a topic times its weight for a class; 0 if it speaks against it."""
+    node, hierarchy = pair.on(side), comparison.hierarchy(side)
+    if node is None or name not in hierarchy.classes:
+        return 0.0
+    return hierarchy.share(node) * max(0.0, hierarchy.opinion(node, hierarchy.classes.index(name)))
+
+
+def draw_labels(
+    comparison: Comparison,
+    accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None],
+    estimates: EstimatePair | None,
+    chosen: int,
+) -> str:
+    """Return what labels bought and cost as HTML; empty if neither run learns labels.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    accuracies : pair of LabelAccuracy or None
+        Of A and of B.
+    estimates : EstimatePair or None
+        How well both predict held-out words, None if that is not known of the snapshots on screen.
+    chosen : int
+        Number of the class whose weights tint the topics.
+    """
+    changes = rank_classes(comparison)
+    if not changes and accuracies == (None, None):
+        return ""
+    cells = [_draw_accuracy(accuracies)] if accuracies != (None, None) else []
+    if estimates is not None:
+        cells.append(_draw_cost(estimates))
+    figures = f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>' if cells else ""
+    title = write_element("h2", "Labels: what they bought, what they cost", class_="tp-h2")
+    return f'<section class="cm-labels">{title}{figures}{_list_classes(comparison, changes, chosen)}</section>'
+
+
+def _draw_accuracy(accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None]) -> str:
+    parts = [
+        f"{side.upper()} {format_percent(each.right, 0) if each is not None else '–'}"
+        for side, each in zip(SIDES, accuracies, strict=True)
+    ]
+    known = [each for each in accuracies if each is not None]
+    note = f"of the labels of {known[0].part} documents"
+    if known[0].commonest is not None:
+        note += f"; the commonest class has {format_percent(known[0].commonest, 0)} of the documents"
+    tip = "Share of labelled documents, not learned from, whose label the topics predict rightly"
+    return _draw_cell("Predicted right", " · ".join(parts), note, tip)
+
+
+def _draw_cost(estimates: EstimatePair) -> str:
+    value = f"{format_estimate(estimates.a)} → {format_estimate(estimates.b)}"
+    note = describe_cost(estimates)
+    if estimates.gap is not None:
+        note += f"; two seeds differ by up to {format_estimate(estimates.a._replace(value=estimates.gap))}"
+    return _draw_cell(estimates.a.name.capitalize(), value, note, f"In A and in B. {estimates.a.protocol}.")
+
+
+def describe_cost(estimates: EstimatePair) -> str:
+    """Return the change of the perplexity from A to B in words: ``2% more``; of a log-likelihood, the change alone."""
+    if not estimates.a.lower_is_better:
+        return f"{estimates.b.value - estimates.a.value:+.3f}"
+    change = estimates.b.value / estimates.a.value - 1.0
+    if abs(change) < 0.005:
+        return "about the same"
+    return f"{format_percent(abs(change), 0)} {'more' if change > 0 else 'less'}"
+
+
+def _draw_cell(name: str, value: str, note: str, tip: str) -> str:
+    content = (
+        f'<span class="tp-kpi-name">{escape(name)}</span><b>{escape(value)}</b>'
+        f'<span class="tp-dim">{escape(note)}</span>'
+    )
+    return write_element("div", content, class_="tp-kpi", title=tip)
+
+
+_HEADS = (
+    ("Class", "Choose a class to tint the topics by how much they speak for it"),
+    (
+        "Changed",
+        "How far the topics that speak for the class are from their partners: 0% is the same, 100% nothing alike",
+    ),
+    ("Its largest topic in A", "The topic that speaks most for the class, by share and weight, or its partner"),
+    ("In B", "The topic that speaks most for the class, by share and weight, or its partner"),
+)
+
+
+def _list_classes(comparison: Comparison, changes: Sequence[ClassChange], chosen: int) -> str:
+    if not changes:
+        return ""
+    heads = "".join(write_element("th", name, scope="col", title=tip) for name, tip in _HEADS)
+    rows = "".join(_draw_class(comparison, change, chosen) for change in changes[:_MOST_CLASSES])
+    left = len(changes) - _MOST_CLASSES
+    more = f'<p class="tp-dim">{left:,} more classes changed less.</p>' if left > 0 else ""
+    return (
+        f'<div class="cm-classes"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+        f"{more}</div>"
+    )
+
+
+def _draw_class(comparison: Comparison, change: ClassChange, chosen: int) -> str:
+    choose = write_element(
+        "button",
+        f"<span>{escape(shorten(change.name, 40))}</span>",
+        data_do="label",
+        data_value=change.label,
+        aria_pressed=str(change.label == chosen).lower(),
+        title=f"Tint the topics by how much they speak for {change.name}",
+    )
+    topics = "".join(_draw_topic(comparison, change.pair, side) for side in SIDES)
+    changed = write_element("td", format_percent(change.change, 0), class_="cm-number", title=_HEADS[1][1])
+    state = ' class="cm-tinted"' if change.label == chosen else ""
+    return f"<tr{state}><td>{choose}</td>{changed}{topics}</tr>"
+
+
+def _draw_topic(comparison: Comparison, pair: Pair, side: Side) -> str:
+    node, hierarchy = pair.on(side), comparison.hierarchy(side)
+    if node is None:
+        return '<td class="cm-none">no partner</td>'
+    title = escape(shorten_title(hierarchy, node))
+    key = format_identity(node)
+    choose = write_element("button", f"<span>{title}</span>", data_do="select", data_side=side, data_id=key,
+                           title=f"{key} of {side.upper()}")  # fmt: skip
+    return f"<td>{choose}</td>"

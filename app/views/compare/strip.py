@@ -1,0 +1,109 @@
+"""The largest topics of both runs above each other, as in Figure 9 of the paper on DATM (Zhang et al., 2020)."""
+
+from app.analysis.comparison import SIDES, Comparison, Pair, Side
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
+from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.compare.trees import ABSENT, find_overlay
+from app.views.markup import write_element
+from app.views.text import escape, format_percent, shorten
+from app.views.tree.class_overlay import format_signed
+from engine.hierarchy.tree import Node
+
+TOPICS = 5  # of each run, as in the figure
+_WORDS = 8  # of each topic
+_TINT = 26  # percent of the colour of a class behind the topic that speaks most for or against it
+_TIP = "The five topics of layer 1 with the largest shares in A and in B, each above or below its partner"
+
+
+def choose_largest(comparison: Comparison) -> list[Pair]:
+    """Return the pairs of the five largest topics of layer 1 of A, then of those of B that these do not include.
+
+    Light topics and background topics are left out unless there are no others.
+    """
+    pairs = {
+        pair: None for side in SIDES for node in _list_largest(comparison.hierarchy(side))
+        if (pair := comparison.pair(side, node)) is not None
+    }  # fmt: skip
+    return list(pairs)
+
+
+def _list_largest(hierarchy: Hierarchy) -> list[Node]:
+    nodes = hierarchy.nodes(1)
+    live = [node for node in nodes if node not in hierarchy.light and hierarchy.role(node) != BACKGROUND]
+    return (live or nodes)[:TOPICS]
+
+
+def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -> str:
+    """Return the strip as HTML: a row of topics for each run, with the words that differ marked.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    label : int
+        Number of the class whose weights tint the topics, as in `find_overlay`.
+    chosen : Pair, optional
+        The pair that is selected.
+    """
+    pairs = choose_largest(comparison)
+    rows = "".join(_draw_row(comparison, pairs, side, label, chosen) for side in SIDES)
+    overlay = find_overlay(comparison, "b", label) or find_overlay(comparison, "a", label)
+    note = "Each topic of layer 1 stands above what corresponds to it in the other run"
+    if overlay is not None:
+        name = escape(shorten(overlay.name, 40))
+        note += f'; <i class="cm-swatch cm-for"></i>speaks for {name}, <i class="cm-swatch cm-against"></i>against it'
+    title = write_element("h2", "Largest topics", class_="tp-h2", title=_TIP)
+    head = f'<div class="cm-strip-head">{title}<span class="tp-dim">{note}.</span></div>'
+    label_of = f"Largest topics of run {comparison.a.run} (A) and of run {comparison.b.run} (B)"
+    table = write_element("table", f"<tbody>{rows}</tbody>", aria_label=label_of)
+    return f'<section class="cm-strip">{head}<div class="cm-strip-scroll">{table}</div></section>'
+
+
+def _draw_row(comparison: Comparison, pairs: list[Pair], side: Side, label: int, chosen: Pair | None) -> str:
+    cells = "".join(_draw_cell(comparison, pair, side, label, chosen=pair == chosen) for pair in pairs)
+    tag = f'<b class="cm-tag cm-{side}" title="Run {comparison.hierarchy(side).run}">{side.upper()}</b>'
+    return f'<tr><th scope="row">{tag}</th>{cells}</tr>'
+
+
+def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, chosen: bool) -> str:
+    node, hierarchy = pair.on(side), comparison.hierarchy(side)
+    if node is None:
+        return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
+    share = format_percent(hierarchy.share(node))
+    head = f'<span class="cm-strip-top"><b>{hierarchy.rank(node)}</b><small>{share}</small></span>'
+    overlay = find_overlay(comparison, side, label)
+    tint, tip = None, f"Topic {hierarchy.rank(node)} of {side.upper()}, {share} of the tokens of layer 1"
+    if overlay is not None:
+        colour = "speaks" if overlay.weight(node) > 0 else "denies"
+        tint = f"background:color-mix(in oklab,var(--tp-{colour}) {_TINT * abs(overlay.part(node)):.0f}%,transparent)"
+        tip += f"; {overlay.words(node)}"
+    content = f"{head}{_draw_content(comparison, pair, side)}{_name_class(hierarchy, node)}"
+    button = write_element("button", content, data_do="select", data_side=side, data_id=format_identity(node),
+                           aria_pressed=str(chosen).lower(), title=tip, style=tint)  # fmt: skip
+    return f"<td>{button}</td>"
+
+
+def _draw_content(comparison: Comparison, pair: Pair, side: Side) -> str:
+    """Return the name of a topic, if it has one, and its words, or its picture."""
+    node, hierarchy = pair.on(side) or Node(0, 0), comparison.hierarchy(side)
+    name = f"<strong>{escape(shorten(hierarchy.name(node), 40))}</strong>" if hierarchy.name(node) else ""
+    if has_pictures(hierarchy):
+        return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {hierarchy.rank(node)}">'
+    change = comparison.words(pair)
+    marked, tag = (change.left, "del") if side == "a" else (change.entered, "ins")
+    words = " ".join(
+        f"<{tag}>{written}</{tag}>" if word.text in marked else f"<span>{written}</span>"
+        for word in hierarchy.top_words(node, _WORDS)
+        for written in [escape(shorten(word.text, 18))]
+    )
+    return f'{name}<span class="cm-strip-words">{words}</span>'
+
+
+def _name_class(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the class for which a topic speaks most; empty if it speaks for none."""
+    opinions = [hierarchy.opinion(node, label) for label in range(len(hierarchy.classes))]
+    most = max(opinions, default=0.0)
+    if most <= 0.0:
+        return ""
+    name = hierarchy.classes[opinions.index(most)]
+    tip = f"The class for which the topic speaks most: {name} ({format_signed(most)})"
+    return write_element("em", escape(shorten(name, 22)), title=tip)

@@ -1,0 +1,80 @@
+"""The largest topics of both runs above each other."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+from topic_hierarchies import NASTY, arrays, make_hierarchy
+from topic_pairs import WIDTHS, changed, frame_of, opinionated, reword, same
+
+from app.analysis.comparison import compare
+from app.analysis.hierarchy import format_identity
+from app.views.compare.strip import TOPICS, choose_largest, draw_strip
+from app.views.compare.trees import find_overlay
+
+
+def list_cells(page):
+    return [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr>.*?</tr>", page)]
+
+
+def test_the_five_largest_of_either_run_stand_above_their_partners():
+    comparison = changed()
+    pairs = choose_largest(comparison)
+    for hierarchy, nodes in ((comparison.a, [pair.a for pair in pairs]), (comparison.b, [pair.b for pair in pairs])):
+        largest = [node for node in hierarchy.nodes(1) if node not in hierarchy.light][:TOPICS]
+        assert set(largest) <= set(nodes)
+    assert [pair.a for pair in pairs[:TOPICS]] == comparison.a.nodes(1)[:TOPICS]
+    above, below = list_cells(draw_strip(comparison, 0))
+    for pair, first, second in zip(pairs, above, below, strict=True):
+        for node, cell, side in ((pair.a, first, "A"), (pair.b, second, "B")):
+            assert (f'data-id="{format_identity(node)}"' if node else f"not in {side}") in cell
+
+
+def test_runs_with_the_same_topics_have_five_columns_and_no_mark():
+    page = draw_strip(same()[0], 0)
+    assert [len(row) for row in list_cells(page)] == [TOPICS, TOPICS]
+    assert "<ins>" not in page
+    assert "<del>" not in page
+
+
+def test_words_that_differ_are_marked_on_their_side_alone():
+    comparison = reword()
+    above, below = list_cells(draw_strip(comparison, 0))
+    marked = 0
+    for pair, first, second in zip(choose_largest(comparison), above, below, strict=True):
+        change = comparison.words(pair)
+        assert set(re.findall("<del>(.*?)</del>", first)) <= set(change.left)
+        assert set(re.findall("<ins>(.*?)</ins>", second)) <= set(change.entered)
+        assert "<ins>" not in first
+        assert "<del>" not in second
+        marked += len(re.findall("<ins>", second))
+    assert marked
+
+
+def test_topics_are_tinted_by_the_class_on_the_side_that_has_it():
+    comparison = opinionated((), ("space", "sport"))
+    above, below = list_cells(draw_strip(comparison, 2))
+    assert "color-mix" not in "".join(above)
+    for pair, cell in zip(choose_largest(comparison), below, strict=True):
+        if pair.b is not None:
+            speaks = find_overlay(comparison, "b", 2).weight(pair.b) > 0
+            assert f"--tp-{'speaks' if speaks else 'denies'}" in cell
+            opinions = [comparison.b.opinion(pair.b, label) for label in (0, 1)]
+            assert f">{('space', 'sport')[int(np.argmax(opinions))]}</em>" in cell
+    assert "speaks for sport" in draw_strip(comparison, 2)
+    assert "speaks for" not in draw_strip(changed(), 0)
+
+
+def test_the_chosen_pair_is_pressed_and_words_are_text():
+    labels = {(1, number): NASTY[0] for number in range(1, 25)}
+    comparison = compare(frame_of(arrays(WIDTHS), 7, labels=labels), frame_of(arrays(WIDTHS), 8))
+    page = draw_strip(comparison, 0, choose_largest(comparison)[1])
+    assert page.count('aria-pressed="true"') == 2
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_topics_that_are_pictures_are_drawn():
+    hierarchy = make_hierarchy(image_shape=(6, 10))
+    page = draw_strip(compare(hierarchy, replace(hierarchy, run=8)), 0)
+    assert page.count("<img") == 2 * TOPICS
