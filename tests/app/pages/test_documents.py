@@ -384,7 +384,7 @@ def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.
     assert asked == [False, True]
 
 
-@pytest.mark.parametrize("tab", ["", "between"])
+@pytest.mark.parametrize("tab", ["topics", "between"])
 @pytest.mark.parametrize("late", [False, True], ids=["found", "on its way"])
 def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     session: Session, monkeypatch: pytest.MonkeyPatch, tab: str, *, late: bool
@@ -398,7 +398,7 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     )
     session.view.tab = tab
     handle, board = session.page._on_message, session.page._form
-    if tab:
+    if tab == "between":
         handle, board = session.page._between._on_message, session.page._between._form
     handle({"do": "find", "value": "rose"})
     if not late:
