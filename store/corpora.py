@@ -181,6 +181,17 @@ def count_labels(db: Database, number: int) -> Array:
 
 
 @retry_reads
+def read_labels(db: Database, row: CorpusRow) -> Array:
+    """Return the label of every document, -1 = none, (documents,) int32; only one block is in memory at a time."""
+    labels = np.empty(row.documents, np.int32)
+    with db.read() as connection, _report_damage(row.number):
+        for first, blob in _read_blobs(connection, row):
+            block = unpack_arrays(blob, only=("labels",))["labels"]
+            labels[first : first + len(block)] = block
+    return labels
+
+
+@retry_reads
 def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
     """Return part, label and tokens of all documents of a corpus; only one block is in memory at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
@@ -275,15 +286,30 @@ def search_documents(
         matches = full_text.query_index(connection, number, text, offset, limit) or full_text.IndexMatches(0, (), 0)
     total, page = matches.total, read_documents(db, number, matches.numbers)
     with db.read() as connection:
-        for first in _read_firsts(connection, number) if matches.known < row.documents else ():
-            if not is_wanted():
-                break
-            hits = [hit for hit in _find_hits(connection, number, first, terms) if first + hit >= matches.known]
+        for first, hits in _scan_unindexed(connection, row, terms, matches.known, is_wanted):
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
                 page += _read_block_documents(connection, row, first, inside)
             total += len(hits)
     return total, page
+
+
+@retry_reads
+def find_documents(db: Database, number: int, text: str, is_wanted: Callable[[], bool] = lambda: True) -> Array:
+    """Return the numbers of all documents that `search_documents` finds, ascending, (found,) int64.
+
+    No text of an indexed document is read.
+    """
+    terms = text.casefold().split()
+    with db.read() as connection:
+        row = corpus_rows.read_corpus(connection, number)
+        if not terms:
+            return np.arange(row.documents, dtype=np.int64)
+        matches = full_text.query_index(connection, number, text, 0, row.documents) or full_text.IndexMatches(0, (), 0)
+        found = list(matches.numbers)
+        for first, hits in _scan_unindexed(connection, row, terms, matches.known, is_wanted):
+            found += [first + hit for hit in hits]
+    return np.asarray(found, dtype=np.int64)
 
 
 def delete_corpus(db: Database, number: int) -> None:
@@ -390,6 +416,16 @@ def _read_blob(connection: Connection, table: Any, column: str, number: int, fir
     query = select(table.c[column]).where(table.c.corpus == number, table.c.first == first)
     blob: bytes = connection.execute(query).scalar_one()
     return blob
+
+
+def _scan_unindexed(
+    connection: Connection, row: CorpusRow, terms: list[str], n_indexed: int, is_wanted: Callable[[], bool]
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield the first document of each block, and the places in it of documents not indexed that have all terms."""
+    for first in _read_firsts(connection, row.number) if n_indexed < row.documents else ():
+        if not is_wanted():
+            return
+        yield first, [hit for hit in _find_hits(connection, row.number, first, terms) if first + hit >= n_indexed]
 
 
 def _find_hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:

@@ -29,6 +29,8 @@ from app.live.ticks import SessionListeners, Tick
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
+from store.arrays import Array
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
 from store.run_rows import RunRow, RunWatch
@@ -45,6 +47,7 @@ LEAST_HISTORIES = 24  # cached regardless of their size
 MOST_BYTES = 400_000_000  # of all cached hierarchies together
 LEAST_HIERARCHIES = 3  # cached regardless of their size
 VOCABULARIES = 8  # corpora whose words are cached
+LABELLINGS = 4  # corpora whose labels are cached
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
 
@@ -119,6 +122,7 @@ class Feed:
         self.comparisons = ComparisonCache()
         self.recurrences: Cache[RecurrenceKey, Recurrence] = Cache(MOST_RECURRENCES)
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
+        self._labels: Cache[tuple[int, int], Array] = Cache(LABELLINGS)
 
     # ------------------------------------------------------------------ life
 
@@ -249,6 +253,10 @@ class Feed:
             self._live.add(run)
             snapshot_row = snapshots.find_latest(self.db, run)
         return self._hierarchy(run, snapshot_row)
+
+    def labels(self, corpus: CorpusRow) -> Array:
+        """Return the label of every document of a corpus, -1 = none, read on the first call."""
+        return self._labels.fetch((corpus.number, corpus.documents), partial(corpora.read_labels, self.db, corpus))
 
     def read_sparks(self, numbers: Iterable[int]) -> None:
         """Read the sparklines of runs and keep them up to date; the poller does so itself for the newest runs."""

@@ -1,4 +1,4 @@
-"""The page that places documents in the topics of a run: a visitor's text or a document of the corpus."""
+"""The page of documents: the table of the corpus, one of its documents or a visitor's text with its topics."""
 
 from functools import partial
 from typing import Any
@@ -23,13 +23,16 @@ from app.pages.documents_requests import (
     find_neighbours,
     must_compile_kernels,
     place_document,
+    read_listed,
     read_text,
     try_work,
 )
+from app.pages.documents_table import DocumentTable
 from app.pages.interpolation import Interpolation
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
-from app.views.documents.documents_form import DocumentAction, draw_neighbours
+from app.views.documents.document_table import draw_reading
+from app.views.documents.documents_form import BETWEEN, FORM, DocumentAction, ListedDocument, draw_neighbours
 from app.views.documents.placed_document import draw_placed_document
 from app.views.explore.detail import cut_excerpt
 from app.views.runs.notices import explain_missing_run
@@ -39,8 +42,21 @@ from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
 
 SHEETS = ["explore", "documents"]
-BETWEEN = "between"
-_WATCHED = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
+_WATCHED = (
+    "page",
+    "run",
+    "snapshot",
+    "documents",
+    "trail",
+    "steps",
+    "mixed",
+    "tab",
+    "query",
+    "label",
+    "subject",
+    "table_page",
+)
+_NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
 LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
 
@@ -62,6 +78,9 @@ class DocumentsPage:
         self._context = context
         self._view = context.view
         self._text = self._draft = self._title = ""
+        self._sentence = ""  # about the placement on its way
+        self._listed: ListedDocument | None = None  # the document that is read, before its topics are found
+        self._listed_of = (0, -1)  # its run and number
         self._refusal = ""  # why the file that was chosen last could not be used
         self._kind = DocumentKind()
         self._kind_run = 0  # the run that ``_kind`` is about
@@ -71,6 +90,7 @@ class DocumentsPage:
         self._neighbours_of: Placement | None = None  # the placement whose neighbours are being fetched
         self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
+        self._table = DocumentTable(context, SHEETS)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,
@@ -95,31 +115,70 @@ class DocumentsPage:
         if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
             return
         self._draw_head()
+        if self._table.hierarchy is None and view.run in tick.snapshots:
+            self._table.forget()
         if self._request is None or view.run in tick.labels:
             self._choose()
 
     def _choose(self) -> None:
-        """Show the chosen half of the page, and request what is missing."""
-        between = self._view.tab == BETWEEN
-        parts = [self._head, *(self._between.boards if between else (self._form, self._answer))]
+        """Show the chosen part of the page, and request what is missing."""
+        parts = [self._head, *self._list_parts()]
         if list(self.page) != parts:
             self.page[:] = parts
         self._draw_head()
-        if between:
+        if self._view.tab == BETWEEN:
             self._between.choose()
             return
-        self._fetch_kind()
-        self._search.follow()
-        self._draw_form()
+        if self._view.tab == FORM:
+            self._fetch_kind()
+            self._search.follow()
+            self._draw_form()
+        elif self._has_run():
+            self._table.choose()
+            self._fetch_listed()
         request = self._make_request()
         if request is None:
             self._placement = self._request = None
-            self._answer.html = self._explain_nothing()
+            self._draw_nothing()
         elif request != self._request:
             self._place(request)
         else:
             self._draw_answer()
             self._fetch_neighbours()
+
+    def _list_parts(self) -> list[Board]:
+        """Return the boards below the head."""
+        tab = self._view.tab
+        if tab == BETWEEN:
+            return list(self._between.boards)
+        if tab == FORM:
+            return [self._form, self._answer]
+        if not self._has_run():
+            return [self._answer]
+        return [self._table.bar, self._answer] if self._view.documents else [self._table.board]
+
+    def _has_run(self) -> bool:
+        return self._context.feed.run(self._view.run) is not None
+
+    def _fetch_listed(self) -> None:
+        """Fetch the text of the document that is read, which is shown before its topics are found."""
+        view = self._view
+        wanted = (view.run, view.documents[0]) if view.documents else (0, -1)
+        if view.documents and wanted != self._listed_of:
+            self._listed_of, self._listed = wanted, None
+            work = partial(try_work, read_listed, self._context, *wanted)
+            self._context.later(work, partial(self._receive_listed, wanted))
+
+    def _receive_listed(self, wanted: tuple[int, int], listed: ListedDocument | Failure) -> None:
+        if wanted != self._listed_of:
+            return
+        if isinstance(listed, Failure):
+            self._sentence = escape(listed.sentence)
+        else:
+            self._listed = listed
+            self._table.entitle(listed.title)
+        if self._placement is None or self._placement.request != self._request:
+            self._draw_waiting()
 
     def _fetch_kind(self) -> None:
         """Fetch the kind of the run's documents, once for each run."""
@@ -135,11 +194,11 @@ class DocumentsPage:
 
     def _make_request(self) -> PlacementRequest | None:
         view = self._view
-        if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
+        if not self._has_run() or (not view.snapshot and not self._has_snapshot()):
             return None
         if view.documents:
             return PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
-        if self._text.strip():
+        if view.tab == FORM and self._text.strip():
             return PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
         return None
 
@@ -205,28 +264,40 @@ class DocumentsPage:
     # --------------------------------------------------------------- drawing
 
     def _show_sentence(self, sentence: str) -> None:
-        self._answer.html = _draw_card(sentence)
+        self._sentence = sentence
+        self._draw_waiting()
 
-    def _explain_nothing(self) -> str:
-        if self._context.feed.run(self._view.run) is None:
-            return f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
-        if not self._view.snapshot and not self._has_snapshot():
-            return (
-                '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
-            )
-        return _draw_card(self._refusal) if self._refusal else ""
+    def _draw_waiting(self) -> None:
+        """Draw the document that is read with a sentence about its topics, or the sentence alone."""
+        listed, view = self._listed, self._view
+        if listed is None or view.tab or self._listed_of != (view.run, *view.documents[:1]):
+            self._answer.html = _draw_card(self._sentence)
+            return
+        self._answer.html = draw_reading(listed, self._sentence)
+
+    def _draw_nothing(self) -> None:
+        """Draw why nothing is placed."""
+        if not self._has_run():
+            self._answer.html = f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
+        elif not self._view.snapshot and not self._has_snapshot():
+            self._show_sentence(_NO_TOPICS)
+        else:
+            self._answer.html = _draw_card(self._refusal) if self._refusal else ""
 
     def _draw_head(self) -> None:
         view, feed = self._view, self._context.feed
         between = view.tab == BETWEEN
-        hierarchy = self._between.hierarchy if between else self._placement.hierarchy if self._placement else None
+        shown = (
+            self._placement.hierarchy if self._placement is not None else None if view.tab else self._table.hierarchy
+        )
+        hierarchy = self._between.hierarchy if between else shown
         note = newer = ""
         if hierarchy is not None and hierarchy.run == view.run:
             note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
             latest = feed.latest(view.run)
             if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
                 newer = f"Newer topics, of mini-batch {latest.minibatch:,}: update"
-        self._head.html = form.draw_head(BETWEEN if between else "", note, newer=newer)
+        self._head.html = form.draw_head(view.tab if view.tab in (BETWEEN, FORM) else "", note, newer=newer)
 
     def _draw_form(self) -> None:
         examples = self._kind.some if self._make_request() is None else ()
@@ -254,8 +325,12 @@ class DocumentsPage:
         )
 
     def _choose_trail(self, placement: Placement) -> tuple[Node, ...]:
-        """Return the topic or path whose words are marked: the visitor's choice, or else the strongest path."""
-        deepest, nodes = len(placement.inference.mixtures), parse_identities(self._view.trail)
+        """Return the topic or path whose words are marked: the visitor's choice, or else the strongest path.
+
+        Where the table lists the documents of a topic, that is the visitor's choice until another is made.
+        """
+        deepest = len(placement.inference.mixtures)
+        nodes = parse_identities(self._view.trail or (() if self._view.tab else self._view.subject))
         trail = tuple(node for node in nodes if placement.hierarchy.has(node) and node.layer <= deepest)
         return trail or (placement.answer.paths[0].nodes if placement.answer.paths else ())
 
@@ -293,8 +368,10 @@ class DocumentsPage:
 
     def _on_choice(self, message: Message) -> None:
         match message:
-            case {"do": "tab", "value": str(tab)}:
-                self._view.tab = BETWEEN if tab == BETWEEN else ""
+            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM):
+                self._view.tab = tab
+            case {"do": "tab", "value": ""}:
+                self._table.leave()
             case {"do": "line", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
             case {"do": "trail", "ids": str(ids)}:
@@ -303,6 +380,7 @@ class DocumentsPage:
                 self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
             case {"do": "again"}:
                 self._request = None
+                self._table.forget()
                 self._between.forget()
                 self._choose()
 

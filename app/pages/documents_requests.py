@@ -3,12 +3,20 @@
 import base64
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.analysis.document_table import (
+    DocumentFilter,
+    DocumentSelection,
+    StrongestTopic,
+    find_strongest,
+    make_title,
+    select_documents,
+)
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
@@ -19,13 +27,15 @@ from app.ingest.readers.documents import read_contents
 from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
-from app.pages.session import Context
+from app.pages.session import LONGEST_QUERY, Context
+from app.views.documents.document_table import PAGE_ROWS, TableRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
 from engine.hierarchy import paths
 from store import corpora, runs
 from store.corpora import Document
+from store.corpus_rows import CorpusRow
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
@@ -133,6 +143,64 @@ def find_kind(context: Context, run: int) -> DocumentKind:
     return DocumentKind(corpus.image_shape is not None, examples)
 
 
+class TableRequest(NamedTuple):
+    """The documents to list: those of a run's corpus that a filter selects, with the topics of a snapshot."""
+
+    run: int
+    snapshot: int
+    wanted: DocumentFilter
+
+
+class SelectedDocuments(NamedTuple):
+    """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents."""
+
+    request: TableRequest
+    corpus: CorpusRow
+    hierarchy: Hierarchy | None
+    selection: DocumentSelection
+
+
+def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
+    """Return the documents that a filter selects; a search ends early when ``is_wanted()`` returns False."""
+    corpus = corpora.get_corpus(context.db, runs.get_run(context.db, request.run).corpus)
+    hierarchy = context.feed.hierarchy(request.run, request.snapshot)
+    wanted = request.wanted
+    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, is_wanted)
+    return SelectedDocuments(request, corpus, hierarchy, selection)
+
+
+def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[TableRow]:
+    """Return the rows of a page of the table; only the blocks of its documents are read."""
+    corpus, numbers = selected.corpus, selected.selection.read_page(page, PAGE_ROWS)
+    documents = corpora.read_documents(context.db, corpus.number, numbers)
+    counts = corpora.read_counts(context.db, corpus.number, numbers)
+    totals = [float(counts.values[start:end].sum()) for start, end in pairwise(counts.starts.tolist())]
+    pictures = _draw_pictures(context, corpus.number, numbers)
+    return [
+        TableRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
+        for each, total, picture in zip(documents, totals, pictures, strict=True)
+    ]
+
+
+def place_rows(
+    context: Context, run: int, snapshot: int, numbers: Sequence[int]
+) -> dict[int, tuple[StrongestTopic, ...]]:
+    """Return the strongest topics, by layer, of some documents of the corpus; those without words are left out."""
+    hierarchy, inference = _open_snapshot(context, run, snapshot)
+    counts = corpora.read_counts(context.db, inference.corpus.number, numbers)
+    theta = inference.infer_activations(counts, numbers)
+    filled = np.flatnonzero(np.diff(counts.starts)).tolist()
+    return {int(numbers[row]): find_strongest(hierarchy, theta, row) for row in filled}
+
+
+def read_listed(context: Context, run: int, number: int) -> ListedDocument:
+    """Return a document of a run's corpus with its whole text in the place of an excerpt."""
+    corpus = runs.get_run(context.db, run).corpus
+    (document,) = corpora.read_documents(context.db, corpus, [number])
+    (row,) = _list_documents(context, corpus, [document])
+    return row._replace(excerpt=document.text)
+
+
 def place_document(context: Context, request: PlacementRequest) -> Placement:
     """Place a document; wait for kernels that are not compiled yet."""
     hierarchy, inference = _open_snapshot(context, request.run, request.snapshot)
@@ -217,7 +285,7 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the spans fit
     spans = [WordSpan(*span) for span in inference.rules.count(text).spans]
-    answer = _make_answer(hierarchy, inference, topics, document.title, text, spans)
+    answer = _make_answer(hierarchy, inference, topics, _entitle(document), text, spans)
     return answer._replace(document=number, label=document.label or "")
 
 
@@ -267,10 +335,14 @@ def _list_documents(context: Context, corpus: int, documents: Sequence[Document]
     pictures = _draw_pictures(context, corpus, [document.number for document in documents])
     return [
         ListedDocument(
-            document.number, document.title, cut_excerpt(document.text, 160), document.label or "", None, picture
+            document.number, _entitle(document), cut_excerpt(document.text, 160), document.label or "", None, picture
         )
         for document, picture in zip(documents, pictures, strict=True)
     ]
+
+
+def _entitle(document: Document) -> str:
+    return make_title(document.title, document.text, document.columns)
 
 
 def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
@@ -285,9 +357,6 @@ def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[st
         pixels[counts.words[start:end]] = counts.values[start:end]
         pictures.append(draw_picture_uri(row.image_shape, pixels))
     return pictures
-
-
-_LONGEST_QUERY = 200  # characters of a query
 
 
 class DocumentSearch:
@@ -313,7 +382,7 @@ class DocumentSearch:
 
     def find(self, text: str) -> None:
         """Search for a text while it is typed, and abandon the search before it."""
-        text = text[:_LONGEST_QUERY]
+        text = text[:LONGEST_QUERY]
         request = self._request = (self._context.view.run, text)
         self.search = SearchState(text)
         self._changed()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNSET = "auto"  # stands in links for None, a field that has not been chosen
 _TOGGLE = ("hidden", "shown")
+LONGEST_QUERY = 200  # characters of a search text in a link
 
 
 class TopicParameter(param.String):  # type: ignore[type-arg]
@@ -71,7 +72,9 @@ class View(param.Parameterized):
 
     On the documents page, ``documents`` are the chosen documents of the corpus (one, or two to interpolate between),
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
-    layer to interpolate in (0 = the highest layer in which the two differ).
+    layer to interpolate in (0 = the highest layer in which the two differ).  The table of the corpus lists the
+    documents with the words of ``query`` and with ``label``, or those of them that use the topic ``subject`` most;
+    ``table_page`` counts its pages from 1.
     ``label`` is the number of the chosen class, from 1; 0 = none.
     """
 
@@ -109,6 +112,9 @@ class View(param.Parameterized):
     trail = TupleParameter(TopicParameter())
     steps = param.Integer(default=9, bounds=(2, 30))
     mixed = param.Integer(default=0, bounds=(0, 999))
+    query = param.String(default="", regex=rf"(?s)\A.{{0,{LONGEST_QUERY}}}\Z")
+    subject = TupleParameter(TopicParameter(), most=1)
+    table_page = param.Integer(default=1, bounds=(1, None))
 
 
 class BackgroundCall(Protocol):
@@ -195,6 +201,8 @@ ANOTHER_RUN = {
         "trail",
         "mixed",
         "label",
+        "subject",
+        "table_page",
     )
 }  # choices that have no meaning for another run
 

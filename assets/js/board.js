@@ -10,9 +10,14 @@
 //   data-upload="address"  files and folders that are dropped on it, or chosen by inputs in it, are put there, one by
 //                       one; the server hears {do: "sending", sent, of}, and {do: "sent", of, name} or "not-sent"
 //   data-copy           copies the address of the page
+//   data-quote="selector"  copies what is selected in the element that the selector names anywhere on the page, else its
+//                       beginning, with data-cite and the address; the server hears "quoted".  If the browser refuses,
+//                       the dialog with data-refused shows the text selected
+//   data-keys="j ArrowRight"  one of these keys, pressed where nothing is typed, clicks the element, or focuses a field
 //   data-from-top="key" when the key changes, what scrolls goes back to the beginning of the element
 //   data-bring="key"    when the key changes, the element is brought into the window
-//   data-rove           on a list: one stop of the Tab key; arrows walk along its items and what is in them
+//   data-rove           on a list: one stop of the Tab key; arrows walk along its items and what is in them; with the
+//                       value "jk" these keys walk too, from anywhere on the page
 //   data-skip="selector"   on click, what the selector names anywhere on the page gets the focus
 //   data-unroll         on a button: unrolls and rolls up the board, where a narrow window shows only its head
 //
@@ -206,6 +211,28 @@ function skip(selector) {
   found.focus({focusVisible: true})
 }
 
+const QUOTED = 600 // characters of a quotation where nothing is selected
+const TYPING = "input:not([type=range]), textarea, select, [contenteditable], dialog"
+
+function selected(element) { // the text selected in an element; engines differ in who knows of selections in a shadow
+  const root = element.getRootNode(), outer = getSelection()
+  const picked = root.getSelection?.() ?? outer?.getComposedRanges?.({shadowRoots: [root]})[0]
+  if (!picked || !element.contains(picked.anchorNode ?? picked.startContainer)) { return "" }
+  if (picked instanceof Selection) { return picked.toString().trim() }
+  const range = document.createRange()
+  range.setStart(picked.startContainer, picked.startOffset)
+  range.setEnd(picked.endContainer, picked.endOffset)
+  return range.toString().trim()
+}
+
+function quotation(button) {
+  const element = anywhere(button.dataset.quote)
+  const whole = element?.innerText.trim() ?? ""
+  const beginning = whole.length > QUOTED ? `${whole.slice(0, QUOTED).replace(/\s+\S*$/, "")} …` : whole
+  const text = (element && selected(element)) || beginning
+  return [text && `“${text}”`, button.dataset.cite, location.href].filter(Boolean).join("\n")
+}
+
 function scroller(element) {
   for (let each = element; each; each = each.parentElement ?? each.getRootNode().host) {
     if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) { return each }
@@ -303,7 +330,7 @@ export function render({model, view}) {
     const roll = event.target.closest("[data-unroll]")
     if (roll) { unroll(!view.shadow_el.host.classList.contains("tp-unrolled")); return }
     if (event.target.closest("[data-do=select]")) { unroll(false) } // what was chosen is shown instead
-    const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],a[data-go]")
+    const element = event.target.closest("[data-do],[data-open],[data-close],[data-copy],[data-quote],a[data-go]")
     if (!element || element.nodeName === "FORM" || element.disabled) { return }
     if (element.nodeName === "A") {
       if (event.ctrlKey || event.metaKey || event.shiftKey) { return }
@@ -318,8 +345,22 @@ export function render({model, view}) {
       const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject() // there is none without https
       copied.then(() => tell("copied", element), () => tell("not-copied", element))
     }
+    if (element.dataset.quote !== undefined) {
+      const text = quotation(element)
+      const refuse = () => {
+        const dialog = root.querySelector("dialog[data-refused]"), field = dialog.querySelector("textarea")
+        field.value = text
+        dialog.showModal()
+        field.select()
+      }
+      const copied = navigator.clipboard?.writeText(text) ?? Promise.reject()
+      copied.then(() => tell("quoted", element), refuse)
+    }
     if (element.dataset.do !== undefined && !(element.type === "submit" && element.form)) { tell(element.dataset.do, element) }
     if (element.dataset.close !== undefined) { element.closest("dialog")?.close() }
+  })
+  root.addEventListener("mousedown", (event) => {
+    if (event.target.closest("[data-quote]")) { event.preventDefault() } // what is selected stays selected
   })
   root.addEventListener("focusin", (event) => {
     const list = event.target.closest("[data-rove]")
@@ -404,13 +445,29 @@ export function render({model, view}) {
     const element = event.target.closest("[data-edit]")
     if (element && event.key === "F2") { event.preventDefault(); edit(element) }
     const list = event.target.closest("[data-rove]")
-    const next = list && !event.ctrlKey && !event.metaKey && !event.altKey && walk(list, event.target, event.key)
+    const key = list?.dataset.rove === "jk" ? {j: "ArrowDown", k: "ArrowUp"}[event.key] ?? event.key : event.key
+    const next = list && !event.ctrlKey && !event.metaKey && !event.altKey && walk(list, event.target, key)
     if (next) {
       event.preventDefault()
       next.focus()
       next.scrollIntoView({block: "nearest"})
     }
   })
+  const press = (event) => {
+    const from = event.composedPath()[0]
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || from.closest?.(TYPING)) { return }
+    const shown = (each) => each.getClientRects().length > 0 && !each.disabled
+    const element = [...root.querySelectorAll("[data-keys]")].find(each => each.dataset.keys.split(" ").includes(event.key) && shown(each))
+    const list = "jk".includes(event.key) && [...root.querySelectorAll("[data-rove=jk]")].find(shown)
+    if (!element && !list) { return }
+    event.preventDefault()
+    if (!element) { rows(list).flat().find(each => each.tabIndex === 0)?.focus() } else if (element.matches("input")) {
+      element.focus()
+      element.select()
+    } else { element.click() }
+  }
+  document.addEventListener("keydown", press)
+  model.on("remove", () => document.removeEventListener("keydown", press))
   model.on("html", update)
   update()
   return root

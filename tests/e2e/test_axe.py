@@ -21,6 +21,8 @@ PAGES = {
     "explore": "page=explore&run=1&layer=1&topic=2",
     "compare": "page=compare&run=2&partner=1&layer=1&topic=2",
     "documents": "page=documents&run=1",
+    "document": "page=documents&run=1&documents=3",
+    "topics of a text": "page=documents&run=1&tab=topics",
     "guide": "page=guide",
     "map of topics": "page=explore&run=3&topic=2",
     "watch of a failed run": "page=watch&run=4",
@@ -28,6 +30,8 @@ PAGES = {
     "paths of a class": "page=classes&run=5&label=2&threshold=1",
 }
 READY = {  # what stands on a page when it shows what its name here says
+    "documents": ".dc-table .dc-chip",
+    "document": ".dc-text mark",
     "map of topics": ".tp-node",
     "watch of a failed run": "text=out of memory",
     "classes": ".cl-heat",

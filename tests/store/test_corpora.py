@@ -132,6 +132,11 @@ def test_search_finds_documents_that_have_every_word_page_by_page(db):
     assert corpora.search_documents(db, number, " ", 10, 5) == (12, corpora.read_documents(db, number, [10, 11]))
 
 
+def test_the_labels_of_all_documents_are_read_without_their_counts(db):
+    row = write_corpus(db, blocks=4)
+    assert corpora.read_labels(db, row).tolist() == corpora.load_corpus(db, row.number).labels.tolist()
+
+
 def test_texts_with_any_character_come_back(db):
     text = 'NUL \x00, lone \ud800, quote " and backslash \\, 𝔘nicode'
     piece = block(0, 1)

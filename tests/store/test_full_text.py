@@ -59,6 +59,21 @@ def test_the_index_finds_what_looking_through_the_documents_finds(db, words, num
     assert found(db, corpus, words) == before == (len(numbers), numbers)
 
 
+@pytest.mark.parametrize(("words", "numbers"), SEARCHES)
+def test_all_documents_that_a_search_finds_are_known_without_their_texts(db, monkeypatch, words, numbers):
+    corpus = add_corpus(db)
+    assert corpora.find_documents(db, corpus, words).tolist() == numbers
+    full_text.build_index(db, corpus)
+    monkeypatch.setattr(corpora, "_read_blob", None)
+    assert corpora.find_documents(db, corpus, words).tolist() == numbers
+
+
+def test_a_search_for_all_documents_ends_when_it_is_not_wanted_any_more(db):
+    corpus = add_corpus(db)
+    turns = iter([True, False])
+    assert corpora.find_documents(db, corpus, "apples", lambda: next(turns)).tolist() == [0]
+
+
 def test_with_the_index_no_text_is_read_to_find_the_documents(db, monkeypatch):
     corpus = add_corpus(db)
     full_text.build_index(db, corpus)

@@ -102,7 +102,8 @@ def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction],
     )
 
 
-TABS = (("", "Topics of a document"), ("between", "Between two documents"))
+FORM, BETWEEN = "topics", "between"  # tabs; that of the table and the reader is ""
+TABS = (("", "All documents"), (FORM, "Find its topics"), (BETWEEN, "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
 
 

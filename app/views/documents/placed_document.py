@@ -123,7 +123,8 @@ def draw_placed_document(
         f"{_draw_layers(hierarchy, placed, trail)}"
     )
     main = f"{_draw_document(hierarchy, placed, trail, parts)}{beneath}"
-    key = f"{placed.document}-{len(placed.text)}"  # the browser scrolls to the document when the key changes
+    # The browser scrolls to the document when the key changes.
+    key = placed.document if placed.document >= 0 else f"text-{len(placed.text)}"
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
     return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
@@ -164,7 +165,7 @@ def _draw_document(
     hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
 ) -> str:
     return (
-        f'<article class="dc-card dc-document">{_draw_title(placed)}'
+        f'<article class="dc-card dc-document" data-key="d{placed.document}">{_draw_title(placed)}'
         f"{_describe_reading(placed)}{_draw_body(hierarchy, placed, trail, parts)}"
         f"{_draw_legend(hierarchy, trail)}</article>"
     )

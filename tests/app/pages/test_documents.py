@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +29,7 @@ class Session(PageSession):
     """A documents page whose work elsewhere is done at :meth:`work`."""
 
     def __init__(self, db: Database, **fields: Any) -> None:
-        super().__init__(db, "documents", **fields)
+        super().__init__(db, "documents", **({"tab": "topics"} | fields))
         self.page = DocumentsPage(self.context)
 
     def handle(self, do: str, **more: Any) -> "Session":
@@ -383,7 +384,7 @@ def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.
     assert asked == [False, True]
 
 
-@pytest.mark.parametrize("tab", ["", "between"])
+@pytest.mark.parametrize("tab", ["topics", "between"])
 @pytest.mark.parametrize("late", [False, True], ids=["found", "on its way"])
 def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     session: Session, monkeypatch: pytest.MonkeyPatch, tab: str, *, late: bool
@@ -397,7 +398,7 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     )
     session.view.tab = tab
     handle, board = session.page._on_message, session.page._form
-    if tab:
+    if tab == "between":
         handle, board = session.page._between._on_message, session.page._between._form
     handle({"do": "find", "value": "rose"})
     if not late:
@@ -406,3 +407,151 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     session.view.run = other.number
     session.work()
     assert re.findall(r'<li data-key="d(\d+)">', board.html) == ["9"]
+
+
+class Reading(Session):
+    """A documents page that begins with the table."""
+
+    def __init__(self, db: Database, **fields: Any) -> None:
+        super().__init__(db, **({"tab": ""} | fields))
+
+    def tell(self, do: str, **more: Any) -> "Reading":
+        self.page._table._on_message({"do": do, **more})
+        return self
+
+    @property
+    def table(self) -> str:
+        return self.page._table.board.html
+
+    @property
+    def bar(self) -> str:
+        return self.page._table.bar.html
+
+    def listed(self) -> list[int]:
+        return [int(number) for number in re.findall(r'<tr role="row" data-key="d(\d+)"', self.table)]
+
+
+@pytest.fixture
+def reading(db: Database) -> Iterator[Reading]:
+    session = Reading(db).work()
+    yield session
+    session.feed.stop()
+
+
+def test_the_page_begins_with_a_table_of_the_corpus_and_the_strongest_topics(reading: Reading) -> None:
+    assert reading.listed() == list(range(DOCUMENTS))
+    assert f"1–{DOCUMENTS} of {DOCUMENTS} documents" in reading.table
+    strongest = re.findall(r'class="dc-chip" data-do="subject" data-value="(L1:\d)"', reading.table)
+    assert strongest == [f"L1:{n % 4 + 1}" for n in range(DOCUMENTS)]
+
+
+def test_the_table_is_paged_and_its_page_is_in_the_link(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("app.pages.documents_requests", "app.pages.documents_table", "app.views.documents.document_table"):
+        monkeypatch.setattr(f"{module}.PAGE_ROWS", 10)
+    session = Reading(db).work()
+    read: list[list[int]] = []
+    monkeypatch.setattr(
+        corpora, "read_documents", lambda *args, real=corpora.read_documents: read.append(list(args[2])) or real(*args)
+    )
+    session.tell("page", number="1").work()
+    assert session.listed() == list(range(10, 20))
+    assert read == [list(range(10, 20))], "only the documents of a page are read"
+    assert "table_page=2" in to_query(session.view)
+    assert Reading(db, **from_query(to_query(session.view))).work().listed() == list(range(10, 20))
+    assert Reading(db, table_page=99).work().listed() == [20, 21, 22, 23]
+
+
+def test_filters_are_in_the_link_and_begin_at_the_first_page(reading: Reading, db: Database) -> None:
+    reading.view.table_page = 3
+    reading.tell("find", value="goal").tell("label", value="3").work()
+    found = reading.listed()
+    assert found
+    assert all(n % 4 == 2 for n in found)
+    assert "labelled sport" in reading.table
+    query = to_query(reading.view)
+    assert "query=goal" in query
+    assert "label=3" in query
+    assert "table_page" not in query
+    assert Reading(db, **from_query(query)).work().listed() == found
+    reading.tell("subject", value="L1:3").work()
+    assert "that use “" in reading.table
+    reading.tell("clear").work()
+    assert reading.listed() == list(range(DOCUMENTS))
+
+
+def test_a_document_is_read_with_its_neighbours_among_those_selected(reading: Reading) -> None:
+    reading.tell("label", value="3").work()
+    reading.tell("read", number="6").work(1)
+    assert "2 of 6 documents that the filters select" in reading.bar
+    reading.work()
+    assert reading.marked()
+    reading.tell("step", number=re.findall(r'data-number="(\d+)"[^>]*>Next', reading.bar)[0]).work()
+    assert reading.view.documents == (10,)
+    assert "3 of 6" in reading.bar
+    reading.tell("back").work()
+    assert reading.view.documents == ()
+    assert re.search(r'aria-current="true"><td[^>]*>10<', reading.table)
+
+
+def test_the_words_of_the_topic_that_the_table_lists_are_marked(reading: Reading) -> None:
+    reading.tell("subject", value="L1:2").tell("read", number="1").work()
+    assert reading.marked() <= set(SUBJECTS[1].split())
+    assert reading.marked()
+    reading.handle("trail", ids="L1:1")
+    assert reading.marked() == set()
+
+
+def test_the_text_is_there_before_its_topics(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.pages.documents.place_document", lambda *_: pytest.fail("not yet"))
+    session = Reading(db, documents=(2,)).work(2)
+    (document,) = corpora.read_documents(db, 1, [2])
+    assert escape(document.text) in session.answer
+    assert "dc-answer" in session.answer
+
+
+def test_the_table_and_the_texts_of_a_run_without_topics_are_shown(db: Database) -> None:
+    other = runs.create_run(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, options={}, seed=1)
+    session = Reading(db, run=other.number).work()
+    assert session.listed() == list(range(DOCUMENTS))
+    assert "Strongest topic" not in session.table
+    session.tell("read", number="3").work()
+    assert "has no topics yet" in session.answer
+    assert "dc-text" in session.answer
+    session.feed.stop()
+
+
+def test_a_number_that_no_document_has_is_answered_with_the_range(reading: Reading) -> None:
+    for number in ("24", "x", "", "²"):
+        reading.tell("read", form={"number": number})
+    assert reading.report == ["Enter the number of a document, from 0 to 23."] * 4
+    assert reading.view.documents == ()
+    reading.tell("read", form={"number": " 23 "}).work()
+    assert reading.view.documents == (23,)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"do": "label", "value": "-1"},
+        {"do": "subject", "value": "<b>"},
+        {"do": "page", "number": "²"},
+        {"do": "step", "number": ""},
+        {"do": "find", "value": 3},
+        {"do": "read"},
+    ],
+)
+def test_a_message_to_the_table_that_makes_no_sense_changes_nothing(reading: Reading, message: dict[str, Any]) -> None:
+    before = to_query(reading.view), reading.table
+    reading.page._table._on_message(message)
+    reading.work()
+    assert (to_query(reading.view), reading.table) == before
+
+
+def test_a_corpus_that_came_as_counts_says_that_its_texts_are_not_kept(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = corpora.read_documents
+    monkeypatch.setattr(corpora, "read_documents", lambda *args: [replace(each, text="") for each in real(*args)])
+    session = Reading(reading.context.db).work()
+    assert "its texts are not kept" in session.table
+    session.feed.stop()

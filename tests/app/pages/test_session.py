@@ -35,6 +35,9 @@ VIEWS = st.fixed_dictionaries(
         "trail": IDENTITIES.map(tuple),
         "steps": st.integers(2, 30),
         "mixed": st.integers(0, 999),
+        "query": st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+        "subject": IDENTITIES.map(lambda them: tuple(them[:1])),
+        "table_page": st.integers(1, 999_999_999),
     }
 )
 

@@ -1,0 +1,204 @@
+"""The table of a corpus: titles of documents, the documents that a filter selects, and their strongest topics."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
+from app.ingest.text.cleaning import strip_mail_lines
+from engine.contract import Array, FloatArray
+from engine.hierarchy.tree import Node
+from store import corpora
+from store.corpus_rows import CorpusRow
+from store.database import Database
+
+LONGEST_TITLE = 90  # characters
+_SHORTEST_SENTENCE = 20  # characters; a shorter one, such as "Hi all.", is followed by the next
+_HEAD = 8000  # characters of a text in which its title is sought
+_TAG = re.compile(r"<[^<>]{1,300}>")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_SUBJECT = re.compile(r"\s*subject\s*:\s*", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?…](?=\s)|[。！？]")
+_NUMBERED = re.compile(r"(?:document|message|text|row|line)?[\s_#-]*[\d_.-]+(?:\.\w{1,5})?", re.IGNORECASE)
+_ID_COLUMNS = ("id", "file", "path")
+
+
+def make_title(title: str, text: str, columns: Mapping[str, str]) -> str:
+    r"""Return the title by which a document is listed.
+
+    That is its stored title, unless this is only a number or the name of a file.  Then it is the subject of a message,
+    or the first line with letters, shortened to a sentence or at a word.  Without a text, the stored title remains.
+
+    >>> make_title("sci.space/6", "From: a@b.c\nSubject: Re: The comet\n\nBo writes:\n> Is it bright?\nVery.", {})
+    'The comet'
+    >>> make_title("Albedo", "", {}), make_title("document 3", "\n---\nShe came home. It rained.", {})
+    ('Albedo', 'She came home. It rained.')
+    """
+    title = title.strip()
+    if title and not _is_file_name(title, columns):
+        return title
+    lines = strip_mail_lines(_BREAK.sub("\n", text[:_HEAD])).splitlines() or text[:_HEAD].splitlines()
+    plain = (" ".join(_TAG.sub(" ", _SUBJECT.sub("", line.lstrip("> |"), count=1)).split()) for line in lines)
+    first = next((line for line in plain if any(map(str.isalpha, line))), "")
+    return shorten_title(_decode_subject(first)) or title
+
+
+def shorten_title(line: str, most: int = LONGEST_TITLE) -> str:
+    """Return a line of at most ``most`` characters: whole, its first sentence, or cut at a word, with an ellipsis."""
+    if len(line) <= most:
+        return line
+    for end in _SENTENCE_END.finditer(line, _SHORTEST_SENTENCE, most + 1):
+        if end.end() <= most:
+            return line[: end.end()]
+    words = line[: most - 1].rsplit(maxsplit=1)
+    at_word = words[0] if len(words) > 1 and len(words[0]) > most // 2 else line[: most - 1]
+    return at_word.rstrip(" ,;:-") + "…"
+
+
+def _is_file_name(title: str, columns: Mapping[str, str]) -> bool:
+    """Return whether a title says nothing about a document: a number, a path, or one of its columns for these."""
+    if title in (columns.get(name) for name in _ID_COLUMNS) or _NUMBERED.fullmatch(title):
+        return True
+    return not re.search(r"\s", title) and ("/" in title or "\\" in title)
+
+
+def _decode_subject(line: str) -> str:
+    """Return a line with the encoded words of a mail header decoded."""
+    if "=?" not in line:
+        return line
+    try:
+        return str(make_header(decode_header(line)))
+    except (HeaderParseError, LookupError, UnicodeError, ValueError):
+        return line
+
+
+class DocumentFilter(NamedTuple):
+    """The filters of the table.
+
+    Attributes
+    ----------
+    text : str
+        Words that the title or the text has; "" = any.
+    label : int
+        Number of a label, from 1; 0 = any.
+    subject : str
+        Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
+    """
+
+    text: str = ""
+    label: int = 0
+    subject: str = ""
+
+    @property
+    def node(self) -> Node | None:
+        """The topic of ``subject``."""
+        return parse_identity(self.subject)
+
+
+class DocumentSelection(NamedTuple):
+    """The documents that a filter selects, in the order of the table.
+
+    Attributes
+    ----------
+    total : int
+    numbers : (total,) int64 array or None
+        None for all documents of the corpus.
+    """
+
+    total: int
+    numbers: Array | None
+
+    def read_page(self, page: int, size: int) -> list[int]:
+        """Return the numbers of the documents of a page, from 0."""
+        places = range(self.total)[page * size : (page + 1) * size]
+        return list(places) if self.numbers is None else self.numbers[places.start : places.stop].tolist()
+
+    def find_place(self, document: int) -> int | None:
+        """Return the place of a document in the table, from 0; None if the filter does not select it."""
+        if self.numbers is None:
+            return document if 0 <= document < self.total else None
+        places = np.flatnonzero(self.numbers == document)
+        return int(places[0]) if len(places) else None
+
+    def find_neighbour(self, document: int, step: int) -> int | None:
+        """Return the document ``step`` places after a document; None at an end.
+
+        From a document that the filter does not select, any step leads to the first of the table.
+        """
+        place = self.find_place(document)
+        place = 0 if place is None else place + step
+        if not 0 <= place < self.total:
+            return None
+        return place if self.numbers is None else int(self.numbers[place])
+
+
+def select_documents(
+    db: Database,
+    corpus: CorpusRow,
+    wanted: DocumentFilter,
+    hierarchy: Hierarchy | None,
+    read_labels: Callable[[CorpusRow], Array],
+    is_wanted: Callable[[], bool],
+) -> DocumentSelection:
+    """Return the documents that all filters select.
+
+    Those of a topic are the documents stored with the snapshot as using it most, in that order; others are in the
+    order of the corpus.  The search of the text ends early when ``is_wanted()`` returns False.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : CorpusRow
+    wanted : DocumentFilter
+    hierarchy : Hierarchy or None
+        The topics; None if there are none yet, so that no document has any.
+    read_labels : (corpus) -> (documents,) int32 array
+        Returns the label of every document, from 0, -1 = none.
+    is_wanted : () -> bool
+    """
+    numbers: Array | None = None
+    if wanted.node is not None:
+        has_topic = hierarchy is not None and hierarchy.has(wanted.node)
+        uses = hierarchy.uses(wanted.node) if hierarchy is not None and has_topic else []
+        numbers = np.array([use.document for use in uses if use.document < corpus.documents], dtype=np.int64)
+    if wanted.text.strip():
+        with_text = corpora.find_documents(db, corpus.number, wanted.text, is_wanted)
+        numbers = with_text if numbers is None else numbers[np.isin(numbers, with_text)]
+    if wanted.label:
+        labels = read_labels(corpus)
+        if numbers is None:
+            numbers = np.flatnonzero(labels == wanted.label - 1)
+        else:
+            numbers = numbers[numbers < len(labels)]
+            numbers = numbers[labels[numbers] == wanted.label - 1]
+    return DocumentSelection(corpus.documents if numbers is None else len(numbers), numbers)
+
+
+class StrongestTopic(NamedTuple):
+    """The topic of a layer that a document uses most, and its share of the document's activations in that layer."""
+
+    node: Node
+    share: float
+
+
+def find_strongest(hierarchy: Hierarchy, theta: Sequence[FloatArray], row: int) -> tuple[StrongestTopic, ...]:
+    """Return the strongest topic of a document in every layer, background topics left out where there are others.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    theta : sequence of (documents, K_l) arrays
+    row : int
+        The row of the document.
+    """
+    strongest = []
+    for layer, activations in enumerate(theta, start=1):
+        shares = activations[row] / max(float(activations[row].sum()), np.finfo(np.float64).tiny)
+        is_background = np.array([role == BACKGROUND for role in hierarchy.roles[layer - 1]])
+        column = int(np.where(is_background, -1.0, shares).argmax())
+        strongest.append(StrongestTopic(hierarchy.node(layer, column), float(shares[column])))
+    return tuple(strongest)

@@ -1,0 +1,297 @@
+"""The table of the corpus on the documents page, and the bar above a document that is read."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from app.analysis.document_table import DocumentFilter, StrongestTopic
+from app.analysis.hierarchy import Hierarchy
+from app.pages.components import Board, Message
+from app.pages.documents_requests import (
+    Failure,
+    SelectedDocuments,
+    TableRequest,
+    find_selection,
+    must_compile_kernels,
+    place_rows,
+    read_rows,
+    try_work,
+)
+from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
+from app.views.documents.document_table import PAGE_ROWS, ReaderPlace, TablePage, TableRow, draw_reader_bar, draw_table
+from app.views.text import escape
+
+COMPILING = "Strongest topics come once the kernels that find them are compiled, about 20 s, once on this machine …"
+_MOST_PLACED = 5000  # documents whose strongest topics are remembered
+
+
+class ShownRows(NamedTuple):
+    """The rows of one page of selected documents; pages count from 0."""
+
+    selected: SelectedDocuments
+    page: int
+    rows: list[TableRow]
+
+
+class DocumentTable:
+    """The table of a run's corpus, its filters, and the way from one document to the next.
+
+    Parameters
+    ----------
+    context : Context
+    sheets : list of str
+        Style sheets of the boards.
+
+    Attributes
+    ----------
+    board : Board
+        The table.
+    bar : Board
+        The bar above a document that is read.
+    """
+
+    def __init__(self, context: Context, sheets: list[str]) -> None:
+        self._context = context
+        self._view = context.view
+        self.board = Board(on_message=self._on_message, sheets=sheets)
+        self.bar = Board(on_message=self._on_message, sheets=sheets)
+        self._request: TableRequest | None = None  # the selection on its way or shown
+        self._selected: SelectedDocuments | None = None
+        self._page = -1  # the page whose rows are on their way or shown
+        self._shown: ShownRows | None = None
+        self._strongest: dict[int, tuple[StrongestTopic, ...]] = {}
+        self._placing = False
+        self._fault = self._note = ""
+        self._title = ""  # of the document that is read
+        self._read, self._must_focus = -1, False
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """The topics in use; None where there are none yet."""
+        return None if self._selected is None else self._selected.hierarchy
+
+    def choose(self) -> None:
+        """Show what the view asks for, and request what is missing."""
+        view = self._view
+        wanted = DocumentFilter(view.query, view.label, view.subject[0] if view.subject else "")
+        request = TableRequest(view.run, view.snapshot, wanted)
+        if request != self._request:
+            before, self._request, self._page, self._fault = self._request, request, -1, ""
+            if before is None or before[:2] != request[:2]:
+                self._forget_topics()
+            is_wanted = partial(self._is_wanted, request)
+            start = self._context.aside if wanted.text.strip() else self._context.later
+            start(
+                partial(try_work, find_selection, self._context, request, is_wanted),
+                partial(self._receive_selection, request),
+            )
+        self._fetch_rows()
+        self._draw()
+
+    def forget(self) -> None:
+        """Forget the request, so that newer topics are used from now on."""
+        self._request = None
+
+    def entitle(self, title: str) -> None:
+        """Remember the title of the document that is read, for quotations."""
+        self._title = title
+        self._draw()
+
+    # -------------------------------------------------------------- requests
+
+    def _is_wanted(self, request: TableRequest) -> bool:
+        return request == self._request
+
+    def _forget_topics(self) -> None:
+        self._strongest, self._note = {}, ""
+        if self._selected is not None and self._selected.request.run != self._view.run:
+            self._selected, self._shown, self._read = None, None, -1
+
+    def _receive_selection(self, request: TableRequest, selected: SelectedDocuments | Failure) -> None:
+        if request != self._request:
+            return
+        if isinstance(selected, Failure):
+            self._fault = selected.sentence
+        else:
+            self._selected = selected
+            self._fetch_rows()
+        self._draw()
+
+    def _find_page(self, selected: SelectedDocuments) -> int:
+        """Return the page to show, from 0; the last one if the view asks for a later one."""
+        return min(self._view.table_page - 1, max(0, (selected.selection.total - 1) // PAGE_ROWS))
+
+    def _fetch_rows(self) -> None:
+        """Fetch the rows of the page of the table, unless a document is read."""
+        selected = self._selected
+        if selected is None or selected.request != self._request or self._view.documents:
+            return
+        page = self._find_page(selected)
+        if page != self._page:
+            self._page = page
+            work = partial(try_work, read_rows, self._context, selected, page)
+            self._context.later(work, partial(self._receive_rows, selected, page))
+        else:
+            self._fetch_topics()
+
+    def _receive_rows(self, selected: SelectedDocuments, page: int, rows: list[TableRow] | Failure) -> None:
+        if selected is not self._selected or page != self._page:
+            return
+        if isinstance(rows, Failure):
+            self._fault = rows.sentence
+        else:
+            self._shown = ShownRows(selected, page, rows)
+            self._fetch_topics()
+        self._draw()
+
+    def _list_unplaced(self) -> list[int]:
+        rows = self._shown.rows if self._shown is not None else []
+        return [row.number for row in rows if row.words and row.number not in self._strongest]
+
+    def _fetch_topics(self) -> None:
+        """Find the strongest topics of the rows, once the kernels for it are there."""
+        selected = self._selected
+        if self._placing or selected is None or selected.hierarchy is None or not self._list_unplaced():
+            return
+        self._placing = True
+        work = partial(try_work, must_compile_kernels, self._context, selected.request.run)
+        self._context.later(work, partial(self._place_rows, selected), self._end_placing)
+
+    def _place_rows(self, selected: SelectedDocuments, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed
+        hierarchy, numbers = selected.hierarchy, self._list_unplaced()
+        if hierarchy is None or not numbers:
+            self._placing = False
+            return
+        start = self._context.later
+        if must_compile is True:
+            self._note, start = COMPILING, self._context.in_turn  # others must not wait for the compiler
+            self._draw()
+        work = partial(try_work, place_rows, self._context, hierarchy.run, hierarchy.snapshot, numbers)
+        start(work, partial(self._receive_topics, selected), self._end_placing)
+
+    def _receive_topics(
+        self, selected: SelectedDocuments, placed: dict[int, tuple[StrongestTopic, ...]] | Failure
+    ) -> None:
+        self._placing = False
+        if isinstance(placed, Failure):
+            self._note = placed.sentence
+        elif self._is_of_same_topics(selected):
+            if len(self._strongest) > _MOST_PLACED:
+                self._strongest = {}
+            self._strongest |= placed
+            self._note = ""
+            self._fetch_topics()
+        else:
+            self._fetch_topics()
+        self._draw()
+
+    def _is_of_same_topics(self, selected: SelectedDocuments) -> bool:
+        shown = self._selected.hierarchy if self._selected is not None else None
+        used = selected.hierarchy
+        return shown is not None and used is not None and (shown.run, shown.snapshot) == (used.run, used.snapshot)
+
+    def _end_placing(self) -> None:
+        self._placing = False
+
+    # --------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        if self._view.documents:
+            self.bar.html = self._draw_bar(self._view.documents[0])
+        else:
+            self.board.html = self._draw_table()
+
+    def _draw_table(self) -> str:
+        shown, request = self._shown, self._request
+        if self._fault or request is None:
+            return f'<section class="dc-card"><p class="dc-read" role="status">{escape(self._fault)}</p></section>'
+        if shown is None:
+            return draw_table(TablePage(wanted=request.wanted))
+        selected, layer = shown.selected, request.wanted.node.layer if request.wanted.node is not None else 1
+        focus, self._must_focus = self._must_focus, False
+        return draw_table(
+            TablePage(
+                wanted=request.wanted,
+                total=selected.selection.total if selected.request == request else None,
+                documents=selected.corpus.documents,
+                page=shown.page,
+                rows=shown.rows,
+                labels=selected.corpus.label_names,
+                hierarchy=None if selected.hierarchy is None else self._context.feed.update_names(selected.hierarchy),
+                strongest={n: topics[layer - 1] for n, topics in self._strongest.items() if layer <= len(topics)},
+                note=self._note,
+                link=to_query(self._view),
+                read=self._read,
+                focus=focus,
+            )
+        )
+
+    def _draw_bar(self, document: int) -> str:
+        selected = self._selected
+        if selected is None or selected.request != self._request:
+            return draw_reader_bar(ReaderPlace(document, self._title, None, None, None, None, is_filtered=False))
+        selection = selected.selection
+        return draw_reader_bar(
+            ReaderPlace(
+                document,
+                self._title,
+                selection.find_place(document),
+                selection.total,
+                selection.find_neighbour(document, -1),
+                selection.find_neighbour(document, 1),
+                is_filtered=selection.numbers is not None,
+            )
+        )
+
+    # -------------------------------------------------------------- messages
+
+    def _on_message(self, message: Message) -> None:
+        """Handle a message of the browser, whose contents are not trusted."""
+        match message:
+            case {"do": "find", "value": str(text)}:
+                self._filter(query=text[:LONGEST_QUERY].encode("utf-8", "replace").decode())
+            case {"do": "label", "value": str(text)} if text.isascii() and text.isdecimal():
+                self._filter(label=int(text[:9]))
+            case {"do": "subject", "value": str(text)}:
+                self._filter(subject=read_field("subject", text))
+            case {"do": "clear"}:
+                self._filter(query="", label=0, subject=())
+            case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
+                self._view.table_page = int(text[:8]) + 1
+            case {"do": "read", "number": str(text)} | {"do": "read", "form": {"number": str(text)}}:
+                self._open(text.strip())
+            case {"do": "step", "number": str(text)} if text.isascii() and text.isdecimal():
+                self._view.documents = (int(text[:9]),)
+            case {"do": "back"}:
+                self._go_back()
+            case {"do": "quoted"}:
+                self._context.notify("The quotation and its address are in the clipboard.", "success")
+
+    def _filter(self, **fields: Any) -> None:
+        """Change filters, and show the first page of what they select."""
+        self._view.param.update(table_page=1, **fields)
+
+    def _open(self, text: str) -> None:
+        """Open a document by its number."""
+        selected = self._selected
+        last = selected.corpus.documents - 1 if selected is not None else None
+        number = int(text[:9]) if text.isascii() and text.isdecimal() else -1
+        if number < 0 or (last is not None and number > last):
+            numbers = "" if last is None else f", from 0 to {last:,}"
+            self._context.notify(f"Enter the number of a document{numbers}.", "info")
+            return
+        self._view.param.update(documents=(number,), trail=())
+
+    def _go_back(self) -> None:
+        """Go back to the page of the table with the document that was read, and to its row."""
+        selected, page = self._selected, self._view.table_page
+        if self._view.documents and selected is not None and selected.request == self._request:
+            place = selected.selection.find_place(self._view.documents[0])
+            page = page if place is None else place // PAGE_ROWS + 1
+        self.leave(page)
+
+    def leave(self, page: int | None = None) -> None:
+        """Show the table in place of the document that was read."""
+        self._read, self._must_focus = (self._view.documents or (-1,))[0], True
+        self._view.param.update(
+            documents=(), trail=(), tab="", table_page=self._view.table_page if page is None else page
+        )
