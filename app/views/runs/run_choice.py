@@ -125,9 +125,8 @@ def draw_marked(marked: Collection[int], fitting: int) -> str:
     """
     if fitting < 2 and not marked:
         return ""
-    every = (
-        f'<button class="tp-button" data-do="mark-all">Mark {"all" if fitting <= MOST_MARKED else MOST_MARKED}</button>'
-    )
+    how_many = "all" if fitting <= MOST_MARKED else f"the first {MOST_MARKED}"
+    every = f'<button class="tp-button" data-do="mark-all">Mark {how_many}</button>'
     if not marked:
         return f'<div class="tp-marked"><span class="tp-dim">Mark runs to compare them in a table.</span>{every}</div>'
     count = "1 run is marked" if len(marked) == 1 else f"{len(marked)} runs are marked"

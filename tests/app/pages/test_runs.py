@@ -159,8 +159,8 @@ def test_runs_are_filtered_ordered_and_compared_in_a_table(db: Database) -> None
     session.work()
     html = session.page._board.html
     assert re.findall(r'data-do="watch" data-run="(\d+)"', html) == ["1", "4"]
-    assert "<td>97.0" in html
-    assert "NPMI, layer 1" in html
+    assert "<td>9 mini-batches</td>" in html
+    assert list(session.page._npmi) == [session.feed.latest(1).number]  # type: ignore[union-attr]
     assert "being read" not in html
     session.handle("list")
     assert (session.view.tab, session.page._marked) == ("", {1, 4})
