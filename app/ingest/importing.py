@@ -226,6 +226,7 @@ def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: st
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
         proposed=observer.proposed,
+        recommended=observer.recommended,
     )
 
 

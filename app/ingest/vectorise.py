@@ -15,6 +15,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
 from app.ingest.report import observing
 from app.ingest.report.observing import Limits, Observer, Vocabulary
+from app.ingest.report.recommending import MessageSample, describe_recommendation, recommend_common
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
 from app.ingest.survey import Bags, batch_documents, count_bags, find_wording
 from app.ingest.tables import joining
@@ -102,10 +103,6 @@ def measure_counts(counts: CountFile) -> Array:
     return np.concatenate([np.empty(0, np.int64), *(np.diff(each.starts) for each in counts)])
 
 
-_ENOUGH_DOCUMENTS = 200  # documents needed before common words are proposed for removal
-_NAMED_COMMON = 8  # common words named in a note
-
-
 def choose_words(
     document_counts: Array, totals: Array, n_documents: int, min_df: int, max_df: float, most: int | None
 ) -> Array:
@@ -134,22 +131,6 @@ def find_common(
         are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
         notes.append(f"{are} everywhere left out: {' '.join(vocabulary[word] for word in ranked.tolist())}")
     return common
-
-
-def propose_common(
-    kept: Array, document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]
-) -> None:
-    """Append a note about kept words that are common everywhere, unless there are too few documents to tell."""
-    if len(lengths) < _ENOUGH_DOCUMENTS:
-        return
-    everywhere = set(find_common_words(document_counts, totals, lengths).tolist())
-    ranked = [word for word in kept[np.argsort(-document_counts[kept], kind="stable")].tolist() if word in everywhere]
-    if ranked:
-        are = "1 word is" if len(ranked) == 1 else f"{len(ranked):,} words are"
-        some = ", ".join(vocabulary[word] for word in ranked[:_NAMED_COMMON])
-        named = f"{some}{', …' if len(ranked) > _NAMED_COMMON else ''}"
-        where = f"{are} everywhere in this corpus and may say little ({named})"
-        notes.append(f"{where}; --leave-out-common leaves them out")
 
 
 def is_pruning_requested(options: ImportOptions) -> bool:
@@ -226,12 +207,13 @@ MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000  # defaults for texts: documents, sha
 
 
 class _DocumentRecord:
-    """The labels and parts of documents, recorded while they are read for the first time."""
+    """The labels and parts of documents, and messages among them, recorded while they are counted."""
 
     def __init__(self, source: TextSource, progress: Progress) -> None:
         self.labels: list[str | None] = []
         self.part: list[int | None] = []
         self.left_out = 0
+        self.messages = MessageSample()
         self._source, self._progress = source, progress
 
     def documents(self) -> Iterator[TextDocument]:
@@ -242,6 +224,7 @@ class _DocumentRecord:
                 continue
             self.labels.append(document.label)
             self.part.append(document.part)
+            self.messages.add(document)
             if len(self.labels) % BLOCK == 0:
                 self._progress(f"Counting words: {len(self.labels):,} documents", None)
             yield document
@@ -330,6 +313,8 @@ def count_texts(
     batches = batch_documents(record.documents())
     for bags in map_batches(partial(count_bags, counted=source.counted, wording=wording), batches):
         frequencies.add(bags)
+    max_df = _find_limits(options, wording).max_df
+    observer.recommended = record.messages.recommend(source.counted, wording, max_df)
     vocabulary, counts = _choose_vocabulary(source, wording, frequencies, options, observer, notes)
     labels, label_names = joining.encode_labels(record.labels, dict(source.classes))
     part = record.split()
@@ -369,7 +354,7 @@ def _choose_vocabulary(
     observer: Observer,
     notes: list[str],
 ) -> tuple[tuple[str, ...], CountFile]:
-    """Return the vocabulary, the most frequent word first, and the counts over it; append notes on common words."""
+    """Return the vocabulary, the most frequent word first, and the counts over it; append recommendations as notes."""
     ordered, numbers = frequencies.list_sorted()
     lengths = frequencies.lengths
     if not len(lengths):
@@ -381,10 +366,12 @@ def _choose_vocabulary(
     if options.leave_out_common:
         common = find_common(document_counts, totals, lengths, ordered, source.notes)
     observer.take(Vocabulary(ordered, document_counts, totals, len(lengths), frequencies.stopped, common), cut)
-    document_counts[common] = 0
     kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
-    if not options.leave_out_common:
-        propose_common(kept, document_counts, totals, lengths, ordered, notes)
+    observer.recommended += recommend_common(kept, document_counts, totals, lengths, ordered)
+    notes.extend(describe_recommendation(each) for each in observer.recommended if not getattr(options, each.option))
+    if len(common):
+        document_counts[common] = 0
+        kept = choose_words(document_counts, totals, len(lengths), cut.min_df, cut.max_df, cut.max_words)
     if len(kept) == 0:
         counts_before = frequencies.document_counts[numbers]
         raise IngestError(source.where, observing.explain_no_vocabulary(observer, counts_before, lengths, cut, options))

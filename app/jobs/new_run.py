@@ -116,13 +116,10 @@ def prepare_run(
         if until:
             check_plateau(row, averaged=averaged)
         sweep_start, is_default_length = find_sweep_start(config, row), minibatches is None
-        sweeps = sweep_start is not None
         is_proposed = fork is None and proposes_widths(find_preset(model, preset).texts | dict(texts))
         settles = until == "settled" or (not until and is_default_length and settles_by_itself(config, row))
-        if is_default_length and sweeps:
-            steps += (SETTLING - SWEEPS) * (settles - settles_by_itself(config, row))
-        elif is_default_length and until and not sweeps:
-            steps *= LONGER
+        if is_default_length:
+            steps = adapt_length(steps, config, row, until)
         stops_overfit = (is_default_length or inherits_length or bool(until)) and stops_overfitting(
             config, averaged=averaged
         )
@@ -163,6 +160,26 @@ def prepare_run(
         "name": name,
         "fork": None if fork is None else fork.snapshot.number,
     }
+
+
+def adapt_length(steps: int, config: Any, corpus: CorpusRow, until: str) -> int:
+    """Return the default length of a run adapted to its end, in steps.
+
+    Parameters
+    ----------
+    steps : int
+        The length without ``until`` (:func:`app.jobs.run_rules.choose_length`).
+    config : Config
+        The settings of the run.
+    corpus : CorpusRow
+    until : {"", "good", "settled"}
+        As in :func:`prepare_run`.
+    """
+    if find_sweep_start(config, corpus) is None:
+        return steps * LONGER if until else steps
+    is_settling = settles_by_itself(config, corpus)
+    settles = until == "settled" or (not until and is_settling)
+    return steps + (SETTLING - SWEEPS) * (settles - is_settling)
 
 
 def create_run(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:

@@ -266,6 +266,8 @@ class RunRequest:
         The snapshot of another run to begin with.
     on : str
         The place that sweeps documents (:mod:`app.jobs.cluster.place`).
+    until : {"", "good", "settled"}
+        When the run ends before its length (:func:`app.jobs.new_run.prepare_run`).
     """
 
     corpus: int
@@ -279,6 +281,7 @@ class RunRequest:
     name: str = ""
     fork: ForkOrigin | None = None
     on: str = ""
+    until: str = ""
 
 
 def check_run(corpus: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:

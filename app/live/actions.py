@@ -170,6 +170,7 @@ class Actions:
             "name": request.name,
             "fork": request.fork,
             "on": request.on,
+            "until": request.until,
         }
         if request.seeds:
             rows = create_group(self._writing(), request.corpus, request.seeds, **common)

@@ -9,6 +9,7 @@ from typing import Any
 from app.ingest import files, options, registry
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.readers.documents import KINDS
+from app.ingest.report.recommending import LEAVE_OUT_COMMON, STRIP_MAIL
 from app.ingest.report.report import Report, describe_addition, describe_parts, load_report
 from app.ingest.text.cleaning import make_storable
 from app.jobs import progress
@@ -33,6 +34,7 @@ from store import corpora, corpus_rows, corpus_writer
 # Options that are never folded away; for files with columns, neither are ROLES.
 FIRST = ("name", "stop_words", "max_words")
 CELLS = ("separator", "quote")  # not folded away for files with separated cells
+RECOMMENDABLE = (STRIP_MAIL, LEAVE_OUT_COMMON)
 PROPOSED = ("name_fields", "split")  # not folded away if a value is proposed or set
 PAUSE = 0.4  # seconds without a change before the files are inspected again
 _ENDINGS = frozenset(
@@ -75,6 +77,7 @@ class NewCorpusForm:
         self._inspection: RunningInspection | None = None
         self._turn = 0  # number of the latest inspection, to recognise outdated ones
         self._inspected_options: dict[str, Any] | None = None  # the options of the last inspection
+        self._declined: set[str] = set()  # recommended options that the visitor does not want
         context.on_close(self._close)
 
     def _close(self) -> None:
@@ -99,25 +102,14 @@ class NewCorpusForm:
 
     def _on_board(self, message: Message) -> None:
         match message:
-            case {"do": "cancel"}:
-                self._context.view.tab = ""
-            case {"do": "new"}:
-                self._start_over()
-                self._context.view.tab = "new"
-            case {"do": "again"}:
-                self._start_over()
-                self.refresh()
+            case {"do": ("cancel" | "new" | "again") as do}:
+                self._leave_form(do)
             case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
                 self._remember(texts)
                 self._sending = UploadState(sent, of)
                 self._draw()
             case {"do": "sent", "of": int(of), "name": str(name)}:
-                self._n_before += of
-                self._name_corpus(name, of)
-                self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
-                self._inspected_options = None
-                self._inspect()
-                self._draw()
+                self._receive_files(name, of)
             case {"do": "not-sent", "value": str(reason)}:
                 self._sending = UploadState(self._n_before, error=reason[:300])
                 self._draw()
@@ -125,11 +117,38 @@ class NewCorpusForm:
                 self._remember(texts)
                 self._inspect()
                 self._draw()
+            case {"do": ("take" | "decline") as do, "option": str(option)} if option in RECOMMENDABLE:
+                self._choose_recommended(option, taken=do == "take")
             case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
                 self._delete(int(text), typed)
             case {"do": "make", "form": dict(texts)}:
                 self._remember(texts)
                 self._start_import()
+
+    def _leave_form(self, do: str) -> None:
+        """Go back to the runs, on to a run on the new corpus, or begin with other documents."""
+        if do != "cancel":
+            self._start_over()
+        if do == "again":
+            self.refresh()
+        else:
+            self._context.view.tab = "new" if do == "new" else ""
+
+    def _receive_files(self, name: str, n_files: int) -> None:
+        """Inspect the files that have arrived."""
+        self._n_before += n_files
+        self._name_corpus(name, n_files)
+        self._sending = UploadState(self._n_before, error=_explain_left_out(self._unreadable))
+        self._inspected_options = None
+        self._inspect()
+        self._draw()
+
+    def _choose_recommended(self, option: str, *, taken: bool) -> None:
+        """Take a recommended option, or decline it; a declined one is no longer shown."""
+        self._texts[option] = str(taken).lower()
+        self._declined = self._declined - {option} if taken else self._declined | {option}
+        self._inspect()
+        self._draw()
 
     def _name_corpus(self, file_name: str, n_files: int) -> None:
         """Name the corpus after the files, unless it has a name that was typed or taken from a readable file."""
@@ -156,7 +175,9 @@ class NewCorpusForm:
         self._token = ""
         self._sending, self._n_before, self._import = UploadState(), 0, None
         self._status, self._corpus = ImportStatus(), ""
-        self._texts.pop("name", None)
+        for name in ("name", *RECOMMENDABLE):  # those of other documents
+            self._texts.pop(name, None)
+        self._declined = set()
         self._unreadable, self._makeshift_name = [], ""
         self._progress, self._report, self._inspected_options = InspectionStatus(words=""), None, None
 
@@ -332,6 +353,8 @@ class NewCorpusForm:
             ready=self._is_ready(),
             labels=LABELS,
             into="" if target is None else target.name,
+            taken=[name for name in RECOMMENDABLE if self._texts.get(name) == "true"],
+            declined=self._declined,
         )
         self.board.html = wrap_page(form, draw_corpora(self._corpora))
 

@@ -12,11 +12,10 @@ from app.jobs.forks import (
     inherit_settings,
     learns_widths,
 )
-from app.jobs.new_run import read_seeds
+from app.jobs.new_run import adapt_length, read_seeds
 from app.jobs.run_rules import (
     LARGEST_SEED,
     LINK_OF,
-    PRESET_LABELS,
     RECOMMENDED,
     NewRunError,
     RunRequest,
@@ -29,18 +28,18 @@ from app.jobs.run_rules import (
     tries_widths,
 )
 from app.live.feed import TROUBLE
-from app.pages import form_fields
+from app.pages import form_fields, run_fields
 from app.pages.components import Board, Message
+from app.pages.run_fields import GOOD, MODEL_GROUP, OWN, QUICK, UNTIL_GOOD, WITH_LABELS
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.runs.new_run_form import BACK, FormField, draw_error, draw_new_run_form, draw_sheet, name_labels
 from engine import models, settings
-from engine.settings import ALWAYS, Setting, SettingError
+from engine.settings import ALWAYS, Setting
 from store import corpora, corpus_rows, runs
 from store.database import Database
 from store.errors import DamagedRow, NotFound
 from store.run_rows import RunRow
 
-OWN = {"minibatches": "Steps", "seed": "Seeds"}  # fields that every model has
 MOST_STEPS = 10**9  # mini-batches of a run
 MOST_TYPED = 300  # characters read of the field for seeds
 
@@ -135,9 +134,27 @@ class NewRunForm:
 
     def _remember(self, texts: dict[object, object]) -> None:
         """Store the texts that were changed; the others follow the chosen model, corpus and preset."""
-        initial = self._list_initial_texts()
+        initial, goal = self._list_initial_texts(), self._choose_goal()
         typed = {str(name): str(text) for name, text in texts.items()}
+        chosen = typed.pop("goal", goal)
         self._texts = {name: text for name, text in typed.items() if text != initial.get(name)}
+        if chosen == QUICK:
+            self._texts["goal"] = QUICK
+        if chosen != goal and WITH_LABELS in (chosen, goal):  # whether the model learns labels
+            self._texts.pop("model", None)
+            self._texts |= {"model": LABEL_MODEL} if chosen == WITH_LABELS else {}
+
+    def _choose_goal(self) -> str:
+        """Return what the run is for; a model that learns labels, chosen among the settings, counts as that goal."""
+        if self._offer is None or self._offer.origin is not None:
+            return GOOD
+        if self._choose_model(self._offer) == LABEL_MODEL:
+            return WITH_LABELS
+        return QUICK if self._texts.get("goal") == QUICK else GOOD
+
+    def _choose_end(self) -> str:
+        """Return when the run ends before its length, as :func:`app.jobs.new_run.prepare_run` names it."""
+        return UNTIL_GOOD if self._choose_goal() == QUICK else ""
 
     # ------------------------------------------------------------ checking
 
@@ -180,10 +197,10 @@ class NewRunForm:
         model = self._choose_model(offer)
         config = models.load(model).Config
         texts = self._list_filled_values(model)
-        checks = {name: _check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
+        checks = {name: run_fields.check_settings(config, {name: text}, alone=True) for name, text in texts.items()}
         errors = {name: sentence for name, sentence in checks.items() if sentence}
         errors |= self._check_empty_fields(model)
-        if not errors and (sentence := _check_settings(config, texts, alone=False)):
+        if not errors and (sentence := run_fields.check_settings(config, texts, alone=False)):
             name = sentence.partition(" ")[0]
             errors[name if name in texts else ""] = sentence
         errors |= self._check_common_fields()
@@ -191,7 +208,8 @@ class NewRunForm:
             errors["layers"] = sentence
         request = None if errors else self._make_request(offer, model, texts)
         if request is not None:
-            errors = list_objections(next(row for row in offer.corpora if row.number == request.corpus), request)
+            corpus = next(row for row in offer.corpora if row.number == request.corpus)
+            errors = list_objections(corpus, request) | run_fields.check_goal(corpus, request)
         labels = self._list_labels()
         return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
 
@@ -212,6 +230,7 @@ class NewRunForm:
             name=self._get_text("name")[:200],
             fork=offer.origin,
             on=form_fields.read_place(self._get_text(form_fields.PLACE)),
+            until=self._choose_end(),
         )
 
     def _check_empty_fields(self, model: str) -> dict[str, str]:
@@ -333,11 +352,14 @@ class NewRunForm:
         model = self._choose_model(offer)
         length = find_preset(model, self._choose_preset(model)).minibatches
         if length is None:
-            length = choose_length(model, self._read_config(model), self._get_corpus(offer))
+            config, corpus = self._read_config(model), self._get_corpus(offer)
+            length = adapt_length(choose_length(model, config, corpus), config, corpus, self._choose_end())
         return str(length)
 
     def _describe_length(self, offer: _FormOffer, model: str) -> str:
         """Return the help text of the length: whether the run ends by itself."""
+        if self._choose_end():
+            return "At most; the run ends by itself once the curve no longer falls. A stopped run keeps what it has."
         is_default = "minibatches" not in self._texts and offer.origin is None and bool(offer.corpora)
         if is_default and settles_by_itself(self._read_config(model), self._get_corpus(offer)):
             return "At most; the run ends by itself once curve and tree have settled. A stopped run keeps what it has."
@@ -374,86 +396,45 @@ class NewRunForm:
             fields["layers"] = form_fields.add_proposal(fields["layers"], corpus, model, tried=tried)
         if self._has_fixed_layers(values):
             fields["layers"] = form_fields.lock_layers(fields["layers"])
-        simple = [fields[each.name] for each in offer.settings[model] if each.group == ALWAYS]
+        place = form_fields.make_place_field(self._get_text(form_fields.PLACE), errors.get(form_fields.PLACE, ""))
+        first, common = self._make_common_fields(offer, model, errors)
+        simple = [fields[each.name]._replace(group=MODEL_GROUP) for each in offer.settings[model] if not each.group]
         advanced = [fields[each.name] for each in offer.settings[model] if each.group != ALWAYS]
-        advanced.append(
-            form_fields.make_place_field(self._get_text(form_fields.PLACE), errors.get(form_fields.PLACE, ""))
-        )
+        folded = [field for field in common if field.group == MODEL_GROUP] + simple
+        folded += [field for field in common if field.group != MODEL_GROUP] + advanced + [place]
         self.board.html = draw_new_run_form(
-            self._make_first_fields(offer, model, errors),
-            simple,
-            advanced,
-            errors.get("", ""),
+            first,
+            [] if offer.origin or not offer.corpora else run_fields.list_goals(self._get_corpus(offer)),
+            self._choose_goal(),
+            folded,
+            (errors.get("goal", ""), errors.get("", "")),
             ready=not errors,
             sent=self._sending,
             title=_make_title(offer.origin),
         )
 
-    def _make_preset_fields(self, offer: _FormOffer, model: str) -> list[FormField]:
-        """Return the field of the preset; empty for a fork or a model without presets."""
-        if offer.origin is not None or not list_presets(model):
-            return []
-        choices = [
-            (RECOMMENDED, "recommended"),
-            *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
-        ]
-        help_text = "Fields that you change below take precedence."
-        return [FormField("preset", "Settings", help_text, "choice", self._choose_preset(model), choices)]
-
-    def _make_first_fields(self, offer: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
-        """Return the fields at the top of the form, which every model has."""
-        corpus_choices = [
-            (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
-            for row in offer.corpora
-            if offer.origin is None or row.number == offer.origin.run.corpus
-        ]
-        corpus = self._choose_corpus(offer) if corpus_choices else ""
-        help_text = (
-            "The run continues its topics, so it cannot be changed." if offer.origin else "What the topics are about."
-        )
-        fields = [
-            FormField("corpus", "Corpus", help_text, "choice", corpus, corpus_choices, locked=offer.origin is not None),
-            FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(offer.titles.items())),
-            *self._make_preset_fields(offer, model),
-            FormField(
-                "minibatches", OWN["minibatches"], self._describe_length(offer, model), "text",
-                self._texts.get("minibatches", self._choose_length()),
-            ),
-            FormField("name", "Name", "Optional; shown with the run in lists.", "text", self._texts.get("name", "")),
-            FormField(
-                "seed", OWN["seed"],
-                "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, start a run for "
-                "each; together they show what is due to chance.", "text", self._texts.get("seed", self._choose_seed()),
-            ),
-            FormField(
-                "averaged", "Averaged perplexity too",
-                "The protocol of the papers' tables; costs a sweep of all test documents per mini-batch.",
-                "flag", self._texts.get("averaged", "false"),
-            ),
-        ]  # fmt: skip
-        return [field._replace(error=errors.get(field.name, "")) for field in fields]
+    def _make_common_fields(
+        self, offer: _FormOffer, model: str, errors: dict[str, str]
+    ) -> tuple[list[FormField], list[FormField]]:
+        """Return the fields of every model: those at the top of the form, and those among the folded ones."""
+        origin = offer.origin
+        corpus_field = run_fields.make_corpus_field(offer.corpora, self._choose_corpus(offer), origin)
+        model_field = run_fields.make_model_field(model, offer.titles)
+        presets = run_fields.make_preset_fields(model, self._choose_preset(model))
+        texts = {name: self._texts.get(name, text) for name, text in self._list_defaults().items()}
+        own = run_fields.make_own_fields(texts, self._describe_length(offer, model))
+        if origin is not None:  # nothing else settles the model of a fork
+            first, folded = [corpus_field, model_field], own
+        else:
+            first, folded = [corpus_field], [model_field, *presets, *own]
+        named = [[field._replace(error=errors.get(field.name, "")) for field in each] for each in (first, folded)]
+        return named[0], named[1]
 
     def _choose_link(self) -> str:
         """Return the link function that fits the kind of the chosen corpus."""
         rows = self._offer.corpora if self._offer else []
         corpus = self._texts.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
-
-
-def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
-    """Return a sentence about the first invalid setting, or an empty text.
-
-    A setting checked ``alone`` lacks the settings that it depends on, so only a sentence about itself counts.
-    """
-    try:
-        settings.parse(config, texts)
-    except SettingError as error:
-        sentence = str(error)
-        is_about_given = sentence.startswith(
-            (*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts))
-        )
-        return sentence if is_about_given or not alone else ""
-    return ""
 
 
 def _explain_no_origin(db: Database, request: ForkRequest) -> str:

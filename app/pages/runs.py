@@ -1,18 +1,20 @@
 """The page Runs: the list of runs, and the forms for new runs and corpora."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import panel as pn
 from panel.viewable import Viewable
 
+from app.analysis.hierarchy import measure_coherence
 from app.analysis.recurrence import find_seed_groups
 from app.jobs import progress
+from app.jobs.estimates import choose_headline
 from app.jobs.forks import LABEL_MODEL
 from app.jobs.progress import Notice
-from app.live.feed import find_usual_run
+from app.live.feed import TROUBLE, find_usual_run
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.form_fields import reword_options
@@ -20,24 +22,26 @@ from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import ForkRequest, NewRunForm
 from app.pages.requests import delete_run
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import draw_icon
+from app.views.markup import draw_icon, draw_select
 from app.views.runs.corpus_form import ImportFacts, draw_imports
 from app.views.runs.notices import draw_missing_run, draw_no_run
-from app.views.runs.run_list import (
-    AT_ONCE,
-    draw_empty_store,
-    draw_preparation,
-    draw_rest,
-    draw_runs,
-    draw_search_field,
-    matches_search,
-    select_runs,
+from app.views.runs.run_choice import (
+    LOWEST,
+    MOST_MARKED,
+    ORDERS,
+    RunChoice,
+    draw_marked,
+    draw_run_choice,
+    explain_order,
 )
+from app.views.runs.run_list import AT_ONCE, draw_empty_store, draw_preparation, draw_rest, draw_runs, select_runs
+from app.views.runs.run_table import TableRun, draw_run_table
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
 ADD = "add"  # the tab with the form that adds documents
-MANY = 12  # runs; a longer list gets a search field
+SHOWN = ("find", "more", "order", "state", "corpus", "model")  # messages about which runs are listed
+MARKS = ("mark", "mark-all", "unmark", "table", "list")  # messages about which runs are compared
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
@@ -49,6 +53,17 @@ def read_fork_tab(tab: str) -> ForkRequest | None:
     """Return the fork that a tab names; None for any other tab."""
     match = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
     return ForkRequest(int(match[1]), int(match[2] or 0), bool(match[3])) if match else None
+
+
+def make_table_tab(runs: Sequence[int]) -> str:
+    """Return the tab with the table that compares runs: ``table-3-5-7``."""
+    return "-".join(["table", *map(str, runs)])
+
+
+def read_table_tab(tab: str) -> list[int]:
+    """Return the numbers of the runs in the table that a tab names; empty for any other tab."""
+    match = re.fullmatch(r"table((?:-\d{1,9})+)", tab)
+    return list(dict.fromkeys(map(int, match[1][1:].split("-"))))[:MOST_MARKED] if match else []
 
 
 def _is_form(tab: str) -> bool:
@@ -71,7 +86,10 @@ class RunsPage:
         self._corpora: list[corpus_rows.CorpusRow] = []
         self._prepared = False  # whether the demo is being prepared in an empty store
         self._n_imports = 0  # number of imports running at the last tick
-        self._text = ""  # the text in the search field
+        self._choice = RunChoice()
+        self._marked: set[int] = set()  # numbers of the runs to compare
+        self._npmi: dict[int, tuple[float, ...]] = {}  # mean coherence of each layer, by number of the snapshot
+        self._reading = False  # whether coherences are being read
         self._n_shown = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
@@ -119,37 +137,92 @@ class RunsPage:
             self._prepared = False
             self._context.view.param.update(page="explore", run=rows[-1].number)  # the demo's first
             return
+        if numbers := read_table_tab(self._context.view.tab):
+            self._draw_table([row for row in rows if row.number in numbers])
+            return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
-        matching = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
-        visible = select_runs(matching, feed.state, self._context.view.run, self._n_shown)
-        numbers = {row.number for row in rows}
-        labelled = self._find_labelled(visible)
-        without_snapshot = {row.number for row in visible if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
+        matching = self._choice.select(rows, feed.state, latest)
+        visible = select_runs(matching, feed.state, selected, self._n_shown)
+        numbers = {row.number for row in rows}
+        self._marked &= numbers
         listing = draw_runs(
             visible,
             feed.state,
             feed.spark,
             selected,
-            labelled,
+            self._find_labelled(visible),
             numbers,
-            without_snapshot,
+            {row.number for row in visible if feed.latest(row.number) is None},
             latest,
             find_seed_groups(rows),
+            self._marked if len(rows) > 1 else None,
         )
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
+            '<div class="tp-title-acts">'
             f'<button class="tp-button" data-do="add">{draw_icon("page")}Add documents</button>'
             '<button class="tp-button tp-strong" data-do="new">'
             f"{draw_icon('plus')}New run</button></div></div>"
             f"{imports}"
+            f'<div class="tp-list-acts">{draw_run_choice(rows, feed.state, self._choice)}'
+            f"{draw_marked(self._marked, len(matching))}</div>{explain_order(matching, self._choice)}"
             f"{listing}"
-            f"{draw_rest(len(visible), len(matching), AT_ONCE, self._text)}</div>"
+            f"{draw_rest(len(visible), len(matching), AT_ONCE, self._choice.text)}</div>"
         )
-        if unread := feed.list_missing_sparks(row.number for row in visible):
+        read = matching if self._choice.order == LOWEST else visible
+        if unread := feed.list_missing_sparks(row.number for row in read):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
+
+    def _draw_table(self, rows: list[RunRow]) -> None:
+        """Draw the table that compares runs, and read the coherences that it lacks."""
+        feed = self._context.feed
+        newest = {row.number: feed.latest(row.number) for row in rows}
+        missing = {number: row.number for number, row in newest.items() if row and row.number not in self._npmi}
+        table = [
+            TableRun(
+                row,
+                feed.state(row.number),
+                choose_headline(row, feed.get_latest_values(row.number)),
+                self._npmi.get(snapshot.number, ()) if (snapshot := newest[row.number]) else (),
+            )
+            for row in RunChoice(order=self._choice.order).select(rows, feed.state, feed.get_latest_values)
+        ]
+        body = (
+            draw_run_table(table, waiting=bool(missing))
+            if table
+            else '<p class="tp-error" role="alert">None of these runs is in this store any more.</p>'
+        )
+        order = draw_select("order", ORDERS.items(), self._choice.order, "Order of the runs")
+        note = f'<p class="tp-dim">{len(rows)} of {len(feed.runs()):,} in this store</p>'
+        self._board.html = (
+            f'<div class="tp-page-in"><div class="tp-title"><div><h1>Compare runs</h1>{note}</div>'
+            f'<div class="tp-title-acts"><div class="tp-choice">{order}</div><button class="tp-button" data-do="list">'
+            f"{draw_icon('list')}Back to the runs</button></div></div>{body}</div>"
+        )
+        if missing and not self._reading:
+            self._reading = True
+            self._context.later(partial(self._read_npmi, missing), self._take_npmi)
+        if unread := feed.list_missing_sparks(row.number for row in rows):
+            self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
+
+    def _read_npmi(self, snapshots: Mapping[int, int]) -> dict[int, tuple[float, ...]]:
+        """Return the mean coherence of each layer of snapshots, by number; ``snapshots`` has them by run."""
+        found: dict[int, tuple[float, ...]] = {}
+        for run, snapshot in snapshots.items():
+            try:
+                hierarchy = self._context.feed.hierarchy(run, snapshot)
+            except TROUBLE:
+                hierarchy = None  # damaged or gone, which the pages of the run explain
+            layers = () if hierarchy is None else measure_coherence(hierarchy)
+            found[snapshot] = tuple(layer.mean_npmi for layer in layers)
+        return found
+
+    def _take_npmi(self, found: dict[int, tuple[float, ...]]) -> None:
+        self._reading = False
+        self._npmi |= found
+        self._on_tick(Tick())
 
     def _draw_empty(self, notice: Notice) -> str:
         """Draw what a visitor can do in a store without runs, or the progress of the demo."""
@@ -176,8 +249,8 @@ class RunsPage:
         match message:
             case {"do": ("new" | "add") as tab}:
                 view.tab = tab
-            case {"do": "find" | "more"}:
-                self._find(message)
+            case {"do": str(do)} if do in SHOWN + MARKS:
+                (self._choose_shown if do in SHOWN else self._mark)(message)
             case {"do": "demo"}:
                 self._context.later(self._context.actions.demo, lambda _: None)
             case {"do": "fork", "run": str(text)} if text.isdecimal():
@@ -194,12 +267,33 @@ class RunsPage:
             case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
                 self._delete(int(text), typed)
 
-    def _find(self, message: Message) -> None:
-        """Show the runs that match the search, or more of the list."""
+    def _choose_shown(self, message: Message) -> None:
+        """Show the runs that match the search and the filters, in order, or more of the list."""
         if message["do"] == "more":
             self._n_shown += AT_ONCE
         else:
-            self._text, self._n_shown = str(message.get("value", ""))[:200], AT_ONCE
+            name = "text" if message["do"] == "find" else message["do"]
+            self._choice, self._n_shown = self._choice.change(name, str(message.get("value", ""))), AT_ONCE
+        self._draw()
+
+    def _mark(self, message: Message) -> None:
+        """Mark runs, or open the table that compares those that are marked, or leave it."""
+        view, feed = self._context.view, self._context.feed
+        match message:
+            case {"do": "mark", "run": str(text)} if text.isdecimal() and feed.run(int(text)) is not None:
+                self._marked ^= {int(text)}
+            case {"do": "mark-all"}:
+                fitting = self._choice.select(feed.runs(), feed.state, feed.get_latest_values)
+                self._marked = {row.number for row in fitting[:MOST_MARKED]}
+            case {"do": "unmark"}:
+                self._marked = set()
+            case {"do": "table"} if len(self._marked) > 1:
+                view.tab = make_table_tab(sorted(self._marked)[-MOST_MARKED:])
+                return
+            case {"do": "list"}:
+                self._marked = set(read_table_tab(view.tab))
+                view.tab = ""
+                return
         self._draw()
 
     def _delete(self, number: int, typed: str) -> None:

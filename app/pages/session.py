@@ -99,7 +99,7 @@ class View(param.Parameterized):
     overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))
-    tab = param.String(default="", regex=r"\A[a-z0-9-]{0,40}\Z")
+    tab = param.String(default="", regex=r"\A[a-z0-9-]{0,400}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
     partner_roots = TupleParameter(TopicParameter())

@@ -408,6 +408,7 @@ def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(shared_server, pa
 
 def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
     page.goto(f"{shared_server.url}?page=runs&tab=new")
+    page.get_by_text("All settings").click()
     widths = page.get_by_label("Topics per layer")
     widths.fill("128-0")
     page.get_by_text("Topics per layer must be at least 1; got 0").wait_for()
@@ -422,6 +423,7 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(shared_
     page.get_by_role("button", name="Continue run 1 as ...").click()
     page.get_by_role("heading", name="Continue run 1").wait_for()
     page.wait_for_url("**tab=fork-1*")
+    page.get_by_text("All settings").click()
     widths = page.get_by_label("Topics per layer")
     assert widths.input_value() == "8-4-2"
     assert not widths.is_editable()

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from app.ingest.options import CHAPTERS, ImportOptions
+from app.ingest.report.recommending import Recommendation
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 from app.ingest.tables.values import Column, is_number
 from app.ingest.text.passages import LongTexts
@@ -222,15 +223,15 @@ class Observer:
         Sums over the first complete reading.
     cuts : tuple of Cut
         The cuts of the vocabulary.
-    words, tokens : int
-        Number of different words and of all words before any cut, set with the cuts.
-    letters_in_words : int
-        Number of characters in all words before any cut.
+    words, tokens, letters_in_words : int
+        Number of different words, of all words, and of characters in words before any cut, set with the cuts.
     languages : tuple of (str, float)
         Languages recognised in the texts, and the share of the texts in each.
+    recommended : tuple of Recommendation
     """
 
     def __init__(self) -> None:
+        self.recommended: tuple[Recommendation, ...] = ()
         self.tally: Tally | None = None
         self.cuts: tuple[Cut, ...] = ()
         self.languages: tuple[tuple[str, float], ...] = ()

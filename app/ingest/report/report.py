@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
 from app.ingest.report.observing import Cut
+from app.ingest.report.recommending import Recommendation
 from app.ingest.source import GUESS
 from app.ingest.tables.values import Column
 
@@ -61,6 +62,8 @@ class Report:
         Options that differ from their defaults.
     proposed : dict of str to str
         Options that may improve the result, each with a value.
+    recommended : tuple of Recommendation
+        Options that leave out what says nothing about the subjects of texts, with their effect, given or not.
     """
 
     path: str
@@ -89,6 +92,7 @@ class Report:
     options: dict[str, Any]
     proposed: dict[str, str] = field(default_factory=dict)
     validation: int = 0
+    recommended: tuple[Recommendation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
@@ -99,13 +103,15 @@ class Report:
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the report that :meth:`to_json` wrote."""
         named: dict[str, Any] = {
-            name: tuple(kind(**_make_tuples(each)) for each in values[name]) for name, kind in _PARTS.items()
+            name: tuple(kind(**_make_tuples(each)) for each in values.get(name, ())) for name, kind in _PARTS.items()
         }
         named |= {name: tuple(values[name]) for name in ("warnings", "notes")}
         return cls(**dict(values) | named | {"labels": tuple(values["labels"].items())})
 
 
-_PARTS: dict[str, Callable[..., Any]] = {"columns": Column, "cuts": Cut, "scripts": Share, "languages": Share}
+_PARTS: dict[str, Callable[..., Any]] = {
+    "columns": Column, "cuts": Cut, "scripts": Share, "languages": Share, "recommended": Recommendation,
+}  # fmt: skip
 
 
 def load_report(meta: Mapping[str, Any]) -> Report | None:

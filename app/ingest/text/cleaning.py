@@ -271,6 +271,7 @@ _ANNOUNCED = re.compile(
 )
 _SIGNATURE = re.compile(r"--\s*$")
 _LONGEST_SIGNATURE = 15  # lines
+_LONGEST_HEADERS = 8_000  # characters in which the headers of a message end
 
 
 def strip_mail_lines(text: str) -> str:
@@ -286,16 +287,34 @@ def strip_mail_lines(text: str) -> str:
     return "\n".join(remaining)
 
 
+def is_message(text: str) -> bool:
+    r"""Return whether a text begins with mail headers, ``From:`` and ``Subject:`` among them.
+
+    >>> is_message("From: a@b.c\nSubject: Re: The comet\n\nBright."), is_message("From: the sea\n\nIt was bright.")
+    (True, False)
+    """
+    if not _MAIL_HEADER.match(text[:_LONGEST_HEADERS].lstrip()[:80]):
+        return False
+    block, _ = _find_headers(text[:_LONGEST_HEADERS].splitlines())
+    return all(any(line.lower().startswith(name) for line in block) for name in ("from:", "subject:"))
+
+
 def _drop_headers(lines: list[str]) -> list[str]:
     """Return the lines without the block of headers at the beginning, except its subject."""
+    block, end = _find_headers(lines)
+    subjects = [_SUBJECT.sub("", line) for line in block if _SUBJECT.match(line)]
+    return [*subjects, *lines[end:]]
+
+
+def _find_headers(lines: list[str]) -> tuple[list[str], int]:
+    """Return the lines of the block of headers at the beginning, without continued ones, and the line after it."""
     start = next((place for place, line in enumerate(lines) if line.strip()), 0)
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
     block = [line for line in lines[start:end] if not line.startswith((" ", "\t"))]
     headers = [line for line in block if _MAIL_HEADER.match(line)]
     if len(headers) < 2 or not _MAIL_HEADER.match(block[0]) or 2 * len(headers) < len(block):
-        return lines
-    subjects = [_SUBJECT.sub("", line) for line in block if _SUBJECT.match(line)]
-    return [*subjects, *lines[end:]]
+        return [], 0
+    return block, end
 
 
 def _drop_signature(lines: list[str]) -> list[str]:

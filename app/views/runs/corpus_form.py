@@ -1,8 +1,9 @@
 """The views of corpora: the import form, the import report, imports in progress, and the list of corpora."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from app.ingest.report.recommending import STRIP_MAIL, Recommendation, describe_recommendation
 from app.ingest.report.report import Report, list_columns, list_cuts, list_lines, list_summary
 from app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
 from app.views.runs.new_run_form import (
@@ -145,6 +146,8 @@ def draw_corpus_form(
     ready: bool,
     labels: dict[str, str],
     into: str = "",
+    taken: Collection[str] = (),
+    declined: Collection[str] = (),
 ) -> str:
     """Return the form in which files are uploaded and an import is set up.
 
@@ -165,11 +168,15 @@ def draw_corpus_form(
         The labels of the fields, by option.
     into : str
         The name of the corpus to which the documents are appended, or empty.
+    taken, declined : collections of str
+        The recommended options that are chosen, and those that were declined.
     """
     options = draw_fields(first) + fold_fields("How files are read", "the defaults usually fit", more)
     parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", options)]
     if sending.sent and not sending.busy:
-        parts.insert(1, ("What came in", _draw_inspection(inspection, labels, vocabulary=not into)))
+        recommendations = "" if into else draw_recommendations(inspection.report, taken, declined)
+        came_in = recommendations + _draw_inspection(inspection, labels, vocabulary=not into)
+        parts.insert(1, ("What came in", came_in))
     button_text = f"Append to {escape(into)}" if into else "Make a corpus"
     return draw_form("make", parts, error, button_text, ready=ready)
 
@@ -198,6 +205,60 @@ def draw_import(state: ImportState) -> str:
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
+MOST_COMMON = 24  # common words listed
+
+
+def draw_recommendations(report: Report | None, taken: Collection[str], declined: Collection[str]) -> str:
+    """Return a box for every recommended option, with its effect and a button that takes or declines it.
+
+    Parameters
+    ----------
+    report : Report or None
+        The report of the files, if there is one.
+    taken, declined : collections of str
+        The options that are chosen, and those that were declined and have no box.
+    """
+    recommended = () if report is None else report.recommended
+    return "".join(
+        _draw_recommendation(each, taken=each.option in taken) for each in recommended if each.option not in declined
+    )
+
+
+def _draw_recommendation(advice: Recommendation, *, taken: bool) -> str:
+    is_mail = advice.option == STRIP_MAIL
+    what = "headers and quotes" if is_mail else "these words"
+    if is_mail and taken:
+        reason = f"Headers, quoted lines and signatures of {advice.documents:,} messages are left out."
+    elif is_mail:
+        reason = f"These look like messages: {advice.documents:,} begin with From: and Subject:."
+    else:
+        words = ", ".join(advice.words[:MOST_COMMON])
+        rest = f" and {len(advice.words) - MOST_COMMON:,} more" if len(advice.words) > MOST_COMMON else ""
+        are = "1 word is" if len(advice.words) == 1 else f"{len(advice.words):,} words are"
+        where = "and left out" if taken else "and may say little about the subjects"
+        reason = f"{are} in documents of every kind {where}: {words}{rest}."
+    lines = (("Words in most documents, with them", advice.before), ("without them", advice.after))
+    effect = "".join(f"<div><dt>{name}</dt><dd>{escape(' '.join(words))}</dd></div>" for name, words in lines)
+    take = write_element(
+        "button",
+        f"Leave out {what}",
+        type="button",
+        class_="tp-button tp-strong",
+        data_do="take",
+        data_option=advice.option,
+        aria_label=f"Leave out {what} (recommended)",
+    )
+    decline = write_element(
+        "button", f"Keep {what}", type="button", class_="tp-button", data_do="decline", data_option=advice.option
+    )
+    buttons = decline if taken else f'{take}<span class="tp-dim">recommended</span>{decline}'
+    about = write_attributes(data_key=f"advice {advice.option}", aria_label=f"Leave out {what}")
+    return (
+        f'<section class="tp-advice{" tp-taken" if taken else ""}"{about}><p><b>{escape(reason)}</b></p>'
+        f'<dl>{effect}</dl><div class="tp-zone-acts">{buttons}</div></section>'
+    )
+
+
 def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
     """Return the report, or the progress of the inspection; the last report stays until the next is ready."""
     if inspection.error:
@@ -206,7 +267,8 @@ def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, voc
     progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{meter}'
     if inspection.report is None:
         return progress
-    named = (name_fields(note, labels) for note in inspection.report.notes)
+    drawn = set(map(describe_recommendation, inspection.report.recommended))  # shown as boxes with buttons
+    named = (name_fields(note, labels) for note in inspection.report.notes if note not in drawn)
     notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in named)
     report = draw_report(inspection.report, labels, vocabulary=vocabulary)
     return (progress if inspection.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")

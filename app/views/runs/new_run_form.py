@@ -76,11 +76,28 @@ def describe_bounds(low: float | None, high: float | None, default: str) -> str:
     return usual
 
 
+class Goal(NamedTuple):
+    """What a run is for, the first choice of the form.
+
+    Attributes
+    ----------
+    value, title, help : str
+    locked : bool
+        Whether it cannot be chosen; ``help`` says why.
+    """
+
+    value: str
+    title: str
+    help: str
+    locked: bool = False
+
+
 def draw_new_run_form(
     first: Sequence[FormField],
-    simple: Sequence[FormField],
-    advanced: Sequence[FormField],
-    error: str,
+    goals: Sequence[Goal],
+    chosen: str,
+    folded: Sequence[FormField],
+    errors: tuple[str, str],
     *,
     ready: bool,
     sent: bool = False,
@@ -91,11 +108,15 @@ def draw_new_run_form(
     Parameters
     ----------
     first : sequence of FormField
-        Corpus, model, length and other fields that every model has.
-    simple, advanced : sequences of FormField
-        Settings of the model; the advanced ones are folded.
-    error : str
-        A sentence about several fields at once, or empty.
+        The corpus, and for a fork the model.
+    goals : sequence of Goal
+        What the run can be for; empty for a fork.
+    chosen : str
+        The value of the chosen goal.
+    folded : sequence of FormField
+        All other fields, those of a group one after the other.
+    errors : (str, str)
+        A sentence about the goal and one about several fields at once; each may be empty.
     ready : bool
         Whether the form may be sent.
     sent : bool
@@ -103,10 +124,34 @@ def draw_new_run_form(
     title : (str, str)
         The heading, and a line under it.
     """
-    advanced_fields = fold_fields("All settings", "the defaults are good ones", advanced)
-    parts = (("What to read", draw_fields(first)), ("The model", draw_fields(simple) + advanced_fields))
+    about_goal, error = errors
+    folded_fields = fold_fields("All settings", "the defaults are good ones; what you change takes precedence", folded)
+    parts = [("What to read", draw_fields(first))]
+    if goals:
+        choice = _draw_goals(goals, chosen) + draw_error(about_goal)
+        parts.append(("How to train", choice + folded_fields))
+    else:
+        parts.append(("The settings", folded_fields))
     button_text = "Starting …" if sent else "Start training"
     return draw_sheet(title, draw_form("start", parts, error, button_text, ready=ready and not sent))
+
+
+def _draw_goals(goals: Sequence[Goal], chosen: str) -> str:
+    """Return the choice of what a run is for, a card each."""
+    cards = []
+    for goal in goals:
+        key = f"goal-{goal.value}"
+        is_chosen = goal.value == chosen
+        attributes = write_attributes(
+            id=key, value=goal.value, checked=is_chosen, disabled=goal.locked and not is_chosen,
+            aria_describedby=f"about-{key}",
+        )  # fmt: skip
+        cards.append(
+            f'<div class="tp-goal"{write_attributes(data_key=key)}><input type="radio" name="goal"{attributes}>'
+            f'<label for="{key}">{escape(goal.title)}</label>'
+            f'<span class="tp-help" id="about-{key}">{escape(goal.help)}</span></div>'
+        )
+    return f'<div class="tp-goals" role="radiogroup" aria-label="How to train">{"".join(cards)}</div>'
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:

@@ -92,6 +92,7 @@ def draw_runs(
     bare: Collection[int] = (),
     latest: Callable[[int], Mapping[str, float | None]] = lambda _: {},
     seeded: Collection[int] = (),
+    marked: Collection[int] | None = None,
 ) -> str:
     """Return a list of runs, one row each.
 
@@ -114,6 +115,8 @@ def draw_runs(
         The newest values of the curves that `app.jobs.estimates` reads.
     seeded : collection of int
         The numbers of the runs whose group has runs that differ from them in the seed alone.
+    marked : collection of int or None
+        The numbers of the runs marked for a comparison; None if runs cannot be marked.
     """
     known = known or {run.number for run in runs}
     rows = "".join(
@@ -125,6 +128,7 @@ def draw_runs(
             selected=run.number == selected,
             fork=_draw_fork_button(run, labelled=run.number in labelled, bare=run.number in bare),
             seeded=run.number in seeded,
+            mark="" if marked is None else _draw_mark(run, marked=run.number in marked),
         )
         for run in runs
     )
@@ -156,7 +160,8 @@ def matches_search(run: RunFacts, state: str, text: str) -> bool:
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
     """Return the line below the rows: a note that no run matches, or a button that shows more runs."""
     if not fitting:
-        return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in its row.</p>'
+        reason = f"No run has “{escape(text[:60])}” in its row." if text else "No run is of these kinds."
+        return f'<p class="tp-dim" role="status">{reason}</p>'
     if fitting <= shown:
         return ""
     word = f"Show {min(more, fitting - shown)} more"
@@ -206,7 +211,15 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
 
 
 def _draw_run(
-    run: RunFacts, state: str, numbers: str, all_numbers: Collection[int], *, selected: bool, fork: str, seeded: bool
+    run: RunFacts,
+    state: str,
+    numbers: str,
+    all_numbers: Collection[int],
+    *,
+    selected: bool,
+    fork: str,
+    seeded: bool,
+    mark: str,
 ) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
@@ -216,7 +229,7 @@ def _draw_run(
     )
     return (
         f'<li class="tp-run{" tp-selected" if selected else ""}"{write_attributes(data_key=run.number)}>'
-        f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
+        f'<div class="tp-run-name">{mark}<span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
         f"{_describe_group(run, seeded=seeded)}{_draw_lineage(run, all_numbers)}</div></div>"
@@ -225,6 +238,15 @@ def _draw_run(
         f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, all_numbers) + fork)}</div>'
         f"{dialog}</li>"
     )
+
+
+def _draw_mark(run: RunFacts, *, marked: bool) -> str:
+    """Return the box that marks a run for a comparison."""
+    attributes = write_attributes(
+        role="checkbox", aria_checked=str(marked).lower(), aria_label=f"Mark run {run.number} to compare it",
+        title="Mark to compare", data_do="mark", data_run=run.number,
+    )  # fmt: skip
+    return f'<button class="tp-mark"{attributes}></button>'
 
 
 def _describe_run(run: RunFacts) -> str:

@@ -1,5 +1,6 @@
 """What an import recognises and chooses, what it says of it, and what it refuses."""
 
+import json
 import pickle
 import random
 from collections.abc import Iterator
@@ -13,10 +14,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from app.ingest import survey
 from app.ingest.errors import IngestError
-from app.ingest.importing import ignore_progress, import_path
+from app.ingest.importing import ignore_progress, import_path, inspect_path
 from app.ingest.memory import import_texts
 from app.ingest.new_documents import find_rules
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.report.report import Report
 from app.ingest.source import TextDocument
 from app.ingest.text import languages
 from app.ingest.text.cleaning import clean_text, make_word_pattern
@@ -168,8 +170,34 @@ def test_words_that_are_everywhere_are_proposed_and_left_out_where_that_is_asked
     assert "1 word is everywhere in this corpus and may say little (organization); --leave-out-common" in notes(row)
     less = imported(db, *texts, name="less", leave_out_common=True)
     assert "may say little" not in notes(less)
+    assert "; then: " in notes(row)
     assert "organization" not in vocabulary(db, less)
     assert "may say little" not in notes(imported(db, *texts[:199], name="few"))
+
+
+def test_messages_are_recognised_and_the_option_for_them_is_recommended_with_its_effect(tmp_path):
+    draw = random.Random(2)
+    subjects = ["rose", "hedge", "pond", "fence", "lawn", "shed"]
+    header = "From: {}@b.c\nSubject: {}\nNntp-Posting-Host: b.c\n\n> quoted\n{} grows.\n--\nAnn, Inc."
+    mails = [header.format(n, *draw.choices(subjects, k=2)) for n in range(40)]
+    path = tmp_path / "mails.jsonl"
+
+    def inspected(texts, **options):
+        path.write_text("\n".join(json.dumps({"text": text}) for text in texts), encoding="utf-8")
+        return inspect_path(path, ImportOptions(stop_words="none", max_df=1.0, **options))
+
+    report = inspected([*mails, *subjects])
+    (advice,) = report.recommended
+    assert advice[:4] == ("strip_mail", 40, 46, ())
+    assert {"quoted", "nntp", "inc"} <= set(advice.before)
+    assert not {"quoted", "nntp", "inc"} & set(advice.after)
+    assert "hedge" in advice.after
+    assert any(note.startswith("these look like messages: 40 of 46 documents") for note in report.notes)
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))).recommended == report.recommended
+    taken = inspected([*mails, *subjects], strip_mail=True)
+    assert taken.recommended == report.recommended
+    assert not any("these look like messages" in note for note in taken.notes)
+    assert inspected([*mails[:9], *subjects * 2]).recommended == ()  # messages are not the rule
 
 
 @pytest.mark.parametrize("option", [{"phrases": True}, {"lemmas": True}, {"strip_mail": True}, {"html": "yes"}])

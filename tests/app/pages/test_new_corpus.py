@@ -11,6 +11,7 @@ import pytest
 from app.ingest import options
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report.observing import Cut
+from app.ingest.report.recommending import Recommendation, describe_recommendation
 from app.ingest.report.report import Report, Share
 from app.ingest.tables.values import Column
 from app.jobs import progress
@@ -541,6 +542,60 @@ def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeyp
     assert Inspected.asked[-1].split == "none"
     page.handle("make", form=page.fields() | {"into": "4"})
     assert page.made[0][1] == ImportOptions()
+
+
+def advise(monkeypatch: pytest.MonkeyPatch) -> tuple[Recommendation, ...]:
+    """Let the files look like messages in which some words are everywhere."""
+    mail = Recommendation("strip_mail", 9, 10, (), ("nntp", "rose"), ("rose", "hedge"))
+    common = Recommendation("leave_out_common", 10, 10, ("<edu>", "com"), ("com", "rose"), ("rose",))
+    notes = tuple(map(describe_recommendation, (mail, common)))
+    report = replace(REPORT, recommended=(mail, common), notes=notes)
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=report))
+    return mail, common
+
+
+def test_headers_and_quotes_are_left_out_by_one_click_and_kept_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    advise(monkeypatch)
+    page = Page(ImportStatus(error="no"))
+    page.send()
+    assert "These look like messages: 9 begin with From: and Subject:." in page.html
+    assert (
+        "2 words are in documents of every kind and may say little about the subjects: &lt;edu&gt;, com." in page.html
+    )
+    assert "<dd>nntp rose</dd>" in page.html
+    assert "<dd>rose hedge</dd>" in page.html
+    assert "--strip-mail" not in page.html, "the boxes say it, and no note once more"
+    page.handle("take", option="strip_mail", form=page.fields())
+    assert Inspected.asked[-1].strip_mail
+    assert "Headers, quoted lines and signatures of 9 messages are left out." in page.html
+    assert re.search(r'name="strip_mail"[^>]* checked', page.html)
+    page.handle("decline", option="strip_mail")
+    assert not Inspected.asked[-1].strip_mail
+    assert "messages" not in page.html
+    page.handle("take", option="leave_out_common")
+    page.handle("take", option="binary")  # no option that can be recommended
+    page.handle("make", form=page.fields() | {"leave_out_common": "true"})
+    assert page.made[0][1] == ImportOptions(leave_out_common=True)
+
+
+def test_other_documents_begin_without_what_was_taken_or_declined(monkeypatch: pytest.MonkeyPatch) -> None:
+    advise(monkeypatch)
+    page = Page()
+    page.send()
+    page.handle("take", option="strip_mail")
+    page.handle("decline", option="leave_out_common")
+    page.handle("again")
+    page.send()
+    assert page.html.count("(recommended)") == 2
+    assert not Inspected.asked[-1].strip_mail
+
+
+def test_nothing_is_recommended_for_documents_that_are_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    advise(monkeypatch)
+    page = Page()
+    page.send()
+    page.handle("typed", form=page.fields() | {"into": "4"})
+    assert "tp-advice" not in page.html
 
 
 def test_a_corpus_that_is_not_there_is_not_added_to() -> None:

@@ -63,7 +63,7 @@ class Page:
             name, value = (re.search(rf'\b{key}="([^"]*)"', tag) for key in ("name", "value"))
             if name and 'type="checkbox"' in tag:
                 texts[name[1]] = "true" if " checked" in tag else "false"
-            elif name:
+            elif name and ('type="radio"' not in tag or " checked" in tag):
                 texts[name[1]] = value[1] if value else ""
         for name, options in re.findall(r'<select[^>]*\bname="([^"]*)"[^>]*>(.*?)</select>', html, re.DOTALL):
             chosen = [tag for tag in re.findall(r"<option[^>]*>", options) if " selected" in tag]
@@ -199,9 +199,75 @@ def test_a_preset_is_one_choice_that_what_somebody_typed_wins_over(page: Page) -
     assert (request.texts["simplex"], request.texts["collect"], request.minibatches) == ("clamp", "4", 3500)
 
 
+def test_the_first_choice_is_corpus_and_goal_and_all_else_is_folded(page: Page) -> None:
+    html = page.form.board.html
+    folded = html.index("<details")
+    assert page.fields()["goal"] == "good"
+    assert max(html.index(f'data-key="{key}"') for key in ("corpus", "goal-quick", "goal-labels")) < folded
+    assert min(html.index(f'data-key="{key}"') for key in ("model", "layers", "minibatches", "name", "on")) > folded
+    assert not re.search(r"<details[^>]* open", html)
+
+
+def test_a_quick_run_ends_when_its_curve_no_longer_falls_and_its_length_is_left_to_the_defaults(page: Page) -> None:
+    shown = page.choose(goal="quick")
+    assert (shown["goal"], shown["minibatches"], shown["model"]) == ("quick", "300", "dlda")
+    assert "once the curve no longer falls" in field(page, "minibatches")
+    request = page.start()
+    assert (request.until, request.minibatches, request.model) == ("good", None, "dlda")
+    assert "layers" not in request.texts
+    page.form.refresh()
+    assert page.start().until == ""
+    page.form.refresh()
+    page.choose(goal="quick", minibatches="40", model="datm")
+    request = page.start()
+    assert (request.until, request.minibatches, request.model) == ("good", 40, "datm")
+
+
+def test_a_run_with_labels_has_the_model_that_learns_them_until_another_one_is_typed(page: Page) -> None:
+    shown = page.choose(goal="labels")
+    assert (shown["goal"], shown["model"], shown["collect"]) == ("labels", "sdatm", "5")
+    assert "layers" not in page.start().texts
+    page.form.refresh()
+    page.choose(goal="quick")
+    assert page.choose(model="sdatm")["goal"] == "labels"
+    assert page.start().until == ""
+    page.form.refresh()
+    page.choose(goal="labels")
+    assert page.choose(model="datm")["goal"] == "good"
+    page.choose(goal="labels")
+    shown = page.choose(goal="quick")
+    assert (shown["goal"], shown["model"]) == ("quick", "dlda")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [({"label_names": ()}, "This corpus has no labels of two classes"), ({"kind": "real"}, "this corpus has real")],
+)
+def test_labels_are_offered_only_where_there_are_some_and_it_is_said_why(
+    page: Page, changed: dict[str, Any], sentence: str
+) -> None:
+    row = replace(corpora.list_corpora(page.db)[0], **changed)
+    page.form._offer = page.form._offer._replace(corpora=[row])  # type: ignore[union-attr]
+    page.choose()
+    assert re.search(r'<input type="radio"[^>]* value="labels" disabled', page.form.board.html)
+    assert sentence in page.form.board.html
+
+
+def test_a_quick_run_needs_documents_that_show_when_it_is_good(page: Page) -> None:
+    row = corpora.list_corpora(page.db)[0]
+    row = replace(row, train_documents=row.documents)
+    page.form._offer = page.form._offer._replace(corpora=[row])  # type: ignore[union-attr]
+    page.choose(goal="quick")
+    assert "has no test documents" in page.form.board.html
+    assert "disabled" in page.button()
+    page.choose(goal="good")
+    assert "disabled" not in page.button()
+
+
 def test_a_fork_offers_no_preset(page: Page) -> None:
     page.form.refresh(SimpleNamespace(run=1, snapshot=0, labels=False))  # type: ignore[arg-type]
-    assert "preset" not in page.fields()
+    assert not {"preset", "goal"} & set(page.fields())
+    assert page.form.board.html.index('data-key="model"') < page.form.board.html.index("<details")
     assert "proposed for" not in page.form.board.html
 
 
@@ -317,8 +383,8 @@ def test_settings_stand_under_headings_each_once(page: Page) -> None:
     page.choose(model="sdatm")
     html = page.form.board.html
     found = re.findall(r"<h3>([^<]*)</h3>", html)
-    expected = ["Encoder", "Priors", "Mini-batches and sweeps", "Steps of the topics", "Learning from labels"]
-    assert found == [*expected, "Predictions", "Where it runs"]
+    expected = ["Model and layers", "Length, seeds and name", "Encoder", "Priors", "Mini-batches and sweeps"]
+    assert found == [*expected, "Steps of the topics", "Learning from labels", "Predictions", "Where it runs"]
     labels = html.index("<h3>Learning from labels"), html.index("<h3>Predictions")
     assert labels[0] < html.index('data-key="label_start"') < html.index('data-key="decay"') < labels[1]
     assert html.count('data-key="batch_size"') == 1

@@ -12,7 +12,7 @@ from page_sessions import PageSession
 
 from app.jobs import process, progress
 from app.live.ticks import Tick
-from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, read_fork_tab
+from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, make_table_tab, read_fork_tab, read_table_tab
 from app.views.runs.notices import explain_missing_run
 from app.views.runs.run_list import NO_FORK, draw_sparkline
 from app.views.top_bar import VisitorPlace, draw_top_bar
@@ -132,6 +132,51 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     assert numbers(session) == []
     assert "No run has “&lt;no such run&gt;” in its row." in session.page._board.html
     session.feed.stop()
+
+
+def test_runs_are_filtered_ordered_and_compared_in_a_table(db: Database) -> None:
+    plant(db)
+    planted(db, 5, points=3)
+    session = Session(db)
+    session.handle("order", value="oldest")
+    assert numbers(session) == [1, 2, 3, 4, 5, 6]
+    session.handle("state", value="queued")
+    assert numbers(session) == [2]
+    session.handle("state", value="paused")
+    assert numbers(session) == []
+    assert "No run is of these kinds." in session.page._board.html
+    session.handle("state", value="")
+    session.handle("table")
+    session.handle("mark", run="77")
+    session.handle("mark", run="4")
+    assert session.view.tab == ""
+    assert session.page._board.html.count('aria-checked="true"') == 1
+    session.handle("mark", run="1")
+    session.handle("mark", run="5")
+    session.handle("mark", run="5")
+    session.handle("table")
+    assert session.view.tab == "table-1-4"
+    session.work()
+    html = session.page._board.html
+    assert re.findall(r'data-do="watch" data-run="(\d+)"', html) == ["1", "4"]
+    assert "<td>9 mini-batches</td>" in html
+    assert list(session.page._npmi) == [session.feed.latest(1).number]  # type: ignore[union-attr]
+    assert "being read" not in html
+    session.handle("list")
+    assert (session.view.tab, session.page._marked) == ("", {1, 4})
+    session.handle("mark-all")
+    assert session.page._marked == {1, 2, 3, 4, 5, 6}
+    session.handle("unmark")
+    assert session.page._marked == set()
+    session.view.tab = "table-98-99"
+    assert "None of these runs is in this store" in session.page._board.html
+    session.feed.stop()
+
+
+def test_the_tab_of_a_table_is_read_as_it_was_written() -> None:
+    assert make_table_tab([3, 5, 17]) == "table-3-5-17"
+    assert read_table_tab("table-3-5-17-5") == [3, 5, 17]
+    assert read_table_tab("table-") == read_table_tab("table") == read_table_tab("fork-3") == []
 
 
 def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:

@@ -1,0 +1,145 @@
+"""Which runs the list shows and in which order, and the controls that choose it."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from app.jobs.estimates import choose_headline
+from app.views.markup import draw_select, name_run, write_attributes
+from app.views.run_facts import RunFacts, name_model, name_state
+from app.views.runs.run_list import draw_search_field, matches_search
+
+NEWEST, LOWEST = "newest", "perplexity"
+ORDERS = {
+    NEWEST: "newest first",
+    "oldest": "oldest first",
+    LOWEST: "lowest perplexity first",
+    "steps": "most steps first",
+    "time": "longest training first",
+    "name": "by name",
+}
+FILTERS = {"state": "all states", "corpus": "all corpora", "model": "all models"}  # each with the entry for all
+MANY = 12  # runs; a longer list gets a search field
+FEW = 3  # runs; a shorter list needs no order
+MOST_MARKED = 40  # runs in a table
+Run = TypeVar("Run", bound=RunFacts)
+
+
+class RunChoice(NamedTuple):
+    """The runs that a list shows, and their order.
+
+    Attributes
+    ----------
+    text : str
+        Words that the row of a run must contain.
+    state, corpus, model : str
+        The state, the name of the corpus and the model of the runs; empty for all.
+    order : str
+        A key of :data:`ORDERS`.
+    """
+
+    text: str = ""
+    state: str = ""
+    corpus: str = ""
+    model: str = ""
+    order: str = NEWEST
+
+    def change(self, name: str, value: str) -> "RunChoice":
+        """Return the choice with another order, text or filter; unknown orders are those of a new list."""
+        known = value if name != "order" or value in ORDERS else NEWEST
+        return self._replace(**{name: known[:200]})
+
+    def select(
+        self, runs: Sequence[Run], state: Callable[[int], str], latest: Callable[[int], Mapping[str, float | None]]
+    ) -> list[Run]:
+        """Return the runs that fit, in order.
+
+        Parameters
+        ----------
+        runs : sequence of rows
+            The newest first.
+        state : (run number) -> str
+            The state to show.
+        latest : (run number) -> mapping of str to float or None
+            The newest values of the curves that :mod:`app.jobs.estimates` reads.
+        """
+        fitting = [
+            run
+            for run in runs
+            if matches_search(run, state(run.number), self.text)
+            and self.state in ("", state(run.number))
+            and self.corpus in ("", run.corpus_name)
+            and self.model in ("", run.model)
+        ]
+        return _sort_runs(fitting, self.order, latest)
+
+
+def _sort_runs(runs: Sequence[Run], order: str, latest: Callable[[int], Mapping[str, float | None]]) -> list[Run]:
+    """Return runs, the newest first, in another order; runs without a perplexity come last."""
+
+    def find_perplexity(run: Run) -> float:
+        best = choose_headline(run, latest(run.number))
+        return best.value if best is not None and best.lower_is_better else math.inf
+
+    keys: dict[str, Callable[[Run], object]] = {
+        "oldest": lambda run: run.number,
+        LOWEST: find_perplexity,
+        "steps": lambda run: -run.minibatch,
+        "time": lambda run: -run.seconds,
+        "name": lambda run: name_run(run).casefold(),
+    }
+    return sorted(runs, key=keys[order]) if order in keys else list(runs)  # type: ignore[arg-type]
+
+
+def draw_run_choice(runs: Sequence[RunFacts], state: Callable[[int], str], choice: RunChoice) -> str:
+    """Return the controls above the list: search, filters by what differs among the runs, and order."""
+    values = {
+        "state": {state(run.number): name_state(state(run.number)) for run in runs},
+        "corpus": {run.corpus_name: run.corpus_name for run in runs},
+        "model": {run.model: name_model(run.model) for run in runs},
+    }
+    controls = []
+    if len(runs) > MANY or choice.text:
+        controls.append(draw_search_field(choice.text))
+    for name, every in FILTERS.items():
+        chosen, offered = getattr(choice, name), values[name]
+        if len(offered) > 1 or chosen:
+            entries = (
+                dict(sorted(({chosen: chosen} | offered).items(), key=lambda item: item[1])) if chosen else offered
+            )
+            controls.append(draw_select(name, ({"": every} | entries).items(), chosen, f"Runs by {name}"))
+    if len(runs) >= FEW:
+        controls.append(draw_select("order", ORDERS.items(), choice.order, "Order of the runs"))
+    return f'<div class="tp-choice">{"".join(controls)}</div>' if controls else ""
+
+
+def draw_marked(marked: Collection[int], fitting: int) -> str:
+    """Return the line above the list that compares the marked runs, or marks all; empty for a single run.
+
+    Parameters
+    ----------
+    marked : collection of int
+        The numbers of the marked runs.
+    fitting : int
+        Number of runs that fit the choice.
+    """
+    if fitting < 2 and not marked:
+        return ""
+    how_many = "all" if fitting <= MOST_MARKED else f"the first {MOST_MARKED}"
+    every = f'<button class="tp-button" data-do="mark-all">Mark {how_many}</button>'
+    if not marked:
+        return f'<div class="tp-marked"><span class="tp-dim">Mark runs to compare them in a table.</span>{every}</div>'
+    count = "1 run is marked" if len(marked) == 1 else f"{len(marked)} runs are marked"
+    disabled = write_attributes(disabled=len(marked) < 2, title="Mark at least two runs" if len(marked) < 2 else None)
+    return (
+        f'<div class="tp-marked"><span role="status">{count}</span>'
+        f'<button class="tp-button tp-strong" data-do="table"{disabled}>Compare in a table</button>{every}'
+        '<button class="tp-button" data-do="unmark">Clear marks</button></div>'
+    )
+
+
+def explain_order(runs: Sequence[RunFacts], choice: RunChoice) -> str:
+    """Return the warning that perplexities of different corpora do not compare, if the order suggests they do."""
+    if choice.order != LOWEST or len({run.corpus_name for run in runs}) < 2:
+        return ""
+    return '<p class="tp-dim" role="status">Perplexities of different corpora do not compare; choose one corpus.</p>'

@@ -1,0 +1,142 @@
+"""The table that compares many runs: what differs in their settings, and how good they are."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from app.jobs.estimates import Estimate
+from app.jobs.plan import STEPS, name_step
+from app.views.markup import draw_state, name_run, write_attributes, write_element
+from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from app.views.runs.new_run_form import describe_setting, format_value
+from app.views.text import escape
+
+NONE = "–"
+_NPMI_TIP = "Mean coherence (NPMI) of the topics of this layer with at least 0.1 % of the words; higher is better"
+_PERPLEXITY_TIP = "The estimate that represents the run; compare only estimates of one name on one corpus"
+
+
+class TableRun(NamedTuple):
+    """A run in the table.
+
+    Attributes
+    ----------
+    run : RunFacts
+    state : str
+        The state to show.
+    estimate : Estimate or None
+        The estimate that represents it.
+    npmi : sequence of float
+        Mean NPMI of its layers, the layer next to the words first; empty if it is not stored.
+    """
+
+    run: RunFacts
+    state: str
+    estimate: Estimate | None
+    npmi: Sequence[float] = ()
+
+
+def draw_run_table(rows: Sequence[TableRun], *, waiting: bool) -> str:
+    """Return the table, a run in each row; ``waiting`` says that coherences are still being read."""
+    differing = list_differing([row.run for row in rows])
+    layers = max((len(row.npmi) for row in rows), default=0)
+    titles = [
+        ("Run", ""),
+        ("State", ""),
+        *((label, tip) for label, tip, _ in differing),
+        ("Perplexity", _PERPLEXITY_TIP),
+        *((f"NPMI, layer {layer}", _NPMI_TIP) for layer in range(1, layers + 1)),
+        ("Length", "Steps made"),
+        ("Time", "Time of training"),
+    ]
+    head = "".join(write_element("th", escape(title), scope="col", title=tip or None) for title, tip in titles)
+    best = _find_best(rows)
+    body = "".join(
+        _draw_row(row, [values[place] for _, _, values in differing], layers, best=best[place])
+        for place, row in enumerate(rows)
+    )
+    about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label="Runs compared")
+    notes = (
+        ["Settings that are the same in all of these runs are left out."]
+        if differing
+        else ["These runs do not differ in any setting."]
+    )
+    if len({row.run.corpus_name for row in rows}) > 1:
+        notes.append("Perplexities of different corpora do not compare.")
+    if waiting:
+        notes.append("Coherences are being read …")
+    return (
+        f'<div{about}><table class="tp-run-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<p class="tp-dim" role="status">{" ".join(notes)}</p>'
+    )
+
+
+def list_differing(runs: Sequence[RunFacts]) -> list[tuple[str, str, list[str]]]:
+    """Return what differs among runs: its label, its meaning, and the value of each run as text.
+
+    A setting that only some models have counts if the runs that have it differ.
+    """
+    own: list[tuple[str, str, list[str]]] = [
+        ("Corpus", "", [run.corpus_name for run in runs]),
+        ("Model", "", [name_model(run.model) for run in runs]),
+        ("Inference", "", [name_inference(run.model, run.inference) or NONE for run in runs]),
+        (
+            "Topics per layer",
+            "From the layer next to the words upwards",
+            ["-".join(map(str, run.layers)) for run in runs],
+        ),
+        ("Seed", "", [str(run.seed) for run in runs]),
+    ]
+    found = [row for row in own if len(set(row[2])) > 1]
+    names = dict.fromkeys(name for run in runs for name in run.settings if name not in ("layers", "inference"))
+    for name in names:
+        values = [run.settings[name] for run in runs if name in run.settings]
+        if len({json.dumps(value, sort_keys=True) for value in values}) > 1:
+            owner = next(run.model for run in runs if name in run.settings)
+            label, tip = describe_setting(owner, name)
+            found.append((label, tip, [_format_setting(run.settings, name) for run in runs]))
+    return found
+
+
+def _format_setting(settings: Mapping[str, Any], name: str) -> str:
+    return format_value(settings[name]) if name in settings else NONE
+
+
+def _find_best(rows: Sequence[TableRun]) -> list[bool]:
+    """Return for each run whether its estimate is the best of those with the same name on the same corpus."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.estimate is not None:
+            groups.setdefault((row.run.corpus_name, row.estimate.name), []).append(_rank(row.estimate))
+    return [
+        row.estimate is not None
+        and len(group := groups[row.run.corpus_name, row.estimate.name]) > 1
+        and _rank(row.estimate) == min(group)
+        for row in rows
+    ]
+
+
+def _rank(estimate: Estimate) -> float:
+    return estimate.value if estimate.lower_is_better else -estimate.value
+
+
+def _draw_row(row: TableRun, settings: Sequence[str], layers: int, *, best: bool) -> str:
+    run = row.run
+    link = write_element(
+        "button", escape(f"{run.number} · {name_run(run)}"), class_="tp-inline", data_do="watch", data_run=run.number
+    )
+    name = "" if row.estimate is None else f'<div class="tp-dim">{escape(row.estimate.name)}</div>'
+    figure = format_estimate(row.estimate)
+    npmi = [f"{value:.3f}" if math.isfinite(value) else NONE for value in row.npmi]
+    cells = [
+        draw_state(row.state, run.request),
+        *map(escape, settings),
+        (f"<b>{figure}</b>" if best else figure) + name,
+        *npmi,
+        *[NONE] * (layers - len(npmi)),
+        f"{run.minibatch:,} {STEPS[name_step(run)]}",
+        format_span(run.seconds) if run.seconds else NONE,
+    ]
+    head = write_element("th", link, scope="row")
+    return f"<tr{write_attributes(data_key=run.number)}>{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
