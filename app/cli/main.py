@@ -243,7 +243,7 @@ def _add_training(parser: Parser, created: str) -> None:
 
 
 def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``tree``, ``film`` and ``compare``."""
+    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``film`` and ``compare``."""
     _add_command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
     show = _add_command(commands, "show", "show.show", "show one run", reads=True)
     topics = _add_command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)

@@ -1,4 +1,4 @@
-"""The commands that print or draw results: ``topiary runs``, ``show``, ``topics``, ``tree``, ``film``, ``compare`` and others."""
+"""The commands that print or draw results: ``topiary runs``, ``show``, ``tree``, ``film``, ``compare`` and others."""
 
 import argparse
 from pathlib import Path

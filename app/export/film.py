@@ -161,7 +161,7 @@ def _fill_page(
         style="\n".join(find_asset(f"css/{name}.css").read_text(encoding="utf-8") for name in ("film", "film_file")),
         charts=charts,
         track=draw_track(steps, np.empty((0, 2))),
-        data=json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/"),
+        data=json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
         script=find_asset("js/film_file.js").read_text(encoding="utf-8"),
     )
 

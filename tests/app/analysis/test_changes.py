@@ -52,7 +52,7 @@ def test_the_share_that_moved_is_that_of_a_sum_by_hand(db):
     first, second, third = (garden.arrays(minibatch) for minibatch in (10, 20, 400))
     by_hand = [measure_by_hand(first, second), measure_by_hand(second, third)]
     assert list(found.values()) == pytest.approx(by_hand, abs=1e-5)
-    assert 0 < min(by_hand)
+    assert min(by_hand) > 0
 
 
 def test_nothing_moves_between_equal_snapshots_and_one_that_is_gone_is_left_out(db):
@@ -60,9 +60,9 @@ def test_nothing_moves_between_equal_snapshots_and_one_that_is_gone_is_left_out(
     for minibatch in (10, 20, 30):
         snapshots.append_snapshot(db, row.number, row.attempt, minibatch, 1.0, garden.arrays(7))
     rows = snapshots.list_snapshots(db, row.number)
-    assert measure_changes(db, rows) == {rows[1].number: 0.0, rows[2].number: 0.0}
+    assert measure_changes(db, rows) == pytest.approx({rows[1].number: 0.0, rows[2].number: 0.0})
     gone = replace(rows[1], number=999)
-    assert measure_changes(db, [rows[0], gone, rows[2]]) == {rows[2].number: 0.0}
+    assert measure_changes(db, [rows[0], gone, rows[2]]) == pytest.approx({rows[2].number: 0.0})
 
 
 def test_levels_sum_to_one_from_the_words_up():

@@ -68,7 +68,7 @@ def test_curves_of_perplexity_and_of_three_layers_are_there(db):
 def test_a_file_is_html_and_a_film_has_two_snapshots(db, tmp_path: Path):
     row = runs.get_run(db, 1)
     assert write_film(db, row, tmp_path / "film.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    with pytest.raises(ValueError, match="must end in .html"):
+    with pytest.raises(ValueError, match="its name must end in one of"):
         write_film(db, row, tmp_path / "film.gif")
     other = garden.begin(db, row.corpus)
     garden.advance(db, other, 10, snapshot=True)
