@@ -243,7 +243,7 @@ def _add_training(parser: Parser, created: str) -> None:
 
 
 def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``tree`` and ``compare``."""
+    """Add the commands that read results, such as ``runs``, ``show``, ``topics``, ``film`` and ``compare``."""
     _add_command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
     show = _add_command(commands, "show", "show.show", "show one run", reads=True)
     topics = _add_command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
@@ -272,6 +272,8 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
+    film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
+    film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
@@ -292,7 +294,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
     _add_figure(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, quality, tree, seeds, points):
+    for parser in (show, topics, quality, tree, film, seeds, points):
         _add_run(parser)
     threshold_help = (
         "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"

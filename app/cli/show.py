@@ -1,4 +1,4 @@
-"""The commands that print or draw results: ``topiary runs``, ``show``, ``topics``, ``tree``, ``compare`` and others."""
+"""The commands that print or draw results: ``topiary runs``, ``show``, ``tree``, ``film``, ``compare`` and others."""
 
 import argparse
 from pathlib import Path
@@ -181,6 +181,20 @@ def tree(arguments: argparse.Namespace) -> int:
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
+    return 0
+
+
+def film(arguments: argparse.Namespace) -> int:
+    """Write the film of a run to an HTML file and print the path of the file."""
+    from app.export.film import write_film
+
+    db = open_existing(arguments.store)
+    try:
+        say(write_film(db, find_run(db, arguments.run), arguments.output))
+    except OSError as error:
+        raise _make_file_error(arguments.output, error) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
     return 0
 
 

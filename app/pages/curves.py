@@ -133,6 +133,7 @@ class WatchCurves:
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
         self._phases: tuple[int, ...] = ()
+        self._cursor: int | None = None
         self._cards = (
             _CurveCard(self._head, self._perplexity),
             _CurveCard(self._step_head, self._steps),
@@ -240,6 +241,19 @@ class WatchCurves:
         self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
         self._mark_changes()
 
+    def place_cursor(self, minibatch: int | None) -> None:
+        """Draw a vertical line at a mini-batch on all curves; None removes it."""
+        self._cursor = minibatch
+        history = self._get_history()
+        rates = history.after("tokens_per_second") if history else None
+        marks = (
+            curves.locate_changes([(minibatch, "")], rates.minibatches, rates.documents, rates.seconds)
+            if rates and minibatch is not None
+            else []
+        )
+        for card in (*self._cards, *self._rare.values()):
+            card.chart.place_cursor(marks[0] if marks else None)
+
     def _mark_changes(self) -> None:
         history = self._get_history()
         rates = history.after("tokens_per_second") if history else None
@@ -282,6 +296,7 @@ class WatchCurves:
             self._show_rare(name, history)
         self._stream_steps(history)
         self._mark_changes()
+        self.place_cursor(self._cursor)
         self._shade_burn_in(history)
         self._set_label(history)
         self._draw_waiting()

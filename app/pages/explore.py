@@ -26,6 +26,7 @@ from app.pages.explore_requests import (
     send_tree_file,
     split_tab,
 )
+from app.pages.film import Film
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
@@ -112,6 +113,8 @@ class ExplorePage(TreePage):
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
+        film = Film(context, "explore", choice=self._choose_film_tree, css_class="ex-film")
+        self.page.append(film.bar)
 
     # ------------------------------------------------------------ choices
 
@@ -133,6 +136,10 @@ class ExplorePage(TreePage):
             detail=self._detail_rule,
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
+
+    def _choose_film_tree(self) -> TreeChoice | None:
+        """Return the part of the trees that a film shows; None before the first hierarchy."""
+        return None if self._hierarchy is None else self.choice
 
     @property
     def _detail_rule(self) -> Detail:
@@ -210,8 +217,11 @@ class ExplorePage(TreePage):
             self._clear_run()
         if changed & {"run", "layer", "topic"}:
             self._word = None
+        shown = self._original
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
+        if changed <= {"run", "snapshot"} and self._original is not shown and self._original is not None:
+            return  # drawn when it was taken
         if changed & _CUT_FIELDS:
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
@@ -259,7 +269,7 @@ class ExplorePage(TreePage):
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
         self._previous = self._hierarchy if is_newer else None
-        if is_newer:
+        if self._hierarchy is not None and self._hierarchy.minibatch != hierarchy.minibatch:
             self._kept_topic.hold(self._find_selected_in_picture())
         self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
         roots = self._choose_first_roots(hierarchy)

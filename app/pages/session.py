@@ -64,6 +64,7 @@ class View(param.Parameterized):
     explore page then shows the heaviest children instead, as many as ``detail`` says.
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
+    ``pins`` are the snapshots pinned as A and B in the film, 0 = none.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
     On the compare page, ``partner`` is the run that ``run`` is compared with (0 = the default choice), which has its
@@ -81,6 +82,7 @@ class View(param.Parameterized):
     page: Any = param.Selector(default="watch", objects=list(NAMES))
     run = param.Integer(default=0, bounds=(0, None))
     snapshot = param.Integer(default=0, bounds=(0, None))
+    pins = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
     roots = TupleParameter(TopicParameter())
@@ -188,6 +190,7 @@ ANOTHER_RUN = {
     name: DEFAULTS[name]
     for name in (
         "snapshot",
+        "pins",
         "layer",
         "topic",
         "roots",

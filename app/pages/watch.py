@@ -14,6 +14,7 @@ from app.jobs.plan import name_step
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
+from app.pages.film import Film
 from app.pages.requests import LatestRequest, delete_run
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.run_facts import format_number
@@ -194,10 +195,13 @@ class WatchPage:
         self._failed = FailedRun(context)
         self._preview = TopicPreview(context)
         self._curves: WatchCurves | None = None
+        self._cursor: int | None = None  # the mini-batch of the film's cursor
         self._curve_holder = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL_STYLE)
+        self._film = Film(context, "watch", on_cursor=self._place_cursor)
         self.page = pn.Column(
             self._failed.board,
             self._strip,
+            self._film.bar,
             self._preview.board,
             self._curve_holder,
             self._workers,
@@ -215,8 +219,14 @@ class WatchPage:
 
     def _add_curves(self) -> None:
         self._curves = WatchCurves(self._context, self._draw_strip)
+        self._curves.place_cursor(self._cursor)
         self._curve_holder[:] = [self._curves.page]
         self._draw_strip()  # the points may have been read before the curves were made
+
+    def _place_cursor(self, minibatch: int | None) -> None:
+        self._cursor = minibatch
+        if self._curves is not None:
+            self._curves.place_cursor(minibatch)
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":

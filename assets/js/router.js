@@ -9,7 +9,9 @@ export function render({model, view}) {
     const wanted = `?${model.query}`
     if (model.query === "" || location.search === wanted) { return }
     // The first address only fills in defaults; a burst on one page (a slider being dragged) is one step of the history.
-    const burst = performance.now() - pushed < 700 && page_of(location.search) === page_of(wanted)
+    // So is a film that plays, whose snapshots may take longer on a slow machine.
+    const pause = film(location.search) === film(wanted) ? 3000 : 700
+    const burst = performance.now() - pushed < pause && page_of(location.search) === page_of(wanted)
     const answer = performance.now() - returned < 700 // Back led to what is not there any more
     if (pushed > 0 && page_of(location.search) !== page_of(wanted)) { begin() }
     const fill = pushed === 0 || burst || answer
@@ -40,6 +42,12 @@ function begin() { // another page is read from its beginning, wherever the last
 
 function page_of(query) {
   return new URLSearchParams(query).get("page")
+}
+
+function film(query) { // all but the snapshot
+  const fields = new URLSearchParams(query)
+  fields.delete("snapshot")
+  return fields.toString()
 }
 
 // A first visit takes the side the system is on; from then on the cookie says it.

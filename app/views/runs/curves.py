@@ -23,7 +23,7 @@ from bokeh.models import (
     Scatter,
     VArea,
 )
-from bokeh.models.annotations import BoxAnnotation, Label, LabelSet
+from bokeh.models.annotations import BoxAnnotation, Label, LabelSet, Span
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
@@ -61,6 +61,8 @@ class Chart:
     labels: Any = None  # words shown next to their line
     shade: Any = None  # box over the burn-in of the run itself, up to the moment ``shaded``
     shaded: "RunMark | None" = None
+    cursor: Any = None  # vertical line at the moment of the film, at ``moment``
+    moment: "RunMark | None" = None
 
     @property
     def has_curve(self) -> bool:
@@ -99,12 +101,25 @@ class Chart:
         if self.labels is not None:
             self.labels.x = name
         self.place_shade()
+        self.place_cursor(self.moment)
         self.figure.xaxis.axis_label = STEPS[step] if name == "minibatches" else AXES[name]
 
     def place_shade(self) -> None:
         """Move the right end of the shade to its moment on the current axis."""
         if self.shade is not None and self.shaded is not None:
             self.shade.right = getattr(self.shaded, self.axis)
+
+    def place_cursor(self, moment: "RunMark | None") -> None:
+        """Move the cursor to a moment, on the current axis; None hides it."""
+        self.moment = moment
+        if self.cursor is None:
+            if moment is None:
+                return
+            self.cursor = Span(dimension="height", line_color=MARK, line_width=2.2, level="overlay")
+            self.figure.add_layout(self.cursor)
+        if moment is not None:
+            self.cursor.location = getattr(moment, self.axis)
+        self.cursor.visible = moment is not None
 
 
 class RareMeasure(NamedTuple):

@@ -1,0 +1,226 @@
+"""The film of a run as one HTML file that plays in any browser: tree, topics and curves of every snapshot kept."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.read_hierarchy import read_hierarchy
+from app.export.texts import find_format
+from app.jobs.estimates import POINT, find_estimate_name
+from app.jobs.plan import name_step
+from app.machine import find_asset
+from app.views.markup import name_run
+from app.views.palette import LIGHT, find_layer_colour
+from app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments
+from app.views.text import escape
+from app.views.tree.opening import RULES, choose_unfolded, list_top_topics
+from app.views.tree.picture import CAP, TreeChoice, draw_tree
+from engine.hierarchy.tree import Node
+from store import corpora, points, snapshots
+from store.database import Database
+from store.errors import DamagedSnapshot, NotFound
+from store.run_rows import RunRow
+
+LEAST_FRAMES = 2  # snapshots of a film
+_LISTED = 10  # topics in the list next to the tree
+_MOST_POINTS = 400  # of a curve
+_NARROW = 1.5  # width / height of the tree, which has the list of topics next to it
+
+
+def choose_film_tree(last: Hierarchy) -> TreeChoice:
+    """Return the part of the trees that a film shows: that with which the last snapshot opens on the page Explore."""
+    tops = tuple(list_top_topics(last)[:CAP])
+    unfolded = choose_unfolded(last, last.heaviest_edges(*RULES["normal"])) if last.n_layers > 1 else tops
+    return TreeChoice(tops, closed=frozenset(tops).difference(unfolded), detail="normal")
+
+
+def write_film(db: Database, row: RunRow, path: str | Path) -> Path:
+    """Write the film of a run to an HTML file; see :func:`render_film`.
+
+    Raises
+    ------
+    ValueError
+        When the name does not end in ``.html``, or the run has fewer than two snapshots.
+    OSError
+        When the file cannot be written.
+    """
+    path = Path(path)
+    find_format(path, ("html",), f"a film as {str(path)!r}")
+    path.write_text(render_film(db, row), encoding="utf-8", newline="\n")
+    return path
+
+
+def render_film(
+    db: Database, row: RunRow, choice: TreeChoice | None = None, going_on: Callable[[], bool] = lambda: True
+) -> str:
+    """Return the film of a run as an HTML page that needs no other file.
+
+    The tree of every snapshot that is kept is drawn in the order of the one before, so that its boxes move little.
+
+    Parameters
+    ----------
+    db : Database
+    row : RunRow
+    choice : TreeChoice, optional
+        The part of the tree; by default that of :func:`choose_film_tree`.
+    going_on : () -> bool
+        Whether the film is still wanted; asked before each snapshot.
+
+    Raises
+    ------
+    ValueError
+        When the run has fewer than two snapshots, or the film is not wanted any more.
+    """
+    words = corpora.read_vocabulary(db, row.corpus)
+    moments = snapshots.list_snapshots(db, row.number)
+    if len(moments) < LEAST_FRAMES:
+        raise ValueError(f"run {row.number} has {len(moments)} snapshots, and a film needs two; let it train longer")
+    last = read_hierarchy(db, row, moments[-1], words)
+    choice = choice or choose_film_tree(last)
+    listed = last.nodes(1)[:_LISTED]
+    order: Mapping[int, Sequence[Node]] = draw_tree(last, choice, theme=LIGHT, aspect=_NARROW).layout.order()
+    frames: list[dict[str, Any]] = []
+    for moment in moments:
+        if not going_on():
+            raise ValueError("The film is not wanted any more.")
+        try:
+            hierarchy = read_hierarchy(db, row, moment, words)
+        except (NotFound, DamagedSnapshot):  # thinned out meanwhile, or damaged
+            continue
+        drawing = draw_tree(hierarchy, choice, theme=LIGHT, aspect=_NARROW, previous=order)
+        order = drawing.layout.order()
+        places = {node: (place.x, place.y) for node, place in drawing.layout.places.items()}
+        frames.append(
+            {
+                "step": moment.minibatch,
+                "size": [math.ceil(side) for side in drawing.size],
+                "svg": _name_boxes(drawing.svg, places),
+                "topics": [_describe_topic(hierarchy, node) for node in listed],
+            }
+        )
+    return _fill_page(row, last, frames, _read_curves(db, row))
+
+
+def _name_boxes(svg: str, places: Mapping[Node, tuple[float, float]]) -> str:
+    """Add the identities of topics to the boxes of a picture, so that each moves to its place in the next frame."""
+    for node, (x, y) in places.items():
+        start = f'<g transform="translate({x:.1f} {y:.1f})"'
+        svg = svg.replace(start, f'<g data-id="{format_identity(node)}"{start.removeprefix("<g")}', 1)
+    return svg
+
+
+def _describe_topic(hierarchy: Hierarchy, node: Node) -> list[Any]:
+    """Return a topic's identity, title, share and first words; a topic that is not there has share 0."""
+    if not hierarchy.has(node):
+        return [format_identity(node), "", 0.0, ""]
+    words = " ".join(word.text for word in hierarchy.top_words(node, 8))
+    return [format_identity(node), hierarchy.title(node), round(hierarchy.share(node), 4), words]
+
+
+def _read_curves(db: Database, row: RunRow) -> dict[str, list[NDArray[np.float64]]]:
+    """Return the point perplexity of a run, and the logarithms of its mean step sizes by layer, as (n, 2) arrays."""
+    names = {"perplexity": [("point_perplexity", 0)]}
+    names["steps"] = [("step_size_mean", layer) for layer in range(1, len(row.layers) + 1)]
+    curves: dict[str, list[NDArray[np.float64]]] = {}
+    for kind, series in names.items():
+        columns = [points.read_series(db, row.number, name, layer, _MOST_POINTS) for name, layer in series]
+        curves[kind] = [np.column_stack([found[0], found[3]]).astype(np.float64) for found in columns]
+    for curve in curves["steps"]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            curve[:, 1] = np.log(curve[:, 1])
+    return curves
+
+
+def _fill_page(
+    row: RunRow,
+    last: Hierarchy,
+    frames: Sequence[Mapping[str, Any]],
+    curves: Mapping[str, Sequence[NDArray[np.float64]]],
+) -> str:
+    steps = [int(frame["step"]) for frame in frames]
+    step = name_step(row)
+    title = f"Run {row.number} · {name_run(row)}"
+    data = {
+        "frames": frames,
+        "places": [round(place, 1) for place in place_moments(steps)],
+        "size": [max(frame["size"][side] for frame in frames) for side in (0, 1)],
+        "name": step[0].upper() + step[1:],
+    }
+    charts = _draw_chart(find_estimate_name(row, POINT).capitalize(), [draw_curve(steps, curves["perplexity"][0])])
+    charts += _draw_chart("Step sizes", _draw_step_sizes(steps, curves["steps"]))
+    facts = f"{row.corpus_name} · seed {last.seed} · {len(frames)} snapshots, those that are kept · Topiary"
+    return _PAGE.format(
+        title=escape(title),
+        facts=escape(facts),
+        style="\n".join(find_asset(f"css/{name}.css").read_text(encoding="utf-8") for name in ("film", "film_file")),
+        charts=charts,
+        track=draw_track(steps, np.empty((0, 2))),
+        data=json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        script=find_asset("js/film_file.js").read_text(encoding="utf-8"),
+    )
+
+
+def _draw_step_sizes(steps: Sequence[int], curves: Sequence[NDArray[np.float64]]) -> list[str]:
+    """Return the curves of all layers on one logarithmic scale, in the colours of the layers."""
+    values = [curve[np.isfinite(curve[:, 1]), 1] for curve in curves if len(curve)]
+    if not any(len(each) for each in values):
+        return []
+    scale = (
+        float(min(each.min() for each in values if len(each))),
+        float(max(each.max() for each in values if len(each))),
+    )
+    return [
+        f'<g style="--hue:{find_layer_colour(LIGHT, layer)}">{draw_curve(steps, curve, scale)}</g>'
+        for layer, curve in enumerate(curves, 1)
+    ]
+
+
+def _draw_chart(title: str, lines: Iterable[str]) -> str:
+    """Return a small chart with a vertical line at the cursor; nothing without curves."""
+    drawn = "".join(lines)
+    if "polyline" not in drawn:
+        return ""
+    cursor = f'<path class="ff-now" d="M0 0v{HEIGHT:g}"/>'
+    view = f'viewBox="0 0 1000 {HEIGHT:g}" preserveAspectRatio="none" aria-hidden="true"'
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><svg class="fm-track" {view}>{drawn}{cursor}</svg></figure>'
+    )
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+<header><h1>{title}</h1><p>{facts}</p></header>
+<main>
+<div class="ff-tree" id="tree"></div>
+<aside><h2>Topics of layer 1</h2><ol id="topics"></ol>{charts}</aside>
+</main>
+<div class="fm-bar" role="group" aria-label="Film of the training">
+<button type="button" class="fm-button fm-play" id="play"></button>
+<div class="fm-rail"><div class="fm-picture">{track}</div>
+<input class="fm-slider" id="slider" type="range" min="0" max="1000" step="any" aria-label="Snapshot"></div>
+<div class="fm-words"><b id="place"></b><span class="fm-count" id="count"></span></div>
+</div>
+<script type="application/json" id="film">{data}</script>
+<script>
+{script}
+</script>
+</body>
+</html>
+"""

@@ -1,0 +1,343 @@
+"""The film of a run: a bar with a cursor over its snapshots, which the pages Watch and Explore share."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import param
+from numpy.typing import NDArray
+
+from app.analysis.changes import measure_changes
+from app.analysis.hierarchy import Hierarchy
+from app.export.film import render_film
+from app.jobs.plan import name_step
+from app.live.history import History
+from app.live.ticks import Tick
+from app.machine import find_asset
+from app.pages.components import Component, Message
+from app.pages.requests import list_moments
+from app.pages.session import Context
+from app.views.explore.controls import SnapshotOption
+from app.views.runs.curves import thin_points
+from app.views.runs.film_track import draw_track, place_moments
+from app.views.text import format_percent
+from app.views.tree.picture import TreeChoice
+
+_AHEAD = 4  # snapshots after the one on screen that are read before they are asked for
+_BEHIND = 2  # the same before it
+_TRACK_POINTS = 240  # of the curve below the cursor
+_SIDES = 2  # pinned snapshots at most: A and B
+
+
+class FilmBar(Component):
+    """The bar in the browser: play, a slider that stops at the snapshots kept, pins, and a file to save.
+
+    Parameters
+    ----------
+    moments : list of [int, int, float]
+        Number, mini-batch and place (0 to 1000) of every snapshot, oldest first.
+    place : int
+        Index of the snapshot on screen.
+    track : str
+        SVG of the curve and the ticks.
+    step : str
+        Name of a step of the run, such as "sweep".
+    note : str
+        A remark about the snapshot on screen; by default its number among all.
+    pins : list of int
+        Numbers of the snapshots pinned as A and B, 0 for none.
+    comparable : bool
+        Whether two different snapshots are pinned.
+    saving : bool
+        Whether a file is being made.
+    on_message : (message) -> None
+        Called with ``{"do": "moment", "value": number}`` and with requests of the buttons.
+    """
+
+    moments = param.List(default=[])
+    place = param.Integer(default=0)
+    track = param.String(default="")
+    step = param.String(default="step")
+    note = param.String(default="")
+    pins = param.List(default=[0, 0])
+    comparable = param.Boolean(default=False)
+    saving = param.Boolean(default=False)
+
+    _bundle = find_asset("js/film.js")
+
+    def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
+        super().__init__(on_message, **({"margin": 0, "sizing_mode": "stretch_width"} | params))
+
+    def answer(self) -> None:
+        """Tell the browser that the snapshot it asked for is on screen, or that there is none."""
+        self._send_msg({"answered": True})
+
+    def hand_over(self, name: str, text: str) -> None:
+        """Let the browser download a text as an HTML file."""
+        self._send_msg({"name": name, "text": text})
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, dict) and isinstance(data.get("do"), str):
+            super()._handle_msg(data)
+
+
+class Film:
+    """The film on one page of a session; make it after the page has begun to watch the view.
+
+    Parameters
+    ----------
+    context : Context
+    page : str
+        Name of the page: the film rests while another one is on screen.
+    choice : () -> TreeChoice or None
+        Returns the part of the tree that is saved; None for the usual one.
+    on_cursor : (mini-batch or None) -> None
+        Called with the mini-batch of the cursor, None while the page follows the newest snapshot.
+
+    Attributes
+    ----------
+    bar : FilmBar
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        page: str,
+        *,
+        choice: Callable[[], TreeChoice | None] = lambda: None,
+        on_cursor: Callable[[int | None], None] = lambda _: None,
+        css_class: str = "tp-film",
+    ) -> None:
+        self._context = context
+        self._page = page
+        self._choice = choice
+        self._on_cursor = on_cursor
+        self._run = 0
+        self._moments: tuple[SnapshotOption, ...] = ()
+        self._changes: dict[int, float] = {}  # what moved before a snapshot, by its number
+        self._wanted = 0  # the snapshot that the browser asked for last
+        self._is_reading = False  # a snapshot that was not asked for yet
+        self._open = True
+        self._actions: dict[str, Callable[[Message], None]] = {
+            "moment": lambda message: self._go(message.get("value")),
+            "near": lambda _: self._read_ahead(),
+            "largest": lambda _: self._find_largest(),
+            "pin": lambda message: self._pin(message.get("value")),
+            "compare": lambda _: self._compare(),
+            "film": lambda _: self._save(),
+        }
+        self.bar = FilmBar(self._on_message, css_classes=[css_class])
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "pins"])
+        context.on_tick(self._on_tick)
+        context.on_close(self._close)
+        self._choose_run()
+
+    # ------------------------------------------------------------- changes
+
+    def _close(self) -> None:
+        self._open = False
+
+    def _on_message(self, message: Message) -> None:
+        action = self._actions.get(message["do"])
+        if action is not None:
+            action(message)
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page != self._page:
+            return
+        if self._context.view.run != self._run:
+            self._choose_run()
+        self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        run = self._context.view.run
+        if self._context.view.page != self._page:
+            return
+        if run != self._run:
+            self._choose_run()
+        elif run in tick.snapshots:
+            self._fetch_moments()
+
+    def _choose_run(self) -> None:
+        """Show the snapshots of the run on screen."""
+        self._run, self._moments, self._changes = self._context.view.run, (), {}
+        self.bar.param.update(moments=[], track="", note="", saving=False)
+        if self._context.feed.run(self._run) is not None:
+            self._fetch_moments()
+
+    def _fetch_moments(self) -> None:
+        work = partial(list_moments, self._context, self._run)
+        self._context.later(work, partial(self._receive_moments, self._run))
+
+    def _receive_moments(self, run: int, moments: tuple[SnapshotOption, ...]) -> None:
+        if run != self._run:
+            return
+        self._moments = moments
+        if self._context.feed.get_cached_history(run) is None and moments:
+            self._context.later(partial(self._context.feed.history, run), partial(self._receive_history, run))
+        self._draw_track()
+        self._draw()
+
+    def _receive_history(self, run: int, _: History | None) -> None:
+        if run == self._run:
+            self._draw_track()
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        view = self._context.view
+        pins = [*view.pins[:_SIDES], 0, 0][:_SIDES]
+        place = self._find_place()
+        self.bar.param.update(
+            place=place, pins=pins, comparable=all(pins) and pins[0] != pins[1], note=self._describe_change(place)
+        )
+        pinned = next((moment.minibatch for moment in self._moments if moment.number == view.snapshot), None)
+        self._on_cursor(pinned)
+
+    def _draw_track(self) -> None:
+        """Draw the curve and the ticks of all snapshots."""
+        run = self._context.feed.run(self._run)
+        minibatches = [moment.minibatch for moment in self._moments]
+        places = place_moments(minibatches)
+        changes = {moment.minibatch: self._changes.get(moment.number, 0.0) for moment in self._moments}
+        self.bar.param.update(
+            moments=[[*moment, place] for moment, place in zip(self._moments, places, strict=True)],
+            track=draw_track(minibatches, self._read_curve(), changes if self._changes else None),
+            step=name_step() if run is None else name_step(run),
+        )
+
+    def _read_curve(self) -> NDArray[np.float64]:
+        history = self._context.feed.get_cached_history(self._run)
+        if history is None:
+            return np.empty((0, 2))
+        columns = history.after("point_perplexity")
+        return columns.take(thin_points(columns.value, _TRACK_POINTS)).curve()
+
+    def _find_place(self) -> int:
+        """Return the index of the snapshot on screen, that of the newest one if none is pinned."""
+        numbers = [moment.number for moment in self._moments]
+        snapshot = self._context.view.snapshot
+        return numbers.index(snapshot) if snapshot in numbers else max(0, len(numbers) - 1)
+
+    def _describe_change(self, place: int) -> str:
+        """Return how much moved before a snapshot, if that has been measured."""
+        if not 0 < place < len(self._moments) or self._moments[place].number not in self._changes:
+            return ""
+        share = format_percent(self._changes[self._moments[place].number])
+        return f"{share} moved since {self._moments[place - 1].minibatch:,}"
+
+    # -------------------------------------------------------------- moving
+
+    def _go(self, number: Any) -> None:
+        """Show a snapshot as soon as it is in memory; the newest request replaces those before it."""
+        if not isinstance(number, int) or number not in {moment.number for moment in self._moments}:
+            self.bar.answer()
+            return
+        self._wanted = number
+        feed, run = self._context.feed, self._run
+        if feed.get_cached_hierarchy(run, number) is not None:
+            self._show(number)
+        else:
+            work = partial(feed.hierarchy, run, number)
+            self._context.later(work, partial(self._receive, run, number), self.bar.answer)
+
+    def _receive(self, run: int, number: int, hierarchy: Hierarchy | None) -> None:
+        if (run, number) != (self._context.view.run, self._wanted):
+            self.bar.answer()
+        elif hierarchy is None or hierarchy.snapshot != number:  # thinned out meanwhile, or damaged
+            self._fetch_moments()
+            self.bar.answer()
+        else:
+            self._show(number)
+
+    def _show(self, number: int) -> None:
+        self._context.view.snapshot = 0 if number == self._moments[-1].number else number
+        self.bar.answer()
+        self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Read snapshots near the cursor, one after the other, so that they are in memory when they are asked for."""
+        place = self._find_place()
+        places = [*range(place + 1, place + 1 + _AHEAD), *range(place - 1, place - 1 - _BEHIND, -1)]
+        feed, run = self._context.feed, self._run
+        number = next(
+            (
+                self._moments[near].number
+                for near in places
+                if 0 <= near < len(self._moments) and feed.get_cached_hierarchy(run, self._moments[near].number) is None
+            ),
+            None,
+        )
+        if number is not None and not self._is_reading:
+            self._is_reading = True
+            self._context.aside(partial(feed.hierarchy, run, number), partial(self._read_next, number), self._stop)
+
+    def _read_next(self, number: int, hierarchy: Hierarchy | None) -> None:
+        self._is_reading = False
+        if hierarchy is not None and hierarchy.snapshot == number:
+            self._read_ahead()
+
+    def _stop(self) -> None:
+        self._is_reading = False
+
+    def _find_largest(self) -> None:
+        """Go to the snapshot before which most moved, or from there to the next one; measure first if necessary."""
+        if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
+            self._go_to_largest()
+            return
+        run = self._run
+        work = partial(_measure_run, self._context, run)
+        self._context.aside(work, partial(self._receive_changes, run))
+
+    def _receive_changes(self, run: int, changes: dict[int, float]) -> None:
+        if run == self._run:
+            self._changes = {moment.number: 0.0 for moment in self._moments[1:]} | changes
+            self._draw_track()
+            self._go_to_largest()
+
+    def _go_to_largest(self) -> None:
+        numbers = [moment.number for moment in self._moments[1:]]
+        by_size = sorted(numbers, key=lambda number: -self._changes[number])
+        if not by_size:
+            return
+        on_screen = self._moments[self._find_place()].number
+        after = by_size.index(on_screen) + 1 if self._context.view.snapshot and on_screen in by_size else 0
+        self._go(by_size[after % len(by_size)])
+
+    # ---------------------------------------------------- pins and the file
+
+    def _pin(self, side: Any) -> None:
+        """Pin the snapshot on screen as A (0) or B (1); a second time takes the pin away."""
+        if side not in range(_SIDES) or not self._moments:
+            return
+        pins = [*self._context.view.pins[:_SIDES], 0, 0][:_SIDES]
+        number = self._moments[self._find_place()].number
+        pins[side] = 0 if pins[side] == number else number
+        self._context.view.pins = tuple(pins) if any(pins) else ()
+
+    def _compare(self) -> None:
+        a, b = [*self._context.view.pins, 0, 0][:_SIDES]
+        if a and b:
+            self._context.view.param.update(
+                page="compare", partner=self._run, partner_snapshot=a, snapshot=b, roots=(), partner_roots=(), tab=""
+            )
+
+    def _save(self) -> None:
+        """Send the film to the browser as a file, drawn in another thread."""
+        row = self._context.feed.run(self._run)
+        if row is not None and not self.bar.saving and len(self._moments) > 1:
+            self.bar.saving = True
+            work = partial(render_film, self._context.db, row, self._choice(), lambda: self._open)
+            self._context.aside(work, partial(self._hand_over, row.number), self._fail_to_save)
+
+    def _hand_over(self, run: int, text: str) -> None:
+        self.bar.saving = False
+        self.bar.hand_over(f"topiary-run-{run}-film.html", text)
+
+    def _fail_to_save(self) -> None:
+        self.bar.saving = False
+
+
+def _measure_run(context: Context, run: int) -> dict[int, float]:
+    return measure_changes(context.db, context.feed.snapshots(run))

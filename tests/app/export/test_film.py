@@ -1,0 +1,82 @@
+"""The film in a file: one frame for every snapshot, with the boxes that move named, and nothing that escapes."""
+
+import json
+import re
+from pathlib import Path
+
+import garden
+import pytest
+
+from app.analysis.hierarchy import format_identity
+from app.analysis.read_hierarchy import read_hierarchy
+from app.export.film import choose_film_tree, render_film, write_film
+from app.views.tree.picture import draw_tree
+from store import runs, snapshots
+from store.database import open_database
+
+
+@pytest.fixture
+def db(tmp_path):
+    """Open a store with a finished run of three snapshots."""
+    opened = open_database(str(tmp_path / "store.db"))
+    row = garden.begin(opened, garden.corpus(opened).number, "first </script> spring")
+    for minibatch in (10, 20, 30, 400):
+        garden.advance(opened, row, minibatch, snapshot=minibatch != 20)
+    runs.finish_run(opened, row.number, row.attempt, "finished")
+    yield opened
+    opened.close()
+
+
+def read_data(page: str) -> dict:
+    """Return the data in the page of a film."""
+    return json.loads(re.search(r'<script type="application/json" id="film">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_there_is_a_frame_for_every_snapshot_with_every_box_named(db):
+    row = runs.get_run(db, 1)
+    data = read_data(render_film(db, row))
+    moments = snapshots.list_snapshots(db, 1)
+    assert [frame["step"] for frame in data["frames"]] == [moment.minibatch for moment in moments] == [10, 30, 400]
+    assert (data["places"][0], data["places"][-1]) == (0.0, 1000.0)
+    last = read_hierarchy(db, row, moments[-1])
+    choice = choose_film_tree(last)
+    for frame, moment in zip(data["frames"], moments, strict=True):
+        drawing = draw_tree(read_hierarchy(db, row, moment), choice)
+        boxes = {format_identity(node) for node in drawing.part.nodes}
+        assert set(re.findall(r'<g data-id="([^"]+)" transform="translate', frame["svg"])) == boxes
+        assert all(own <= common for own, common in zip(frame["size"], data["size"], strict=True))
+        assert [topic[0] for topic in frame["topics"]] == [format_identity(node) for node in last.nodes(1)]
+    assert len({frame["svg"] for frame in data["frames"]}) == 3
+
+
+def test_no_text_of_a_corpus_or_run_becomes_code(db):
+    page = render_film(db, runs.get_run(db, 1))
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "first &lt;/script&gt; spring" in page
+    titles = [topic[1] + topic[3] for frame in read_data(page)["frames"] for topic in frame["topics"]]
+    assert any(garden.NASTY in title for title in titles)  # as text, which the page sets as text
+    assert "default-src 'none'" in page
+    assert not re.search(r'(?:src|href)="https?:', page)
+
+
+def test_curves_of_perplexity_and_of_three_layers_are_there(db):
+    page = render_film(db, runs.get_run(db, 1))
+    assert page.count("<figure>") == 2
+    assert page.count("<polyline") == 1 + len(garden.LAYERS)
+
+
+def test_a_file_is_html_and_a_film_has_two_snapshots(db, tmp_path: Path):
+    row = runs.get_run(db, 1)
+    assert write_film(db, row, tmp_path / "film.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with pytest.raises(ValueError, match="its name must end in one of"):
+        write_film(db, row, tmp_path / "film.gif")
+    other = garden.begin(db, row.corpus)
+    garden.advance(db, other, 10, snapshot=True)
+    with pytest.raises(ValueError, match="has 1 snapshots, and a film needs two"):
+        render_film(db, other)
+
+
+def test_a_film_that_is_not_wanted_any_more_is_not_drawn_to_its_end(db):
+    wanted = iter([True, False])
+    with pytest.raises(ValueError, match="not wanted"):
+        render_film(db, runs.get_run(db, 1), going_on=lambda: next(wanted))
