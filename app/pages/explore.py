@@ -54,7 +54,7 @@ from engine.hierarchy.tree import Node
 _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
-    *("direction", "part", "label", "light", "sure", "relevance"),
+    *("direction", "part", "label", "light", "sure", "relevance", "search"),
     *("picture", "relation"),
 )
 
@@ -228,7 +228,7 @@ class ExplorePage(TreePage):
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
-        self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
+        self._draw_all(tree=bool(changed - {"layer", "topic", "tab", "search"}))
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
@@ -289,6 +289,8 @@ class ExplorePage(TreePage):
         if hierarchy is None:
             self._draw_nothing()
             return
+        if self._finding.text != self._view.search:
+            self._find(self._view.search)
         if tree:
             self._draw_tree(hierarchy)
         selected = self._find_selected()
@@ -406,17 +408,21 @@ class ExplorePage(TreePage):
             self._draw_tree(self._hierarchy)
 
     def _search(self, text: str | None) -> None:
-        """Find topics and documents with the words of a text; None moves the focus to the search field."""
+        """Keep the text of the search field in the view; None moves the focus to the field."""
         if text is not None:
-            self._finding = SearchResult(text[:200])
-        elif ONLY_TREE in split_tab(self._view.tab):
+            self._view.search = text.encode("utf-8", "replace").decode("utf-8")[:200]
+            return
+        if ONLY_TREE in split_tab(self._view.tab):
             self._on_message({"do": "wide"})
         if self._hierarchy is not None:
-            self._draw_list(self._hierarchy, focus=text is None)
-            if text and self._finding.text.strip():
-                text = self._finding.text
-                work = partial(find_documents, self._context, self._view.run, text, lambda: text == self._finding.text)
-                self._context.aside(work, self._receive_search)
+            self._draw_list(self._hierarchy, focus=True)
+
+    def _find(self, text: str) -> None:
+        """Find documents with the words of a text; topics with them are found when the list is drawn."""
+        self._finding = SearchResult(text)
+        if text.strip():
+            work = partial(find_documents, self._context, self._view.run, text, lambda: text == self._finding.text)
+            self._context.aside(work, self._receive_search)
 
     def _receive_search(self, finding: SearchResult) -> None:
         if finding.text == self._finding.text and self._hierarchy is not None:

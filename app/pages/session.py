@@ -65,6 +65,7 @@ class View(param.Parameterized):
     ``light`` says whether list and tree show topics with few tokens, ``sure`` whether the tree shows only sure edges.
     ``picture`` chooses the tree or the map of layer 1, which joins topics with a correlation of at least ``relation``.
     ``pins`` are the snapshots pinned as A and B in the film, 0 = none.
+    ``search`` is the text in the search field of the explore page.
     ``relevance`` is the lambda by which the words of topics are ranked; 1 ranks them by probability.
 
     On the compare page, ``partner`` is the run that ``run`` is compared with (0 = the default choice), which has its
@@ -95,6 +96,7 @@ class View(param.Parameterized):
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     sure: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    search = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
@@ -199,6 +201,7 @@ ANOTHER_RUN = {
         "most",
         "threshold",
         "overlay",
+        "search",
         "side",
         "documents",
         "trail",

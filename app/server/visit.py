@@ -20,12 +20,14 @@ from panel.viewable import Viewable
 from tornado.ioloop import IOLoop
 
 from app.jobs.gallery import choose_run, is_of_gallery
+from app.jobs.gallery_progress import measure_gallery
 from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
 from app.live.visitor import Visitor
 from app.machine import find_asset
 from app.pages import session
+from app.pages.callouts import Callouts
 from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
 from app.pages.explore_requests import reset_tab
 from app.pages.runs import build_missing_run_page, build_no_run_page, make_fork_tab
@@ -150,6 +152,8 @@ class SessionShell:
         )
         self._bar = Board(on_message=self._on_bar)
         self._router = AddressBar(self._on_address, query=session.to_query(self.view))
+        self._strip = Board()  # how far the demo is
+        self._callouts = Callouts()
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._build_page(dark=dark)
         self._draw_bar()
@@ -272,8 +276,8 @@ class SessionShell:
             title="",
             meta_title="Topiary",
             favicon=find_asset("icons/topiary.svg"),
-            header=[self._bar, self._router],
-            main=[self._holder],
+            header=[self._bar, self._router, self._callouts],
+            main=[self._strip, self._holder],
             theme_config=theme.make_theme_config(),
             template=theme.make_template(_list_modules(), _list_sheets()),
             dark_theme=dark,
@@ -385,6 +389,16 @@ class SessionShell:
         trouble = feed.trouble or feed.damage(view.run)
         self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
+        self._draw_demo()
+
+    def _draw_demo(self) -> None:
+        """Draw how far the demo is, which the page of an empty store says itself, and offer its callouts."""
+        feed, view = self._site.feed, self.view
+        rows = feed.runs()
+        says_so = view.page == "runs" and not view.tab and not rows
+        progress = None if says_so else measure_gallery(rows, feed.state, feed.notice)
+        self._strip.html = top_bar.draw_demo_progress(progress)
+        self._callouts.active = is_of_gallery(rows, view.run)
 
     def _name_role(self) -> str:
         """Return the role to show, "viewer" or "analyst"; empty if the server has no password."""
@@ -434,7 +448,7 @@ class SessionShell:
 def _list_modules() -> tuple[str, ...]:
     """Return the URLs of the browser code that every page needs: Material's components and our own."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
-    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router")))
+    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router", "callouts")))
 
 
 @cache

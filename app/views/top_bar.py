@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
+from app.jobs.gallery_progress import GalleryProgress
 from app.views.markup import draw_icon, draw_options, draw_state, list_run_entries, write_element
 from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
+from app.views.runs.corpus_form import draw_meter
 from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
 from app.views.text import escape
 
@@ -136,6 +138,15 @@ def draw_top_bar(
         f'<div class="tp-bar-run">{_draw_run(place, everyone, state)}</div>{_draw_session(stay)}{share}</div>'
         f"{_draw_progress_line(place)}{_draw_trouble(trouble)}"
     )
+
+
+def draw_demo_progress(progress: GalleryProgress | None) -> str:
+    """Return the strip below the top bar that says how far the demo is; empty if nothing of it is under way."""
+    if progress is None:
+        return ""
+    meter = draw_meter(progress.share, "Progress of the demo")
+    sentence = write_element("p", escape(progress.sentence), title=progress.sentence)
+    return write_element("section", sentence + meter, class_="tp-demo", aria_label="Demo")
 
 
 def _draw_session(role: str) -> str:

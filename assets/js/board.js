@@ -195,17 +195,8 @@ function walk(list, here, key) { // where a key leads from a stop of a list
   return here.nodeName === "SELECT" && key.startsWith("Arrow") ? null : ways[key]?.() ?? null
 }
 
-function anywhere(selector, root = document) { // the first seen element that a selector names, in any shadow
-  for (const each of root.querySelectorAll("*")) {
-    if (each.matches(selector) && each.getClientRects().length > 0) { return each }
-    const within = each.shadowRoot && anywhere(selector, each.shadowRoot)
-    if (within) { return within }
-  }
-  return null
-}
-
 function skip(selector) {
-  const found = anywhere(selector)
+  const found = topiary.seek(selector)
   if (!found) { return }
   if (!found.matches("a, button, input, select, textarea, [tabindex]")) { found.tabIndex = -1 }
   found.focus({focusVisible: true})

@@ -13,6 +13,14 @@ const topiary = {
   adopt(root, names) {
     root.adoptedStyleSheets = [...root.adoptedStyleSheets, ...names.map((name) => this.sheet(name))]
   },
+  seek(selector, root = document) { // the first seen element that a selector names, in any shadow
+    for (const each of root.querySelectorAll("*")) {
+      if (each.matches(selector) && each.getClientRects().length > 0) { return each }
+      const within = each.shadowRoot && this.seek(selector, each.shadowRoot)
+      if (within) { return within }
+    }
+    return null
+  },
   // BokehJS takes a component that came later than its page for one made here, and would send the whole of it
   // back with its first message; the server knows it.
   known(model) {

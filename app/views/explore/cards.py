@@ -111,7 +111,7 @@ def draw_topic_list(
     """
     auto = " data-autofocus" if focus else ""
     box = (
-        f'<div class="ex-find"><input type="search" data-input="search" data-hold value="{escape(finding.text)}"{auto}'
+        f'<div class="ex-find"><input type="search" data-input="search" value="{escape(finding.text)}"{auto}'
         ' placeholder="Search" aria-label="Search words, topic names and documents">'
         "<kbd>/</kbd></div>"
     )

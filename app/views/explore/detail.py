@@ -444,7 +444,7 @@ def _draw_documents(documents: Sequence[TopicDocument] | None) -> str:
         inside = '<p class="ex-none">No documents are known for this snapshot; a later one of the run has them.</p>'
     else:
         inside = f'<ul class="ex-docs">{"".join(_draw_document(document) for document in documents)}</ul>'
-    return f"<section><h3>Documents that use it most</h3>{inside}</section>"
+    return f'<section><h3 class="ex-documents">Documents that use it most</h3>{inside}</section>'
 
 
 def _draw_document(document: TopicDocument) -> str:

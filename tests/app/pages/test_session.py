@@ -23,6 +23,7 @@ VIEWS = st.fixed_dictionaries(
         "most": st.integers(1, 100_000),
         "threshold": st.none() | st.floats(0, 1e6),
         "relevance": st.floats(0, 1),
+        "search": st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
         "overlay": st.lists(st.integers(1, 999_999), unique=True, max_size=6).map(tuple),
         "label": WHOLE,
         "tab": st.text(string.ascii_lowercase + "-", max_size=12),

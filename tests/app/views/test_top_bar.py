@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import feed_samples
 import pytest
 
+from app.jobs.gallery_progress import GalleryProgress
 from app.pages.session import CHOICES, View, from_query, to_query
 from app.server import fallback
 from app.server.visit import BUILDERS, SessionShell
@@ -57,3 +58,11 @@ def test_a_page_of_a_run_gives_way_where_there_is_none_and_the_others_stay(db, f
     feed_samples.run(db)
     feed.look_now()
     assert not fallback.lacks_runs(feed, 0, page.name)
+
+
+def test_the_strip_of_the_demo_says_how_far_it_is_and_is_gone_when_nothing_is_under_way():
+    assert top_bar.draw_demo_progress(None) == ""
+    html = top_bar.draw_demo_progress(GalleryProgress("Demo: 2 of 4 runs ready · next: <b>", 0.4321))
+    assert "Demo: 2 of 4 runs ready · next: &lt;b&gt;" in html
+    assert 'role="progressbar" aria-label="Progress of the demo" aria-valuenow="43"' in html
+    assert "width:43.2%" in html
