@@ -101,8 +101,8 @@ def _move_points(columns: PointColumns, beginning: Beginning) -> PointColumns:
     """Return points with a beginning added to their places on every x-axis."""
     if beginning == FIRST:
         return columns
-    places = (columns.minibatches, columns.documents, columns.seconds)
-    return PointColumns(*(place + first for place, first in zip(places, beginning, strict=True)), columns.value)
+    minibatches, documents, seconds, values = columns
+    return PointColumns(minibatches + beginning[0], documents + beginning[1], seconds + beginning[2], values)
 
 
 class WatchCurves:

@@ -137,8 +137,8 @@ class RunsPage:
             self._prepared = False
             self._context.view.param.update(page="explore", run=rows[-1].number)  # the demo's first
             return
-        if numbers := read_table_tab(self._context.view.tab):
-            self._draw_table([row for row in rows if row.number in numbers])
+        if compared := read_table_tab(self._context.view.tab):
+            self._draw_table([row for row in rows if row.number in compared])
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"

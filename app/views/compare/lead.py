@@ -119,7 +119,7 @@ def describe_result(facts: LeadFacts) -> str:
     comparison = facts.comparison
     n_paired, n_topics = sum(pair.paired for pair in comparison.pairs), sum(comparison.a.widths)
     if facts.run_a.number == facts.run_b.number:
-        absences = Counter(comparison.find_absence(pair) for pair in comparison.pairs if not pair.paired)
+        absences: Counter[str] = Counter(comparison.find_absence(pair) for pair in comparison.pairs if not pair.paired)
         parts = [f"{count:,} {'topics were' if count > 1 else 'topic was'} {word}"
                  for kind, word in (("pruned", "pruned"), ("new", "added")) if (count := absences[kind])]  # fmt: skip
         return " and ".join(parts) or f"all {n_topics:,} topics stay"
@@ -190,7 +190,7 @@ def describe_lines(changes: Sequence[EdgeChange]) -> str:
         return ""
     if not new and not gone:
         return "all lines stay"
-    clauses = []
+    clauses: list[str] = []
     for count, word in ((new, "new"), (gone, "gone")):
         if count:
             noun = "" if clauses else " line" if count == 1 else " lines"
