@@ -33,6 +33,7 @@ from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
@@ -41,8 +42,8 @@ from app.views.tree.opening import (
     RULES,
     Detail,
     choose_first_roots,
+    choose_main_roots,
     choose_threshold,
-    choose_unfolded,
     find_lower_threshold,
     list_joined_topics,
     list_top_topics,
@@ -81,10 +82,11 @@ class ExplorePage(TreePage):
         self._controls = board(css_classes=["ex-top"])
         self._list = board(css_classes=["ex-list"])
         self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=["explore"])
+        self._tops = board(css_classes=["ex-tops"])
         self._offer = board(css_classes=["ex-offer"])
         self._detail = board(css_classes=["ex-side"])
         self._foot = board(css_classes=["ex-foot"])
-        boards = (self._controls, self._list, self._offer, self._detail, self._foot)
+        boards = (self._controls, self._list, self._tops, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with words by the relevance that the visitor chose
         self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
@@ -105,7 +107,7 @@ class ExplorePage(TreePage):
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
         self.page = pn.Row(
-            self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
+            self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
@@ -127,7 +129,7 @@ class ExplorePage(TreePage):
             self._choose_threshold(),
             view.direction,
             view.part,
-            closed=self._find_folded(),
+            closed=frozenset(parse_identities(view.closed)),
             without=frozenset(parse_identities(view.hidden)),
             cap=view.most,
             label=view.label,
@@ -152,30 +154,15 @@ class ExplorePage(TreePage):
     def _list_roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
-        return self._list_chosen_roots(self._hierarchy) or (
-            self._first_roots if self._detail_rule == "paper" else self._list_first_topics(self._hierarchy)
-        )
-
-    def _list_chosen_roots(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
-        return tuple(node for node in parse_identities(self._view.roots) if hierarchy.has(node))
-
-    def _list_first_topics(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
-        """Return all topics of the top layer, those first that are unfolded until the visitor chooses."""
-        return tuple(dict.fromkeys((*self._first_roots, *list_top_topics(hierarchy))))[: self._view.most]
-
-    def _find_folded(self) -> frozenset[Node]:
-        """Return the folded topics; until roots are chosen, these are most of the top layer, too."""
-        folded = frozenset(parse_identities(self._view.closed))
-        if self._hierarchy is None or self._detail_rule == "paper" or self._list_chosen_roots(self._hierarchy):
-            return folded
-        return folded.union(self._list_first_topics(self._hierarchy)).difference(self._first_roots)
+        chosen = tuple(node for node in parse_identities(self._view.roots) if self._hierarchy.has(node))
+        return chosen or self._first_roots
 
     def _choose_first_roots(self, hierarchy: Hierarchy) -> tuple[Node, ...]:
-        """Return the roots of a first view, or the topics that it unfolds."""
+        """Return the roots of the view with which the page opens."""
         detail = self._detail_rule
         if detail == "paper":
             return choose_first_roots(hierarchy, self._choose_threshold())
-        return choose_unfolded(hierarchy, hierarchy.heaviest_edges(*RULES[detail]))
+        return choose_main_roots(hierarchy, hierarchy.heaviest_edges(*RULES[detail]))
 
     def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
@@ -274,7 +261,7 @@ class ExplorePage(TreePage):
         self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
         roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little
-        nodes = hierarchy.nodes(hierarchy.n_layers)
+        nodes = list_top_topics(hierarchy)
         if self._detail_rule == "paper":
             nodes = list_joined_topics(hierarchy, self._choose_threshold())
         popular = nodes[: 2 * len(roots)]
@@ -318,7 +305,7 @@ class ExplorePage(TreePage):
         drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
-        self._offer.html = ""
+        self._tops.html = self._offer.html = ""
         foot = draw_map_foot(hierarchy, drawing, self._view.relation, self._child)
         self._foot.html = foot + draw_column_topics(hierarchy)
 
@@ -339,6 +326,7 @@ class ExplorePage(TreePage):
         )
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
+        self._tops.html = draw_top_topics(hierarchy, drawing.part.nodes, light=choice.light)
         has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
         lower_threshold = (
             find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)
@@ -372,8 +360,7 @@ class ExplorePage(TreePage):
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
         choice = self.choice
-        unfolded = frozenset(choice.roots) - choice.closed
-        marks = TopicMarks(self._find_selected(), unfolded, light=self._view.light == "shown")
+        marks = TopicMarks(self._find_selected(), frozenset(choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
 

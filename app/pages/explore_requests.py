@@ -206,7 +206,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
         super().__init__(context, callbacks)
         self._actions = {
-            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union", direction="down"),
             "open-all": lambda *_: self._change_tree(closed=()),
             "detail": lambda _, value: self._choose_detail(value),
             "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
@@ -243,9 +243,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _topic_actions(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._change_tree(
-                closed=_toggle_identity(self._list_folded(), format_identity(node))
-            ),
+            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, format_identity(node))),
             "root": self._make_root,
             "pin": self._pin,
             "unpin": self._unpin,
@@ -260,19 +258,10 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             if name in _RECUT
         ):
             fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots") and not self._view.roots:  # what the first view folded is then in the link, too
-            fields = {"closed": self._list_folded(fields["roots"])} | fields
         super()._put(**fields)
 
     def _list_roots(self) -> tuple[str, ...]:
         return tuple(format_identity(root) for root in self._callbacks.choice().roots)
-
-    def _list_folded(self, among: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Return the folded topics, in the order in which they were folded; of the roots only those given."""
-        choice = self._callbacks.choice()
-        folded = dict.fromkeys((*self._view.closed, *map(format_identity, sorted(choice.closed))))
-        left_out = set() if among is None else {*self._list_roots()}.difference(among)
-        return tuple(identity for identity in folded if identity not in left_out)
 
     def _choose_detail(self, value: str) -> None:
         hierarchy = self._callbacks.hierarchy()
@@ -286,16 +275,16 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         self._put(roots=self._list_roots(), **fields)
 
     def _make_root(self, node: Node) -> None:
-        root = format_identity(node)
+        """Make a topic the only root; from the top layer the tree leads down, and from layer 1 up."""
+        root, hierarchy = format_identity(node), self._callbacks.hierarchy()
         closed = tuple(other for other in self._view.closed if other != root)
-        self._put(roots=(root,), closed=closed, layer=node.layer, topic=node.column + 1)
+        direction = self._view.direction
+        if hierarchy is not None and hierarchy.n_layers > 1:
+            direction = {1: "up", hierarchy.n_layers: "down"}.get(node.layer, direction)
+        self._put(roots=(root,), closed=closed, direction=direction, layer=node.layer, topic=node.column + 1)
 
     def _pin(self, node: Node) -> None:
-        choice = self._callbacks.choice()
-        if node in choice.roots and node in choice.closed:
-            self._topic_actions["toggle"](node)
-        else:
-            self._put(roots=_toggle_identity(self._list_roots(), format_identity(node)))
+        self._put(roots=_toggle_identity(self._list_roots(), format_identity(node)))
 
     def _unpin(self, node: Node) -> None:
         self._put(roots=tuple(other for other in self._list_roots() if other != format_identity(node)))
@@ -321,7 +310,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         choice, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
             roots=tuple(format_identity(root) for root in choice.roots),
-            closed=tuple(text for text in self._list_folded() if parse_identity(text) in choice.closed),
+            closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
             hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
             most=view.most,
             light="shown" if choice.light else view.light,

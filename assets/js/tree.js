@@ -61,17 +61,16 @@ export function render({model, view}) {
     legible()
     stage.dataset.scale = camera.k.toFixed(3)
   }
-  let written = {boxes: [], texts: [], k: 0} // what is there to be read, each with its size, and the scale it was judged at
+  // what there is to be read: boxes with all their words, the smallest letters of each level of a small tree, other texts
+  let written = {boxes: [], words: 0, levels: [], texts: [], k: 0} // and the scale at which it was judged
   const collect = () => { // all boxes of a tree change together: their smallest letters decide
     const size = (text) => Number(text.getAttribute("font-size"))
     const least = (texts) => Math.min(...[...texts].map(size))
-    const boxes = [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words"))
-    const words = least(world.querySelectorAll(".tp-words > text:not(.tp-share)"))
-    const titles = least(world.querySelectorAll(".tp-words ~ .tp-gist .tp-lines"))
-    const judged = (text) => text.matches(".tp-words ~ .tp-gist .tp-lines") ? titles : size(text)
     written = {
-      boxes: boxes.map(box => ({box, least: words})),
-      texts: [...world.querySelectorAll("text")].map(text => ({text, size: judged(text)})),
+      boxes: [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
+      words: least(world.querySelectorAll(".tp-words > text:not(.tp-share)")),
+      levels: [0, 1, 2, 3, 4].map(level => least(world.querySelectorAll(`.tp-level-${level} text`))),
+      texts: [...world.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
       k: 0,
     }
     legible()
@@ -81,7 +80,9 @@ export function render({model, view}) {
     if (k === written.k) { return }
     written.k = k
     world.style.setProperty("--k", k)
-    written.boxes.forEach(({box, least}) => box.classList.toggle("tp-near", least * k >= LEAST))
+    const level = written.levels.findIndex(size => size * k >= LEAST)
+    world.dataset.level = level < 0 ? "far" : level
+    written.boxes.forEach(box => box.classList.toggle("tp-near", written.words * k >= LEAST))
     written.texts.forEach(({text, size}) => text.classList.toggle("tp-small", size * k < LEAST))
   }
   const fit = (moving = true) => {

@@ -20,7 +20,7 @@ from app.analysis.hierarchy import format_identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
 from app.views.text import escape, measure_text, shorten
-from app.views.tree.boxes import GIST, LONGEST, TopicBox, make_boxes
+from app.views.tree.boxes import LONGEST, TopicBox, make_boxes
 from app.views.tree.class_overlay import ClassOverlay, find_class_overlay
 from app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
 from app.views.tree.opening import choose_first_roots
@@ -291,7 +291,7 @@ def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: Pictur
         node, change = pair.on(side), comparison.words(pair)
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
-            shortened = {shorten(word, length) for word in words for length in (LONGEST, GIST)}
+            shortened = {shorten(word, LONGEST) for word in words}
             markings[node] = WordMarking(frozenset(shortened.union(words)), choose_edge_colour(theme, kind), line)
     return markings
 

@@ -1,28 +1,28 @@
 """The boxes of the tree: their words, font sizes and dimensions."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
-from engine.hierarchy.tree import Node
+from engine.hierarchy.tree import Edge, Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24
 HEADER = 1.15  # font size of the rank, relative to the words
 HEAD = 1.75  # height of the line of rank and share with the bar below, relative to the font size of the words
 PADDING = 7.0
-SHAPE = 2.1  # wanted ratio of width to height of the words
+SHAPE = 1.6  # wanted ratio of width to height of the words
 LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
 FAR = 24.0  # font size that can be read in a picture of half its size
 SHORTEST = 4  # letters of a cut word at least
-GIST = 12  # letters of a line of the gist at most
-GIST_SIZE, LEAD_SIZE = 2.2, 3.2  # font sizes of gist and lead, relative to that of the words
-_GIST_LEADING, _GIST_MARGIN = 1.15, 12.0  # line height of the gist, and space left and right of it
-_TAB_SIZE, _TAB_GROWTH = 16.0, 1.4  # font size of the tab with rank and share, and its usual growth in a small tree
-_COVERED = 36.0  # height inside a small box that the tab and the button below it cover
+GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
+GIST_HEAD = 1.6  # height of a gist's line of rank and share with the bar below, relative to its font size
+GIST_LEADING = 1.16
+LEVELS = (0.7, 0.92, 1.2, 1.6, 2.1)  # magnifications of the gist, one for each zoom level
+_GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
 
@@ -35,14 +35,27 @@ class BoxPicture(NamedTuple):
     height: float
 
 
+class Gist(NamedTuple):
+    """The contents of a box at one zoom level of a small tree: as many whole words as there is room for.
+
+    ``head`` is the font size of rank and share, the same in all boxes.  The words are in font size ``font``: the lines
+    ``title`` hold those of the name or title, ``lines`` others.
+    """
+
+    head: float
+    font: float
+    title: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
 class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
     ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the name or title, and
-    ``lines`` those of the other words, in font size ``font``.  When the tree is small, ``gist`` is shown instead: up to
-    three short lines of the name or title, in font size ``gist_font``; when it is smaller still, the single line
-    ``lead`` in font size ``lead_font``.  All three sizes grow with the share of the topic, and with nothing else.
-    Topics of images have a ``picture`` instead of words.  The text of a ``quiet`` box is paler.
+    ``lines`` those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
+    instead, one for each zoom level, that with the smallest letters first.  At every level letters grow with the share
+    of the topic, and with nothing else.  Topics of images have a ``picture`` instead of words.  The text of a ``quiet``
+    box is paler.
     """
 
     node: Node
@@ -53,14 +66,11 @@ class TopicBox(NamedTuple):
     title: tuple[str, ...]
     lines: tuple[str, ...]
     font: float
-    gist: tuple[str, ...]
-    gist_font: float
+    gists: tuple[Gist, ...]
     picture: BoxPicture | None
     width: float
     height: float
     quiet: bool = False
-    lead: str = ""
-    lead_font: float = 1.0
 
 
 def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
@@ -70,82 +80,141 @@ def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node]) -> dict[Node, TopicBox]:
-    """Return the box of every node, with its contents and size."""
-    return {node: _make_box(hierarchy, node) for node in nodes}
+def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge] = ()) -> dict[Node, TopicBox]:
+    """Return the box of every node, with its contents and size.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    nodes : iterable of Node
+    edges : iterable of Edge
+        The edges that are drawn.  Gists of a child leave out words that the box of a parent shows at the same zoom.
+    """
+    parents: dict[Node, list[Node]] = {}
+    for edge in edges:
+        parents.setdefault(edge.below, []).append(edge.above)
+    nodes = list(nodes)
+    least = min((choose_font_size(hierarchy, node) for node in nodes), default=SMALLEST)
+    boxes: dict[Node, TopicBox] = {}
+    for node in sorted(nodes, key=lambda node: -node.layer):
+        above = [boxes[parent] for parent in parents.get(node, ()) if parent in boxes]
+        boxes[node] = _make_box(hierarchy, node, above, GIST_SIZE * least)
+    return {node: boxes[node] for node in nodes}
 
 
-def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
+def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float) -> TopicBox:
+    """Return the box of a topic; ``head`` is the font size of rank and share in a small tree."""
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
     rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
+    name = shorten(hierarchy.name(node), 40)
     pictured = has_pictures(hierarchy)
-    title, lines = _wrap_words(hierarchy, node)
-    gist = () if pictured else _choose_gist(hierarchy, node)
-    header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
-    ems = max([header, _PICTURE_WIDTH * pictured, _measure_bold(title), *map(measure_text, lines)])
-    width = max(ems * font + 2 * PADDING, GIST_SIZE * font * _measure_bold(gist) + _GIST_MARGIN)
-    width = max(width, _TAB_GROWTH * measure_tab(rank, share) - 2 * PADDING)
-    height = HEAD * font + LEADING * font * (len(lines) + len(title)) + 2 * PADDING - 3
+    title, others = _choose_words(hierarchy, node)
+    width = max(_measure_width(title, others, pictured=pictured), measure_head(rank, share)) * font
+    if not pictured:
+        width = max(width, head * measure_head(rank, share))
+        widest = max((BOLD * measure_text(word) for word in title), default=0.0)
+        width = max(width, GIST_SIZE * font * min(widest, _GIST_WIDTH))
+    title_lines, lines = wrap_words(title, width / font / BOLD), wrap_words(others, width / font)
+    width += 2 * PADDING
+    height = HEAD * font + LEADING * font * (len(lines) + len(title_lines)) + 2 * PADDING - 3
     picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    return TopicBox(
+    else:
+        height = max(height, GIST_HEAD * head + _GIST_LINES * GIST_LEADING * GIST_SIZE * font + PADDING + 1)
+    box = TopicBox(
         node=node,
         rank=rank,
         share=share,
         bar=hierarchy.share(node) / largest if largest > 0 else 0.0,
-        name=shorten(hierarchy.name(node), 40),
-        title=tuple(title),
+        name=name,
+        title=tuple(title_lines),
         lines=tuple(lines),
         font=font,
-        gist=gist,
-        gist_font=GIST_SIZE * font,
+        gists=(),
         picture=picture,
         width=width,
-        height=max(height, GIST_SIZE * font * _GIST_LEADING * len(gist) + _COVERED * bool(gist)),
+        height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
-        lead=_cut_lead(gist, (width - _GIST_MARGIN) / (LEAD_SIZE * font)),
-        lead_font=LEAD_SIZE * font,
     )
+    return box if pictured else box._replace(gists=_choose_gists(box, head, (title, others), parents))
 
 
-def measure_tab(rank: str, share: str) -> float:
-    """Return the width of the tab on a small box that shows its rank and, if not empty, its share."""
-    return 12.0 + _TAB_SIZE * (BOLD * measure_text(rank) + (measure_text(f" · {share}") if share else 0.0))
+def measure_head(rank: str, share: str) -> float:
+    """Return the width of the line of rank and share, in ems."""
+    return BOLD * HEADER * measure_text(rank) + measure_text(share) + 0.7
 
 
-def _wrap_words(hierarchy: Hierarchy, node: Node) -> tuple[list[str], list[str]]:
-    """Return the lines of a box's title, and those of the other words; together about `SHAPE` times as wide as high."""
+def _choose_words(hierarchy: Hierarchy, node: Node) -> tuple[list[str], list[str]]:
+    """Return the words of a box's name or title, and its other words, without those of topics of images."""
     name = shorten(hierarchy.name(node), 40).split()
     if has_pictures(hierarchy):
         return ([" ".join(name)] if name else []), []
-    title = name or [shorten(word, LONGEST) for word in hierarchy.title_words(node)]
+    title = name or hierarchy.title_words(node)
     n_others = PRINTED_WORDS - (0 if name else len(title))
     others = [word.text for word in hierarchy.top_words(node)] if name else hierarchy.other_words(node, n_others)
-    words = [shorten(word, LONGEST) for word in others]
-    area = sum(measure_text(word) + 0.28 for word in (*title, *words)) * LEADING
-    width = max([math.sqrt(area * SHAPE), *map(measure_text, words), _measure_bold(title)])
-    return wrap_words(title, width / BOLD), wrap_words(words, width)
+    return [shorten(word, LONGEST) for word in title], [shorten(word, LONGEST) for word in others]
 
 
-def _measure_bold(lines: Iterable[str]) -> float:
-    """Return the width of the widest of some bold lines, in ems."""
-    return BOLD * max(map(measure_text, lines), default=0.0)
+def _measure_width(title: Sequence[str], others: Sequence[str], *, pictured: bool) -> float:
+    """Return the width in ems at which all words together are about `SHAPE` times as wide as high."""
+    area = sum(measure_text(word) + 0.28 for word in (*title, *others)) * LEADING
+    widest = [*map(measure_text, others), *(BOLD * measure_text(word) for word in title)]
+    return max([math.sqrt(area * SHAPE), _PICTURE_WIDTH * pictured, *widest])
 
 
-def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
-    """Return up to three short lines to show when the tree is small."""
-    name = hierarchy.name(node)
-    lines = wrap_words(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
-    return tuple(shorten(line, GIST) for line in lines)
+def _choose_gists(
+    box: TopicBox, head: float, contents: tuple[Sequence[str], Sequence[str]], parents: Sequence[TopicBox]
+) -> tuple[Gist, ...]:
+    """Return the gist of a box at each zoom level, without words that a parent shows there, unless there are no others.
+
+    A name is not changed.
+    """
+    title, others = contents
+    gists = []
+    for level, magnification in enumerate(LEVELS):
+        shown = {word for parent in parents for word in _list_words(parent, level)} if not box.name else set()
+        if shown.issuperset((*title, *others)):
+            shown = set()
+        first, rest = ([word for word in words if word not in shown] for words in (title, others))
+        gists.append(_fill_gist(box, (head * magnification, GIST_SIZE * box.font * magnification), first, rest))
+    return tuple(gists)
 
 
-def _cut_lead(gist: tuple[str, ...], width: float) -> str:
-    """Return the first line of the gist, cut to a width in ems."""
-    line = gist[0] if gist else ""
-    cuts = (shorten(line, length) for length in range(len(line), SHORTEST, -1))
-    return next((cut for cut in cuts if _measure_bold([cut]) <= width), shorten(line, SHORTEST))
+def _list_words(box: TopicBox, level: int) -> list[str]:
+    """Return the words that a box shows at a zoom level."""
+    return [
+        word for gist in box.gists[level : level + 1] for line in (*gist.title, *gist.lines) for word in line.split()
+    ]
+
+
+def _fill_gist(box: TopicBox, sizes: tuple[float, float], title: Sequence[str], others: Sequence[str]) -> Gist:
+    """Return the gist with as many whole words as fit into a box; one word is cut if otherwise there would be none.
+
+    ``sizes`` are the font sizes of the head and of the words.
+    """
+    head, font = sizes
+    width, n_lines = (box.width - 2 * PADDING) / font, int((box.height - GIST_HEAD * head - 4) / (GIST_LEADING * font))
+    first = _fit_words(title, width / BOLD, n_lines)
+    rest = _fit_words(others, width, n_lines - len(first))
+    if not first and not rest and n_lines > 0:
+        word = next(iter((*title, *others)), "")
+        cuts = (shorten(word, length) for length in range(len(word), SHORTEST, -1))
+        first = [cut for cut in cuts if BOLD * measure_text(cut) <= width][:1]
+    return Gist(head, font, tuple(first), tuple(rest))
+
+
+def _fit_words(words: Sequence[str], width: float, n_lines: int) -> list[str]:
+    """Return lines of at most ``width`` ems with those of some words that fit, in their order."""
+    lines: list[str] = []
+    for word in words:
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and measure_text(joined) <= width:
+            lines[-1] = joined
+        elif len(lines) < n_lines and measure_text(word) <= width:
+            lines.append(word)
+    return lines
 
 
 def cut_legible(line: str, font: Callable[[str], float]) -> str:

@@ -46,23 +46,25 @@ RULES: Mapping[Detail, ChildRule] = {
 _MOST_OPENED = 30  # topics of a first view at most, unless the first root alone has more
 
 
-def list_top_topics(hierarchy: Hierarchy) -> list[Node]:
-    """Return the topics of the top layer, most popular first, background ones last; light ones if all are light."""
+def list_top_topics(hierarchy: Hierarchy, *, light: bool = False) -> list[Node]:
+    """Return the topics of the top layer, most popular first, background ones last.
+
+    Light topics are left out unless ``light``, or if all are light.
+    """
     nodes = hierarchy.nodes(hierarchy.n_layers)
-    nodes = [node for node in nodes if node not in hierarchy.light] or nodes
+    nodes = [node for node in nodes if light or node not in hierarchy.light] or nodes
     return sorted(nodes, key=lambda node: hierarchy.role(node) == BACKGROUND)
 
 
-def choose_unfolded(hierarchy: Hierarchy, graph: Sequence[Edge]) -> tuple[Node, ...]:
-    """Return the top topics that a first view unfolds: the first of `list_top_topics` while not too many are drawn."""
+def choose_main_roots(hierarchy: Hierarchy, graph: Sequence[Edge]) -> tuple[Node, ...]:
+    """Return the roots of a first view: the first of `list_top_topics` with children, while not too many are drawn."""
     tops, without = list_top_topics(hierarchy), hierarchy.light
     parents = {edge.above for edge in graph}
     able = [node for node in tops if node in parents and hierarchy.role(node) != BACKGROUND][:_MOST_ROOTS]
     for count in range(len(able), 1, -1):
-        drawn = {*cut_subnetwork(graph, able[:count], without=without).nodes, *tops}
-        if len(drawn) <= _MOST_OPENED:
+        if len(cut_subnetwork(graph, able[:count], without=without).nodes) <= _MOST_OPENED:
             return tuple(able[:count])
-    return tuple(able[:1])
+    return tuple(able[:1] or tops[:_FEW_ROOTS])
 
 
 def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:

@@ -262,7 +262,7 @@ def draw_tree(
         if choice.part == "shared"
         else frozenset()
     )
-    contents = make_boxes(hierarchy, part.nodes)
+    contents = make_boxes(hierarchy, part.nodes, part.edges)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
     apart = find_apart(hierarchy, part)
     layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out, apart=apart)

@@ -8,7 +8,19 @@ from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
-from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox, measure_tab
+from app.views.tree.boxes import (
+    FAR,
+    GIST_HEAD,
+    GIST_LEADING,
+    HEAD,
+    HEADER,
+    LEADING,
+    PADDING,
+    BoxPicture,
+    Gist,
+    TopicBox,
+    measure_head,
+)
 from app.views.tree.class_overlay import ClassOverlay, format_signed
 from app.views.tree.layout import CHIP, MARGIN, Band, Curve, TreeLayout
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
@@ -85,31 +97,38 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
     return f'<g class="{css_class}">{"".join(pieces)}</g>'
 
 
-def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, *, alone: bool = True) -> str:
-    """Draw the contents of a box in a small tree: the title in large letters, and rank and share on a tab.
+def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN, *, note: str | None = None) -> str:
+    """Draw the contents of a box in a small tree, for each zoom level; the style sheet shows one of them.
 
-    The tab has no share unless it is ``alone`` on the border.
+    All have the rank, the share or ``note``, and some words; if the tree is smaller still, the rank alone is shown.
     """
     if box.picture is not None:
         return ""
-    share = f" · {box.share}" if alone else ""
-    width = measure_tab(box.rank, box.share if alone else "")
-    tab = _draw_rect(width, 21, f'x="-7" y="-10" rx="7" fill="{find_layer_colour(theme, box.node.layer)}"')
-    written = f"<tspan{_BOLD}>{escape(box.rank)}</tspan>{escape(share)}"
-    rank = (
-        f'<text x="{width / 2 - 7:.1f}" y="6.5" font-size="16" fill="{theme.box}" text-anchor="middle"'
-        f' font-weight="400">{written}</text>'
+    aside = box.share if note is None else note
+    levels = "".join(
+        f'<g class="tp-level tp-level-{level}">{_draw_gist_level(box, gist, aside, theme, marking)}</g>'
+        for level, gist in enumerate(box.gists)
     )
-    text = _draw_gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
-    if box.lead:
-        text += _draw_gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
-    return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
+    size, colour = FAR, find_layer_colour(theme, box.node.layer)
+    rank = draw_text(0, 0.36 * size, size, colour, box.rank, f' text-anchor="middle"{_BOLD}')
+    place = f'transform="translate({box.width / 2:.1f} {box.height / 2:.1f})"'
+    return f'<g class="tp-gist">{levels}<g {place} class="tp-far"><g>{rank}</g></g></g>'
 
 
-def _draw_gist_lines(
-    box: TopicBox, lines: tuple[str, ...], size: float, theme: PictureTheme, marking: WordMarking, css_class: str
-) -> str:
-    return draw_centred(lines, (box.width / 2, (box.height + 9) / 2), size, _choose_ink(box, theme), css_class, marking)
+def _draw_gist_level(box: TopicBox, gist: Gist, aside: str, theme: PictureTheme, marking: WordMarking) -> str:
+    colour, ink, size = find_layer_colour(theme, box.node.layer), _choose_ink(box, theme), gist.head
+    full, bar = box.width - 2 * PADDING, f'x="{PADDING}" y="{1.32 * size:.1f}" rx="1" fill="{colour}"'
+    pieces = [draw_text(PADDING, 1.12 * size, size * HEADER, colour, box.rank, _BOLD)]
+    if measure_head(box.rank, aside) * size <= full + 0.1:
+        pieces.append(draw_text(box.width - PADDING, 1.12 * size, size, theme.muted, aside, ' text-anchor="end"'))
+    pieces.append(_draw_rect(full, 2.5, f'{bar} opacity=".18"') + _draw_rect(max(2.0, full * box.bar), 2.5, bar))
+    y, leading = GIST_HEAD * size + 0.92 * gist.font, GIST_LEADING * gist.font
+    for lines, weight in ((gist.title, _BOLD), (gist.lines, "")):
+        if lines:
+            rows = _draw_rows(lines, PADDING, y, leading, marking)
+            pieces.append(f'<text font-size="{gist.font:.1f}" fill="{ink}"{weight}>{rows}</text>')
+            y += leading * len(lines)
+    return "".join(pieces)
 
 
 def draw_centred(
@@ -143,9 +162,10 @@ def draw_handle(box: TopicBox, theme: PictureTheme, more: int | None, *, below: 
     width = 12.0 + 7.0 * len(text)
     shut_class = "" if more is None else " tp-shut"
     css = f' class="tp-toggle{shut_class}"' if live else ""
-    sign = draw_text(0, 4, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
+    top = -4.0 if below else -14.0  # it hangs outside of the box, and grows outwards in a small tree
+    sign = draw_text(0, top + 13, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
     pill = _draw_rect(
-        width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{find_layer_colour(theme, box.node.layer)}"'
+        width, 18, f'x="{-width / 2:.1f}" y="{top}" rx="9" fill="{find_layer_colour(theme, box.node.layer)}"'
     )
     y = box.height if below else 0.0
     return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{css}><g class="tp-grow">{pill}{sign}</g></g>'
@@ -378,13 +398,14 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     pieces = [f'<g transform="translate({place.x:.1f} {place.y:.1f})"']
     pieces.append(f"{_write_roles(scene, box, look)}>" if look.live else ">")
     pieces.append(draw_outline(box, look.theme))
+    opinion = None
     if look.opinion is not None:
-        part, text = look.opinion.part(node), format_signed(look.opinion.weight(node))
-        pieces.append(draw_opinion(box, look.theme, part, text))
+        opinion = format_signed(look.opinion.weight(node))
+        pieces.append(draw_opinion(box, look.theme, look.opinion.part(node), opinion))
     marking = look.marks.get(node, PLAIN)
     pieces.append(draw_words(box, look.theme, marking))
     if look.live:
-        pieces.append(draw_gist(box, look.theme, marking, alone=look.opinion is None))
+        pieces.append(draw_gist(box, look.theme, marking, note=opinion))
     if node in look.onward:
         n_folded = scene.part.hidden.get(node)
         pieces.append(draw_handle(box, look.theme, n_folded, below=look.direction == "down", live=look.live))

@@ -7,6 +7,7 @@ from html import unescape
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from page_sessions import make_context
 from pruned_samples import pruned
@@ -171,32 +172,47 @@ def test_as_in_the_paper_a_narrow_model_has_a_tree_and_it_is_said_at_which_thres
     assert "<output>" not in session.page._controls.html
 
 
-def test_all_top_topics_are_there_and_those_not_unfolded_at_first_can_be(hierarchy: Hierarchy) -> None:
+def list_strip(session: Session) -> list[str]:
+    """The topics of the strip above the tree."""
+    return re.findall(r'data-do="root" data-id="([^"]+)"', session.page._tops.html)
+
+
+def test_all_top_topics_are_there_those_not_in_the_tree_in_a_strip_above_it(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy)
-    tops = {format_identity(node) for node in hierarchy.nodes(3) if node not in hierarchy.light}
-    assert tops <= session.shown()
-    folded = sorted(map(format_identity, session.page.choice.closed))
-    before = session.shown()
-    assert folded
-    session.handle("toggle", id=folded[0])
-    assert before < session.shown()
-    assert folded[0] not in session.view.closed
-    assert set(session.view.closed) == set(folded[1:])
+    tops = [format_identity(node) for node in hierarchy.nodes(3) if node not in hierarchy.light]
+    strip, before = list_strip(session), session.shown()
+    assert strip == [key for key in tops if key not in before]
+    assert strip
+    assert f'aria-label="{len(strip)} more top topics"' in session.page._tops.html
+    session.handle("root", id=strip[0])
+    assert session.view.roots == (strip[0],)
+    assert len(session.shown()) > 1
+    assert list_strip(session) == [key for key in tops if key != strip[0]]
     again = Session(hierarchy, **from_query(to_query(session.view)))
     assert again.shown() == session.shown()
-    session.handle("open-all")
-    assert session.view.closed == ()
     session.handle("popular")
     assert session.shown() == before
+    session.handle("picture", value="map")
+    assert list_strip(session) == []
 
 
-def test_a_folded_top_topic_that_becomes_the_root_is_unfolded(hierarchy: Hierarchy) -> None:
+def test_background_topics_of_the_top_layer_are_no_first_roots_and_stand_at_the_end_of_the_strip() -> None:
+    hierarchy = make_hierarchy((60, 25, 8))
+    first = hierarchy.at_rank(3, 1)
+    spread = tuple(np.full(width, 0.05, np.float32) for width in (60, 25, 8))
+    spread[2][first.column] = 0.9
+    session = Session(replace(hierarchy, spread=spread))
+    assert format_identity(first) not in session.shown()
+    assert list_strip(session)[-1] == format_identity(first)
+    assert "Background topic</span>" in session.page._tops.html
+
+
+def test_a_root_of_the_top_layer_leads_down_and_one_of_layer_one_up(hierarchy: Hierarchy) -> None:
     session = Session(hierarchy)
-    node = min(session.page.choice.closed)
-    session.handle("root", id=format_identity(node))
-    assert session.view.roots == (format_identity(node),)
-    assert session.view.closed == ()
-    assert len(session.shown()) > 1
+    for layer, direction in ((1, "up"), (2, "up"), (3, "down"), (2, "down")):
+        session.handle("root", id=format_identity(hierarchy.at_rank(layer, 2)))
+        assert session.view.direction == direction
+        assert len(session.shown()) > 1
 
 
 def test_more_detail_draws_more_and_the_rule_is_in_the_caption(hierarchy: Hierarchy) -> None:
