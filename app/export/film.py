@@ -19,7 +19,7 @@ from app.views.markup import name_run
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.runs.film_track import HEIGHT, draw_curve, draw_track, place_moments
 from app.views.text import escape
-from app.views.tree.opening import RULES, choose_unfolded, list_top_topics
+from app.views.tree.opening import RULES, choose_main_roots, list_top_topics
 from app.views.tree.picture import CAP, TreeChoice, draw_tree
 from engine.hierarchy.tree import Node
 from store import corpora, points, snapshots
@@ -35,9 +35,9 @@ _NARROW = 1.5  # width / height of the tree, which has the list of topics next t
 
 def choose_film_tree(last: Hierarchy) -> TreeChoice:
     """Return the part of the trees that a film shows: that with which the last snapshot opens on the page Explore."""
-    tops = tuple(list_top_topics(last)[:CAP])
-    unfolded = choose_unfolded(last, last.heaviest_edges(*RULES["normal"])) if last.n_layers > 1 else tops
-    return TreeChoice(tops, closed=frozenset(tops).difference(unfolded), detail="normal")
+    if last.n_layers == 1:
+        return TreeChoice(tuple(list_top_topics(last)[:CAP]), detail="normal")
+    return TreeChoice(choose_main_roots(last, last.heaviest_edges(*RULES["normal"])), detail="normal")
 
 
 def write_film(db: Database, row: RunRow, path: str | Path) -> Path:
