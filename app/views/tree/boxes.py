@@ -200,7 +200,7 @@ def _fill_gist(box: TopicBox, sizes: tuple[float, float], title: Sequence[str], 
     rest = _fit_words(others, width, n_lines - len(first))
     if not first and not rest and n_lines > 0:
         word = next(iter((*title, *others)), "")
-        cuts = (shorten(word, length) for length in range(len(word), SHORTEST, -1))
+        cuts = (shorten(word, length) for length in range(len(word), 1, -1))
         first = [cut for cut in cuts if BOLD * measure_text(cut) <= width][:1]
     return Gist(head, font, tuple(first), tuple(rest))
 
