@@ -33,7 +33,7 @@ class GalleryProgress(NamedTuple):
     share: float
 
 
-class _Member(NamedTuple):
+class _GalleryState(NamedTuple):
     """A run of the gallery with its row, if it has one, and its state, which is empty without a row."""
 
     run: GalleryRun
@@ -74,7 +74,7 @@ def measure_gallery(rows: Iterable[Any], state: Callable[[int], str], notice: No
     for run in GALLERY:
         row = find_run(everyone, first.corpus, run) if first is not None else None
         if row is not None or is_working:
-            members.append(_Member(run, row, state(row.number) if row is not None else ""))
+            members.append(_GalleryState(run, row, state(row.number) if row is not None else ""))
     if all(member.state in OVER for member in members):
         return None
     if not is_working and not any(member.state in ("running", "queued") for member in members):
@@ -87,7 +87,7 @@ def measure_gallery(rows: Iterable[Any], state: Callable[[int], str], notice: No
     return GalleryProgress(_describe(members, total - done), done / total)
 
 
-def _describe(members: list[_Member], left: float) -> str:
+def _describe(members: list[_GalleryState], left: float) -> str:
     """Return the sentence about runs of which one has begun; ``left`` are seconds on two idle processors."""
     current = min(
         (member for member in members if member.state not in OVER), key=lambda member: _ORDER.index(member.state)
@@ -104,7 +104,7 @@ def _describe(members: list[_Member], left: float) -> str:
     return " · ".join(parts)
 
 
-def _measure_pace(members: list[_Member]) -> float:
+def _measure_pace(members: list[_GalleryState]) -> float:
     """Return how many times slower this machine is than two processors that have nothing else to do."""
     begun = [member for member in members if member.row is not None and member.row.minibatch]
     seconds = sum(member.row.seconds for member in begun if member.row is not None)

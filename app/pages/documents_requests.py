@@ -28,7 +28,7 @@ from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import LONGEST_QUERY, Context
-from app.views.documents.document_table import PAGE_ROWS, TableRow
+from app.views.documents.document_table import PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
@@ -169,7 +169,7 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     return SelectedDocuments(request, corpus, hierarchy, selection)
 
 
-def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[TableRow]:
+def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[DocumentRow]:
     """Return the rows of a page of the table; only the blocks of its documents are read."""
     corpus, numbers = selected.corpus, selected.selection.read_page(page, PAGE_ROWS)
     documents = corpora.read_documents(context.db, corpus.number, numbers)
@@ -177,7 +177,7 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
     totals = [float(counts.values[start:end].sum()) for start, end in pairwise(counts.starts.tolist())]
     pictures = _draw_pictures(context, corpus.number, numbers)
     return [
-        TableRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
+        DocumentRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
         for each, total, picture in zip(documents, totals, pictures, strict=True)
     ]
 

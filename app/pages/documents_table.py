@@ -17,7 +17,14 @@ from app.pages.documents_requests import (
     try_work,
 )
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
-from app.views.documents.document_table import PAGE_ROWS, ReaderPlace, TablePage, TableRow, draw_reader_bar, draw_table
+from app.views.documents.document_table import (
+    PAGE_ROWS,
+    DocumentRow,
+    ReaderPlace,
+    TablePage,
+    draw_reader_bar,
+    draw_table,
+)
 from app.views.text import escape
 
 COMPILING = "Strongest topics come once the kernels that find them are compiled, about 20 s, once on this machine …"
@@ -29,7 +36,7 @@ class ShownRows(NamedTuple):
 
     selected: SelectedDocuments
     page: int
-    rows: list[TableRow]
+    rows: list[DocumentRow]
 
 
 class DocumentTable:
@@ -133,7 +140,7 @@ class DocumentTable:
         else:
             self._fetch_topics()
 
-    def _receive_rows(self, selected: SelectedDocuments, page: int, rows: list[TableRow] | Failure) -> None:
+    def _receive_rows(self, selected: SelectedDocuments, page: int, rows: list[DocumentRow] | Failure) -> None:
         if selected is not self._selected or page != self._page:
             return
         if isinstance(rows, Failure):

@@ -24,7 +24,7 @@ _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: title
 _TEXT_TIP = "Words of the title or the text, each from its beginning; press / to type here"
 
 
-class TableRow(NamedTuple):
+class DocumentRow(NamedTuple):
     """A document in the table.
 
     Attributes
@@ -59,7 +59,7 @@ class TablePage:
         Number of documents of the corpus; 0 while it is read.
     page : int
         From 0.
-    rows : sequence of TableRow
+    rows : sequence of DocumentRow
     labels : sequence of str
         The labels of the corpus.
     hierarchy : Hierarchy or None
@@ -80,7 +80,7 @@ class TablePage:
     total: int | None = None
     documents: int = 0
     page: int = 0
-    rows: Sequence[TableRow] = ()
+    rows: Sequence[DocumentRow] = ()
     labels: Sequence[str] = ()
     hierarchy: Hierarchy | None = None
     strongest: Mapping[int, StrongestTopic] = field(default_factory=dict)
@@ -237,7 +237,7 @@ def _draw_body(table: TablePage) -> str:
     )
 
 
-def _draw_row(table: TablePage, row: TableRow) -> str:
+def _draw_row(table: TablePage, row: DocumentRow) -> str:
     is_last = row.number == table.read
     picture = f'<img src="{row.picture}" alt="">' if row.picture else ""
     title = write_element(
@@ -268,7 +268,7 @@ def _draw_label(label: str) -> str:
     return f"<em>{escape(shorten(label, 40))}</em>" if label else '<span class="tp-dim">none</span>'
 
 
-def _draw_strongest(table: TablePage, row: TableRow) -> str:
+def _draw_strongest(table: TablePage, row: DocumentRow) -> str:
     """Return the strongest topic of a document as a button that filters by it."""
     hierarchy, topic = table.hierarchy, table.strongest.get(row.number)
     if hierarchy is None or topic is None or not hierarchy.has(topic.node):

@@ -10,9 +10,9 @@ from topic_hierarchies import make_hierarchy
 from app.analysis.document_table import DocumentFilter, StrongestTopic
 from app.analysis.hierarchy import Hierarchy
 from app.views.documents.document_table import (
+    DocumentRow,
     ReaderPlace,
     TablePage,
-    TableRow,
     draw_reader_bar,
     draw_reading,
     draw_table,
@@ -29,7 +29,7 @@ def hierarchy() -> Hierarchy:
 
 @pytest.fixture
 def table(hierarchy: Hierarchy) -> TablePage:
-    rows = [TableRow(25 + n, f"{SCRIPT}-{n}", SCRIPT, 1200.0 + n, has_text=True) for n in range(25)]
+    rows = [DocumentRow(25 + n, f"{SCRIPT}-{n}", SCRIPT, 1200.0 + n, has_text=True) for n in range(25)]
     strongest = {25: StrongestTopic(hierarchy.nodes(1)[0], 0.42)}
     return TablePage(
         wanted=DocumentFilter(), total=2225, documents=2225, page=1, rows=rows, labels=(SCRIPT, "sport"),
