@@ -36,6 +36,7 @@ from app.views.explore.detail import draw_column_topics, draw_missing_topic, dra
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
 from app.views.theme import read_style
+from app.views.tree.icicle import draw_icicle
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.opening import (
@@ -83,10 +84,11 @@ class ExplorePage(TreePage):
         self._list = board(css_classes=["ex-list"])
         self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=["explore"])
         self._tops = board(css_classes=["ex-tops"])
+        self._overview = board(css_classes=["ex-over-all"])
         self._offer = board(css_classes=["ex-offer"])
         self._detail = board(css_classes=["ex-side"])
         self._foot = board(css_classes=["ex-foot"])
-        boards = (self._controls, self._list, self._tops, self._offer, self._detail, self._foot)
+        boards = (self._controls, self._list, self._tops, self._overview, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with words by the relevance that the visitor chose
         self._original: Hierarchy | None = None  # the same hierarchy as cached for all sessions
@@ -107,7 +109,7 @@ class ExplorePage(TreePage):
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
         self.page = pn.Row(
-            self._controls, self._list, self._tops, self._tree, self._offer, self._detail, self._foot,
+            self._controls, self._list, self._tops, self._tree, self._overview, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
@@ -305,7 +307,7 @@ class ExplorePage(TreePage):
         drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
-        self._tops.html = self._offer.html = ""
+        self._tops.html = self._overview.html = self._offer.html = ""
         foot = draw_map_foot(hierarchy, drawing, self._view.relation, self._child)
         self._foot.html = foot + draw_column_topics(hierarchy)
 
@@ -327,6 +329,7 @@ class ExplorePage(TreePage):
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         self._tops.html = draw_top_topics(hierarchy, drawing.part.nodes, light=choice.light)
+        self._overview.html = draw_icicle(hierarchy, drawing.part.roots, drawing.part.nodes)
         has_only_roots = len(drawing.part.nodes) == len(drawing.part.roots)
         lower_threshold = (
             find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction)

@@ -69,7 +69,7 @@ export function render({model, view}) {
     written = {
       boxes: [...world.querySelectorAll(".tp-node")].filter(each => each.querySelector(".tp-words")),
       words: least(world.querySelectorAll(".tp-words > text:not(.tp-share)")),
-      levels: [0, 1, 2, 3, 4].map(level => least(world.querySelectorAll(`.tp-level-${level} text`))),
+      levels: [0, 1, 2, 3, 4, 5].map(level => least(world.querySelectorAll(`.tp-level-${level} text`))),
       texts: [...world.querySelectorAll("text")].filter(text => !text.closest(".tp-level,.tp-far")).map(text => ({text, size: size(text)})),
       k: 0,
     }

@@ -21,7 +21,7 @@ SHORTEST = 4  # letters of a cut word at least
 GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
 GIST_HEAD = 1.6  # height of a gist's line of rank and share with the bar below, relative to its font size
 GIST_LEADING = 1.16
-LEVELS = (0.7, 0.92, 1.2, 1.6, 2.1)  # magnifications of the gist, one for each zoom level
+LEVELS = (0.7, 0.84, 1.0, 1.2, 1.5, 2.0)  # magnifications of the gist, one for each zoom level
 _GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 

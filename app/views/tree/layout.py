@@ -18,7 +18,7 @@ from engine.hierarchy.tree import Edge, Node, Subnetwork
 WIDE = 16 / 9  # width / height of the window by default
 MARGIN = 18.0
 _BOX_GAP, _ROW_GAP = 16.0, 28.0  # gaps between the boxes of a row, and between the rows of a layer
-_GUTTER = 104.0  # width of the column of captions left of all boxes, which no edge enters
+_GUTTER = 112.0  # width of the column of captions left of all boxes, which no edge enters
 _CAPTION_LINE = 13.0  # baseline of a caption below the top of its layer
 _MOST_STRETCH = 3.0  # the gap between layers grows to at most this many times the usual
 CHIP = (74.0, 26.0)  # width and height of the chip "n more"
