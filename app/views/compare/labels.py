@@ -137,8 +137,9 @@ def draw_labels(
 
 def _draw_accuracy(accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None]) -> str:
     parts = [
-        f"{side.upper()} {format_percent(each.right, 0) if each is not None else '–'}"
+        f"{side.upper()} {format_percent(each.right, 0)}"
         for side, each in zip(SIDES, accuracies, strict=True)
+        if each is not None
     ]
     known = [each for each in accuracies if each is not None]
     note = f"of the labels of {known[0].part} documents"

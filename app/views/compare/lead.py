@@ -179,7 +179,8 @@ def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
     descends = a.run == b.run or a.family == b.family
     text = f"{before} became {now}" if descends else f"{before} is {now} in B"
     tip = f"Topic {a.rank(pair.a)} of A and topic {b.rank(pair.b)} of B, likeness {pair.score:.2f}: show both"
-    return write_element("button", f"<span>{escape(text)}</span>{end}", class_="cm-topic", data_do="select", data_side="b",
+    content = f"<span>{escape(text)}</span>{end}"
+    return write_element("button", content, class_="cm-topic", data_do="select", data_side="b",
                          data_id=format_identity(pair.b), title=tip)  # fmt: skip
 
 
