@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import SIDES, Comparison, Pair, Side
-from app.analysis.hierarchy import format_identity
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.seeds import EstimatePair
 from app.views.compare.table import shorten_title
 from app.views.compare.trees import list_shared_classes
 from app.views.markup import write_element
 from app.views.run_facts import format_estimate
 from app.views.text import escape, format_percent, shorten
+from engine.hierarchy.tree import Node
 
 _MOST_CLASSES = 12  # classes listed, those that changed most
 
@@ -44,7 +45,7 @@ class ClassChange(NamedTuple):
     change : float
         Mean of one minus the likeness of topics, weighted by their share and their weight for the class; 0 to 1.
     pair : Pair
-        The topic that speaks most for the class, by share and weight, with its partner.
+        The topic that speaks most for the class, with its partner; a light topic only if there is no other.
     """
 
     label: int
@@ -82,18 +83,27 @@ def _measure_class(comparison: Comparison, pairs: Sequence[Pair], label: int) ->
     total = sum(weights)
     if total <= 0.0:
         return None
-    change = sum(
-        weight * (1.0 - (pair.score if pair.paired else 0.0)) for weight, pair in zip(weights, pairs, strict=True)
-    )
-    return ClassChange(label + 1, name, change / total, pairs[weights.index(max(weights))])
+    changes = [1.0 - (pair.score if pair.paired else 0.0) for pair in pairs]
+    change = sum(weight * each for weight, each in zip(weights, changes, strict=True)) / total
+    return ClassChange(label + 1, name, change, max(pairs, key=lambda pair: _rate_topic(comparison, pair, name)))
 
 
 def _weigh_topic(comparison: Comparison, pair: Pair, side: Side, name: str) -> float:
     """Return the share of a topic times its weight for a class; 0 if it speaks against it."""
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
-    if node is None or name not in hierarchy.classes:
-        return 0.0
-    return hierarchy.share(node) * max(0.0, hierarchy.opinion(node, hierarchy.classes.index(name)))
+    return hierarchy.share(node) * max(0.0, _find_opinion(hierarchy, node, name)) if node is not None else 0.0
+
+
+def _rate_topic(comparison: Comparison, pair: Pair, name: str) -> tuple[bool, float]:
+    """Return a key by which the topic that speaks most for a class is the largest; light ones come last."""
+    nodes = [(comparison.hierarchy(side), node) for side in SIDES if (node := pair.on(side)) is not None]
+    heavy = all(node not in hierarchy.light for hierarchy, node in nodes)
+    return heavy, max(_find_opinion(hierarchy, node, name) for hierarchy, node in nodes)
+
+
+def _find_opinion(hierarchy: Hierarchy, node: Node, name: str) -> float:
+    """Return the weight of a topic for a class; 0 if the run does not predict it."""
+    return hierarchy.opinion(node, hierarchy.classes.index(name)) if name in hierarchy.classes else 0.0
 
 
 def draw_labels(
@@ -127,8 +137,9 @@ def draw_labels(
 
 def _draw_accuracy(accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None]) -> str:
     parts = [
-        f"{side.upper()} {format_percent(each.right, 0) if each is not None else '–'}"
+        f"{side.upper()} {format_percent(each.right, 0)}"
         for side, each in zip(SIDES, accuracies, strict=True)
+        if each is not None
     ]
     known = [each for each in accuracies if each is not None]
     note = f"of the labels of {known[0].part} documents"
@@ -170,8 +181,8 @@ _HEADS = (
         "Changed",
         "How far the topics that speak for the class are from their partners: 0% is the same, 100% nothing alike",
     ),
-    ("Its largest topic in A", "The topic that speaks most for the class, by share and weight, or its partner"),
-    ("In B", "The topic that speaks most for the class, by share and weight, or its partner"),
+    ("Speaks most for it, in A", "The topic that speaks most for the class, or its partner"),
+    ("In B", "The topic that speaks most for the class, or its partner"),
 )
 
 

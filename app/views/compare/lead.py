@@ -53,13 +53,16 @@ class LeadFacts(NamedTuple):
 
 def draw_lead(facts: LeadFacts) -> str:
     """Return the sentence as HTML; a click on the topic that it names selects it."""
-    clauses = [f"{escape(find_opening(facts))} {escape(describe_result(facts))}"]
-    if (change := find_largest_change(facts.comparison)) is not None:
-        clauses.append(_draw_change(facts.comparison, change))
-    if lines := describe_lines(facts.changes):
-        clauses.append(write_element("span", lines, title=_LINES_TIP))
+    opening, result = find_opening(facts), describe_result(facts)
+    comma = "," if result[0].isdecimal() else ""  # two numbers would run together: "After 300 more sweeps, 40 topics"
+    change, lines = find_largest_change(facts.comparison), describe_lines(facts.changes)
+    clauses = [escape(f"{opening}{comma} {result}{';' if change or lines else '.'}")]
+    if change is not None:
+        clauses.append(_draw_change(facts.comparison, change, ";" if lines else "."))
+    if lines:
+        clauses.append(write_element("span", f"{lines}.", title=_LINES_TIP))
     tip = write_title(_TIP.format(a=facts.comparison.a, b=facts.comparison.b))
-    return f'<p class="cm-say"{tip}>{"; ".join(clauses)}.</p>'
+    return f'<p class="cm-say"{tip}>{" ".join(clauses)}</p>'
 
 
 def find_opening(facts: LeadFacts) -> str:
@@ -164,8 +167,11 @@ def _has_new_title(comparison: Comparison, pair: Pair) -> bool:
     return not set(a.title_words(pair.a)[:_TITLE_WORDS]) & set(b.title_words(pair.b)[:_TITLE_WORDS])
 
 
-def _draw_change(comparison: Comparison, pair: Pair) -> str:
-    """Return the change of a topic as a button: ``'police lords' became 'labour election'``."""
+def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
+    """Return the change of a topic as a button: ``'police lords' became 'labour election'``.
+
+    The punctuation mark ``end`` is part of it, so that no line begins with the mark.
+    """
     a, b = comparison.a, comparison.b
     if pair.a is None or pair.b is None:
         return ""
@@ -173,7 +179,8 @@ def _draw_change(comparison: Comparison, pair: Pair) -> str:
     descends = a.run == b.run or a.family == b.family
     text = f"{before} became {now}" if descends else f"{before} is {now} in B"
     tip = f"Topic {a.rank(pair.a)} of A and topic {b.rank(pair.b)} of B, likeness {pair.score:.2f}: show both"
-    return write_element("button", escape(text), class_="cm-topic", data_do="select", data_side="b",
+    content = f"<span>{escape(text)}</span>{end}"
+    return write_element("button", content, class_="cm-topic", data_do="select", data_side="b",
                          data_id=format_identity(pair.b), title=tip)  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def test_the_class_whose_topics_changed_most_comes_first():
     shares = [comparison.b.share(pair.b) for pair in pairs[:3]]
     expected = sum((1 - pair.score) * share for pair, share in zip(pairs, shares, strict=False)) / sum(shares)
     assert np.isclose(told[0].change, expected)
-    assert told[0].pair == pairs[int(np.argmax(shares))]
+    assert told[0].pair in pairs[:3], "one that speaks for the class"
     assert choose_class(speaking_for(comparison, {"still": pairs[-3:], "moved": pairs[:3]})) == 2
 
 

@@ -81,7 +81,7 @@ def test_it_names_the_topic_that_changed_most_and_only_if_its_title_did():
     assert pair is not None
     before, now = comparison.a.title_words(pair.a)[:2], comparison.b.title_words(pair.b)[:2]
     assert not set(before) & set(now)
-    assert f"‘{' '.join(before)}’ is ‘{' '.join(now)}’ in B" in say(comparison)
+    assert f"; ‘{' '.join(before)}’ is ‘{' '.join(now)}’ in B; " in say(comparison)
     related = compare(comparison.a, replace(comparison.b, family=comparison.a.family))
     assert " became " in say(related)
     assert 'data-do="select"' in draw_lead(LeadFacts(comparison, [], run(), run(8)))
