@@ -90,7 +90,7 @@ class DocumentsPage:
         self._neighbours_of: Placement | None = None  # the placement whose neighbours are being fetched
         self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
-        self._table = DocumentTable(context, SHEETS)
+        self._table = DocumentTable(context, SHEETS, self._draw_head)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,

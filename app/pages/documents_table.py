@@ -1,5 +1,6 @@
 """The table of the corpus on the documents page, and the bar above a document that is read."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,6 +48,8 @@ class DocumentTable:
     context : Context
     sheets : list of str
         Style sheets of the boards.
+    changed : callable
+        Called when the topics in use may have changed.
 
     Attributes
     ----------
@@ -56,8 +59,9 @@ class DocumentTable:
         The bar above a document that is read.
     """
 
-    def __init__(self, context: Context, sheets: list[str]) -> None:
+    def __init__(self, context: Context, sheets: list[str], changed: Callable[[], None]) -> None:
         self._context = context
+        self._changed = changed
         self._view = context.view
         self.board = Board(on_message=self._on_message, sheets=sheets)
         self.bar = Board(on_message=self._on_message, sheets=sheets)
@@ -120,6 +124,7 @@ class DocumentTable:
             self._fault = selected.sentence
         else:
             self._selected = selected
+            self._changed()
             self._fetch_rows()
         self._draw()
 

@@ -11,7 +11,7 @@ def test_a_pasted_text_is_placed_marked_and_kept_out_of_the_address(server, page
     page.get_by_label("A text of your own").fill(
         "Prune the rose hedge, <script>alert(1)</script> then watch the rocket"
     )
-    page.get_by_role("button", name="Find its topics", exact=True).click()
+    page.locator("form").get_by_role("button", name="Find its topics").click()
     page.get_by_text("known to the corpus").wait_for(timeout=SLOW)
     page.get_by_text("among 40 of the corpus").wait_for(timeout=SLOW)
     assert page.locator(".dc-text mark").count() > 0
