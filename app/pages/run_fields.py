@@ -28,7 +28,7 @@ def list_goals(corpus: CorpusRow) -> list[Goal]:
             "are named after them."
         )
     else:
-        help_text = f"The topics also learn to predict the labels, which are of {classes:,} classes (sDATM)."
+        help_text = f"The topics also learn to predict the labels ({classes:,} classes), by sDATM."
     return [
         Goal(QUICK, "Quick", "A first look: ends as soon as the perplexity no longer falls."),
         Goal(GOOD, "Good", "Goes on until the tree has settled, too; what most people want."),

@@ -422,6 +422,9 @@ export function render({model, view}) {
     const gate = event.target.closest("dialog")?.querySelector("[data-needs]")
     if (gate) { gate.disabled = event.target.value !== gate.dataset.needs }
     const element = event.target.closest("[data-input]")
+    // What is chosen, not typed, is told of by "change". Told again later, with values from before the answer to the
+    // first message, it would look as if somebody had typed these values.
+    if (element && event.target.matches("select, [type=radio], [type=checkbox]") && event.target.closest("[data-change]")) { return }
     if (element) {
       const {value} = event.target // read now: after the event its target is the outermost host
       clearTimeout(typing)

@@ -237,7 +237,7 @@ def _draw_recommendation(advice: Recommendation, *, taken: bool) -> str:
         are = "1 word is" if len(advice.words) == 1 else f"{len(advice.words):,} words are"
         where = "and left out" if taken else "and may say little about the subjects"
         reason = f"{are} in documents of every kind {where}: {words}{rest}."
-    lines = (("Words in most documents, with them", advice.before), ("without them", advice.after))
+    lines = (("Words in most documents", advice.before), ("without them", advice.after))
     effect = "".join(f"<div><dt>{name}</dt><dd>{escape(' '.join(words))}</dd></div>" for name, words in lines)
     take = write_element(
         "button",
