@@ -99,11 +99,12 @@ export function render({model, view}) {
     play.title = playing ? "Pause the film" : "Play the film of the training"
     play.setAttribute("aria-label", name)
   }
-  const stop = () => { if (playing) { playing = false; dress() } }
+  const stop = () => { if (playing) { playing = false; topiary.playing = null; dress() } }
   const toggle = () => {
-    playing = !playing
+    if (playing) { stop(); return }
+    playing = true
+    topiary.playing = {written: false}
     dress()
-    if (!playing) { return }
     if (model.place + 1 < model.moments.length) { step() } else { point(0); ask(0) }
   }
   const nearest = (value) => model.moments.reduce((best, moment, at) =>
@@ -153,7 +154,7 @@ export function render({model, view}) {
   }
   model.on("msg:custom", (message) => { if (message.answered) { answered() } else if (message.name) { save(message) } })
   for (const name of ["moments", "place", "track", "pins", "comparable", "busy", "note", "step"]) { model.on(name, draw) }
-  model.on("remove", () => { playing = false; clearTimeout(watch) })
+  model.on("remove", () => { stop(); clearTimeout(watch) })
   dress()
   draw()
   return bar
