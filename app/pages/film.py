@@ -49,8 +49,8 @@ class FilmBar(Component):
         Numbers of the snapshots pinned as A and B, 0 for none.
     comparable : bool
         Whether two different snapshots are pinned.
-    saving : bool
-        Whether a file is being made.
+    busy : str
+        The request under way that takes seconds: "largest" while changes are measured, "film" while a file is made.
     on_message : (message) -> None
         Called with ``{"do": "moment", "value": number}`` and with requests of the buttons.
     """
@@ -62,7 +62,7 @@ class FilmBar(Component):
     note = param.String(default="")
     pins = param.List(default=[0, 0])
     comparable = param.Boolean(default=False)
-    saving = param.Boolean(default=False)
+    busy: Any = param.Selector(default="", objects=["", "largest", "film"])
 
     _bundle = find_asset("js/film.js")
 
@@ -123,7 +123,7 @@ class Film:
             "moment": lambda message: self._go(message.get("value")),
             "near": lambda _: self._read_ahead(),
             "largest": lambda _: self._find_largest(),
-            "pin": lambda message: self._pin(message.get("value")),
+            "pin": lambda message: self._pin(message.get("value"), message.get("number")),
             "compare": lambda _: self._compare(),
             "film": lambda _: self._save(),
         }
@@ -162,7 +162,7 @@ class Film:
     def _choose_run(self) -> None:
         """Show the snapshots of the run on screen."""
         self._run, self._moments, self._changes = self._context.view.run, (), {}
-        self.bar.param.update(moments=[], track="", note="", saving=False)
+        self.bar.param.update(moments=[], track="", note="", busy="")
         if self._context.feed.run(self._run) is not None:
             self._fetch_moments()
 
@@ -286,12 +286,15 @@ class Film:
         if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
             self._go_to_largest()
             return
-        run = self._run
-        work = partial(_measure_run, self._context, run)
-        self._context.aside(work, partial(self._receive_changes, run))
+        if not self.bar.busy:
+            self.bar.busy = "largest"
+            run = self._run
+            work = partial(_measure_run, self._context, run)
+            self._context.aside(work, partial(self._receive_changes, run), self._end_work)
 
     def _receive_changes(self, run: int, changes: dict[int, float]) -> None:
         if run == self._run:
+            self.bar.busy = ""
             self._changes = {moment.number: 0.0 for moment in self._moments[1:]} | changes
             self._draw_track()
             self._go_to_largest()
@@ -307,12 +310,11 @@ class Film:
 
     # ---------------------------------------------------- pins and the file
 
-    def _pin(self, side: Any) -> None:
-        """Pin the snapshot on screen as A (0) or B (1); a second time takes the pin away."""
-        if side not in range(_SIDES) or not self._moments:
+    def _pin(self, side: Any, number: Any) -> None:
+        """Pin a snapshot as A (0) or B (1); a second time takes the pin away."""
+        if side not in range(_SIDES) or number not in [moment.number for moment in self._moments]:
             return
         pins = [*self._context.view.pins[:_SIDES], 0, 0][:_SIDES]
-        number = self._moments[self._find_place()].number
         pins[side] = 0 if pins[side] == number else number
         self._context.view.pins = tuple(pins) if any(pins) else ()
 
@@ -326,17 +328,17 @@ class Film:
     def _save(self) -> None:
         """Send the film to the browser as a file, drawn in another thread."""
         row = self._context.feed.run(self._run)
-        if row is not None and not self.bar.saving and len(self._moments) > 1:
-            self.bar.saving = True
+        if row is not None and not self.bar.busy and len(self._moments) > 1:
+            self.bar.busy = "film"
             work = partial(render_film, self._context.db, row, self._choice(), lambda: self._open)
-            self._context.aside(work, partial(self._hand_over, row.number), self._fail_to_save)
+            self._context.aside(work, partial(self._hand_over, row.number), self._end_work)
 
     def _hand_over(self, run: int, text: str) -> None:
-        self.bar.saving = False
+        self.bar.busy = ""
         self.bar.hand_over(f"topiary-run-{run}-film.html", text)
 
-    def _fail_to_save(self) -> None:
-        self.bar.saving = False
+    def _end_work(self) -> None:
+        self.bar.busy = ""
 
 
 def _measure_run(context: Context, run: int) -> dict[int, float]:

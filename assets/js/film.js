@@ -42,7 +42,7 @@ export function render({model, view}) {
   words.append(place, count)
   const largest = button("Largest change", "To the snapshot before which most moved; again: to the next one", () => say("largest"))
   const pinned = ["A", "B"].map((side, at) => {
-    const made = button(`Pin ${side}`, `Pin the snapshot on screen as ${side}, to compare it`, () => say("pin", {value: at}))
+    const made = button(`Pin ${side}`, `Pin the snapshot on screen as ${side}, to compare it`, () => say("pin", {value: at, number: model.moments[target()]?.[0]}))
     made.classList.add("fm-pin")
     return made
   })
@@ -54,6 +54,7 @@ export function render({model, view}) {
   bar.append(play, rail, words, acts)
 
   let playing = false, waiting = false, wish = null, sent = 0, watch = 0
+  const target = () => wish ?? (waiting ? Number(bar.dataset.asked) : model.place) // where the cursor is, or will be
   const say = (name, more = {}) => { stop(); model.send_msg({do: name, ...more}) }
   const label = (at) => {
     const moment = model.moments[at]
@@ -98,24 +99,26 @@ export function render({model, view}) {
     play.title = playing ? "Pause the film" : "Play the film of the training"
     play.setAttribute("aria-label", name)
   }
-  const stop = () => { if (playing) { playing = false; dress() } }
+  const stop = () => { if (playing) { playing = false; topiary.playing = null; dress() } }
   const toggle = () => {
-    playing = !playing
+    if (playing) { stop(); return }
+    playing = true
+    topiary.playing = {written: false}
     dress()
-    if (!playing) { return }
     if (model.place + 1 < model.moments.length) { step() } else { point(0); ask(0) }
   }
   const nearest = (value) => model.moments.reduce((best, moment, at) =>
     Math.abs(moment[2] - value) < Math.abs(model.moments[best][2] - value) ? at : best, 0)
   const go = (at) => {
     const inside = Math.max(0, Math.min(model.moments.length - 1, at))
+    const before = target()
     stop()
     point(inside)
-    if (inside !== (wish ?? (waiting ? Number(bar.dataset.asked) : model.place))) { ask(inside) }
+    if (inside !== before) { ask(inside) }
   }
   slider.addEventListener("input", () => go(nearest(Number(slider.value))))
   slider.addEventListener("keydown", (event) => {
-    const from = wish ?? (waiting ? Number(bar.dataset.asked) : model.place)
+    const from = target()
     const ways = {ArrowRight: from + 1, ArrowUp: from + 1, ArrowLeft: from - 1, ArrowDown: from - 1,
       PageUp: from + 5, PageDown: from - 5, Home: 0, End: model.moments.length - 1}
     if (ways[event.key] === undefined || event.ctrlKey || event.metaKey || event.altKey) { return }
@@ -131,8 +134,10 @@ export function render({model, view}) {
     track.innerHTML = model.track
     const alone = model.moments.length < 2
     for (const each of [play, slider, largest, ...pinned, keep]) { each.disabled = alone }
-    keep.disabled = alone || model.saving
-    keep.textContent = model.saving ? "Making the film …" : "Save film"
+    keep.disabled = alone || model.busy === "film"
+    keep.textContent = model.busy === "film" ? "Making the film …" : "Save film"
+    largest.disabled = alone || model.busy === "largest"
+    largest.textContent = model.busy === "largest" ? "Measuring …" : "Largest change"
     pins.replaceChildren()
     model.pins.forEach((number, at) => {
       const moment = model.moments.find(each => each[0] === number)
@@ -145,11 +150,11 @@ export function render({model, view}) {
       }
     })
     compare.hidden = !model.comparable
-    if (!waiting && wish === null) { point(model.place) } else { label(Number(bar.dataset.asked)) }
+    if (!waiting && wish === null) { point(model.place) } else { label(target()) }
   }
   model.on("msg:custom", (message) => { if (message.answered) { answered() } else if (message.name) { save(message) } })
-  for (const name of ["moments", "place", "track", "pins", "comparable", "saving", "note", "step"]) { model.on(name, draw) }
-  model.on("remove", () => { playing = false; clearTimeout(watch) })
+  for (const name of ["moments", "place", "track", "pins", "comparable", "busy", "note", "step"]) { model.on(name, draw) }
+  model.on("remove", () => { stop(); clearTimeout(watch) })
   dress()
   draw()
   return bar

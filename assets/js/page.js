@@ -2,6 +2,7 @@
 
 const topiary = {
   sheets: new Map(), // by name; the text stands in the page's head
+  playing: null, // the film that plays, and whether its first snapshot was written into the address bar
   sheet(name) {
     if (!this.sheets.has(name)) {
       const made = new CSSStyleSheet()

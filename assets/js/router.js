@@ -9,12 +9,14 @@ export function render({model, view}) {
     const wanted = `?${model.query}`
     if (model.query === "" || location.search === wanted) { return }
     // The first address only fills in defaults; a burst on one page (a slider being dragged) is one step of the history.
-    // So is a film that plays, whose snapshots may take longer on a slow machine.
-    const pause = film(location.search) === film(wanted) ? 3000 : 700
-    const burst = performance.now() - pushed < pause && page_of(location.search) === page_of(wanted)
+    const burst = performance.now() - pushed < 700 && page_of(location.search) === page_of(wanted)
+    // So is a film that plays, however long its snapshots take.
+    const film = film_of(location.search) === film_of(wanted) ? topiary.playing : null
+    const frame = film?.written === true
+    if (film) { film.written = true }
     const answer = performance.now() - returned < 700 // Back led to what is not there any more
     if (pushed > 0 && page_of(location.search) !== page_of(wanted)) { begin() }
-    const fill = pushed === 0 || burst || answer
+    const fill = pushed === 0 || burst || answer || frame
     history[fill ? "replaceState" : "pushState"]({}, "", wanted)
     pushed = performance.now()
   }
@@ -44,7 +46,7 @@ function page_of(query) {
   return new URLSearchParams(query).get("page")
 }
 
-function film(query) { // all but the snapshot
+function film_of(query) { // all but the snapshot
   const fields = new URLSearchParams(query)
   fields.delete("snapshot")
   return fields.toString()

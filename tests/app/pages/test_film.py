@@ -134,10 +134,10 @@ def test_the_largest_changes_are_visited_one_after_the_other(stage):
 def test_two_pinned_snapshots_are_compared_and_pins_are_part_of_the_link(stage):
     a, b = stage.numbers[1], stage.numbers[3]
     stage.say("moment", value=a)
-    stage.say("pin", value=0)
+    stage.say("pin", value=0, number=a)
     assert (stage.view.pins, stage.film.bar.pins, stage.film.bar.comparable) == ((a, 0), [a, 0], False)
     stage.say("moment", value=b)
-    stage.say("pin", value=1)
+    stage.say("pin", value=1, number=b)
     assert from_query(to_query(stage.view))["pins"] == (a, b)
     assert stage.film.bar.comparable
     stage.say("compare")
@@ -146,19 +146,21 @@ def test_two_pinned_snapshots_are_compared_and_pins_are_part_of_the_link(stage):
 
 
 def test_a_pin_is_taken_away_by_pinning_the_same_snapshot_again(stage):
-    stage.say("pin", value=0)
-    assert stage.view.pins == (stage.numbers[-1], 0)
-    stage.say("pin", value=0)
+    newest = stage.numbers[-1]
+    stage.say("pin", value=0, number=newest)
+    assert stage.view.pins == (newest, 0)
+    stage.say("pin", value=0, number=newest)
     assert stage.view.pins == ()
-    stage.say("pin", value=7)
-    assert stage.view.pins == ()
+    for side, number in ((7, newest), (0, 999), (1, None), ("0", newest)):
+        stage.say("pin", value=side, number=number)
+        assert stage.view.pins == ()
 
 
 def test_the_film_is_saved_as_a_file(stage):
     stage.film._on_message({"do": "film"})
-    assert stage.film.bar.saving
+    assert stage.film.bar.busy == "film"
     stage.session.work()
-    assert not stage.film.bar.saving
+    assert stage.film.bar.busy == ""
     [(name, text)] = stage.files
     assert name == "topiary-run-1-film.html"
     assert text.startswith("<!DOCTYPE html>")
