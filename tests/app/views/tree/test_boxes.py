@@ -78,7 +78,7 @@ def test_at_no_zoom_a_topic_reads_the_same_as_a_parent():
             shown = [set(" ".join((*gist.title, *gist.lines)).split()) for gist in (one, other)]
             words = {word.text for word in hierarchy.top_words(edge.below)}
             if not words <= shown[0]:
-                assert not shown[0] & shown[1]
+                assert not shown[0] & shown[1] & words  # cut words may be the same
 
 
 def test_a_topic_and_its_parent_have_different_titles():
