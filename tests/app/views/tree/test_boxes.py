@@ -79,7 +79,7 @@ def test_at_no_zoom_a_topic_reads_the_same_as_a_parent():
             shown = [{word for word in words if not word.endswith("…")} for words in lines]
             words = {word.text for word in hierarchy.top_words(edge.below)}
             if not words <= shown[0]:
-                assert not shown[0] & shown[1]
+                assert not shown[0] & shown[1] & words  # cut words may be the same
 
 
 def test_a_topic_and_its_parent_have_different_titles():
