@@ -217,7 +217,7 @@ function selected(element) { // the text selected in an element; engines differ 
 }
 
 function quotation(button) {
-  const element = anywhere(button.dataset.quote)
+  const element = topiary.seek(button.dataset.quote)
   const whole = element?.innerText.trim() ?? ""
   const beginning = whole.length > QUOTED ? `${whole.slice(0, QUOTED).replace(/\s+\S*$/, "")} …` : whole
   const text = (element && selected(element)) || beginning

@@ -321,7 +321,7 @@ def draw_reader_bar(reader: ReaderPlace) -> str:
         "button", "← Back to the table", class_="ex-soft", data_do="back", data_keys="Escape", title="Key: Escape",
     )  # fmt: skip
     quote = write_element(
-        "button", f"{draw_icon('page')}Quote", class_="tp-button", data_quote=".dc-text, .dc-pictures",
+        "button", f"{draw_icon('page')}Quote", class_="tp-button", data_quote=".dc-text",
         data_cite=reader.title, data_keys="q",
         title="Copies what is selected, else the first lines, with the title and the address of this view. Key: q",
     )  # fmt: skip
