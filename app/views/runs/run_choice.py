@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from app.jobs.estimates import choose_headline
 from app.views.markup import draw_select, name_run, write_attributes
@@ -81,14 +81,14 @@ def _sort_runs(runs: Sequence[Run], order: str, latest: Callable[[int], Mapping[
         best = choose_headline(run, latest(run.number))
         return best.value if best is not None and best.lower_is_better else math.inf
 
-    keys: dict[str, Callable[[Run], object]] = {
+    keys: dict[str, Callable[[Run], Any]] = {
         "oldest": lambda run: run.number,
         LOWEST: find_perplexity,
         "steps": lambda run: -run.minibatch,
         "time": lambda run: -run.seconds,
         "name": lambda run: name_run(run).casefold(),
     }
-    return sorted(runs, key=keys[order]) if order in keys else list(runs)  # type: ignore[arg-type]
+    return sorted(runs, key=keys[order]) if order in keys else list(runs)
 
 
 def draw_run_choice(runs: Sequence[RunFacts], state: Callable[[int], str], choice: RunChoice) -> str:
