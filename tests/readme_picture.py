@@ -29,6 +29,7 @@ from store.database import open_database
 from store.errors import StoreError
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "samples"))  # of which the server of the browser tests is made
 PICTURE = ROOT / "assets" / "topiary.png"
 FIELD = "topiary-demo"  # of the picture, with what is seen on it as JSON
 SIZE = (1440, 900)  # of the window, in pixels
@@ -92,7 +93,7 @@ def look_at_demo(url: str, browser: Any) -> tuple[dict[str, int], bytes]:
     page.wait_for_timeout(4000)  # documents are read, and boxes have come to rest
     facts = dict(page.evaluate(COUNT_BOXES))
     picture = page.screenshot()
-    page.goto(f"{url}?page=watch")
+    page.goto(page.url.replace("page=explore", "page=watch"))  # of the same run
     page.locator("canvas").first.wait_for()
     page.wait_for_timeout(4000)
     facts["curves"] = page.evaluate(COUNT_CURVES)

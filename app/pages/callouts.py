@@ -7,8 +7,8 @@ import param
 from app.machine import find_asset
 from app.pages.components import Component
 
-_ROOTS = ".ex-tree .tp-node.tp-root"
-_DOCUMENTS = ".ex-side .ex-documents"
+_ROOTS = ".tp-node.tp-root"
+_DOCUMENTS = ".ex-documents"
 _ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 
 
