@@ -50,6 +50,8 @@ COUNT_CURVES = """() => [...Bokeh.documents[0].all_models]
 def read_facts(picture: Path = PICTURE) -> dict[str, int]:
     """Return what is seen on the picture: the numbers of layers, boxes and curves."""
     with Image.open(picture) as image:
+        if FIELD not in image.info:
+            raise ValueError(f"{picture.name} does not say what is seen on it; python -m tests.readme_picture draws it")
         return dict(json.loads(image.info[FIELD]))
 
 
