@@ -36,7 +36,7 @@ class Callouts(Component):
             "heading": "Click a root",
             "text": "Each box at the top is a broad topic; the boxes below it are the topics that it is made of.",
             "at": [_ROOTS],
-            "sides": ["below", "above", "right", "left"],
+            "sides": ["left", "below", "above", "right"],
         },
         {
             "heading": "Read its documents",
