@@ -29,6 +29,7 @@ from store.database import open_database
 from store.errors import StoreError
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "samples"))  # of which the server of the browser tests is made
 PICTURE = ROOT / "assets" / "topiary.png"
 FIELD = "topiary-demo"  # of the picture, with what is seen on it as JSON
 SIZE = (1440, 900)  # of the window, in pixels
@@ -49,6 +50,8 @@ COUNT_CURVES = """() => [...Bokeh.documents[0].all_models]
 def read_facts(picture: Path = PICTURE) -> dict[str, int]:
     """Return what is seen on the picture: the numbers of layers, boxes and curves."""
     with Image.open(picture) as image:
+        if FIELD not in image.info:
+            raise ValueError(f"{picture.name} does not say what is seen on it; python -m tests.readme_picture draws it")
         return dict(json.loads(image.info[FIELD]))
 
 
@@ -87,12 +90,13 @@ def look_at_demo(url: str, browser: Any) -> tuple[dict[str, int], bytes]:
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light")
     context.add_init_script(KNOWN)
     page = context.new_page()
+    page.set_default_timeout(1000 * PATIENCE / 4)  # a machine may have other work
     page.goto(f"{url}?page=explore")
     page.locator(".tp-node").first.wait_for()
     page.wait_for_timeout(4000)  # documents are read, and boxes have come to rest
     facts = dict(page.evaluate(COUNT_BOXES))
     picture = page.screenshot()
-    page.goto(f"{url}?page=watch")
+    page.goto(page.url.replace("page=explore", "page=watch"))  # of the same run
     page.locator("canvas").first.wait_for()
     page.wait_for_timeout(4000)
     facts["curves"] = page.evaluate(COUNT_CURVES)

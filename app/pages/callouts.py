@@ -7,8 +7,8 @@ import param
 from app.machine import find_asset
 from app.pages.components import Component
 
-_ROOTS = ".ex-tree .tp-node.tp-root"
-_DOCUMENTS = ".ex-side .ex-documents"
+_ROOTS = ".tp-node.tp-root"
+_DOCUMENTS = ".ex-documents"
 _ADD_BUTTON, _RUNS_LINK = "[data-do='add']", ".tp-nav [data-page='runs']"
 
 
@@ -36,7 +36,7 @@ class Callouts(Component):
             "heading": "Click a root",
             "text": "Each box at the top is a broad topic; the boxes below it are the topics that it is made of.",
             "at": [_ROOTS],
-            "sides": ["below", "above", "right", "left"],
+            "sides": ["left", "below", "above", "right"],
         },
         {
             "heading": "Read its documents",

@@ -1,12 +1,12 @@
 // The callouts of the demo: hints over the page that point at things on it, one after the other, once in every browser.
 //
-// A callout is closed by its button, by Escape, or by a click on the thing that it points at.  It stands first in the
+// A callout is closed by its button, by Escape, or by a click on a thing like the one that it points at.  It stands first in the
 // page, so that the Tab key reaches it first; it takes the focus from nothing, and covers nothing that it points at.
 
 const KEY = "topiary_callouts" // in the browser's storage: how many have been closed
-const GAP = 12 // pixels between a callout and its thing
+const GAP = 12 // pixels between a callout and the thing it points at
 const EDGE = 8 // pixels between a callout and the edge of the window
-const PAUSE = 250 // milliseconds between two looks for the thing: pages are drawn anew while a run trains
+const PAUSE = 250 // milliseconds between two looks for the thing: pages are drawn again while a run trains
 
 function recall() {
   try { return Number(localStorage.getItem(KEY) ?? 0) } catch { return Infinity } // nothing can be remembered
@@ -18,7 +18,7 @@ function remember(count) {
 
 const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
 
-// Where a box of a size fits beside a thing, inside a frame; the first of the sides with room for it, or null.
+// Where a box of a size fits next to a thing, inside a frame; the first of the sides with room for it, or null.
 export function place(thing, size, frame, sides) {
   const across = clamp(thing.left + thing.width / 2 - size.width / 2, frame.left, frame.right - size.width)
   const along = clamp(thing.top + thing.height / 2 - size.height / 2, frame.top, frame.bottom - size.height)
@@ -98,7 +98,9 @@ export function render({model, view}) {
     if (event.key === "Escape" && !note.hidden) { dismiss() }
   }
   const on_click = (event) => {
-    if (!note.hidden && thing && event.composedPath().includes(thing)) { dismiss() }
+    const {at} = model.steps[closed] ?? {at: []}
+    const is_meant = each => each instanceof Element && at.some(selector => each.matches(selector))
+    if (!note.hidden && event.composedPath().some(is_meant)) { dismiss() }
   }
   close.addEventListener("click", dismiss)
   document.addEventListener("keydown", on_key)

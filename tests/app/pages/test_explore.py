@@ -472,6 +472,16 @@ def test_a_search_lists_topics_at_once_and_asks_for_documents(session: Session) 
     assert session.tasks
 
 
+def test_a_search_is_part_of_the_address_and_begins_with_it(session: Session) -> None:
+    session.handle("search", value="word2")
+    assert session.view.search == "word2"
+    session.view.search = ""
+    assert "searching …" not in session.page._list.html
+    session.view.search = "word3"
+    assert 'value="word3"' in session.page._list.html
+    assert "searching …" in session.page._list.html
+
+
 def test_a_word_shows_its_topics_and_passages_until_the_topic_is_chosen_again(session: Session) -> None:
     word = re.findall(r'data-do="word" data-value="([^"]+)"', session.page._detail.html)[0]
     before, tasks = session.page._detail.html, len(session.tasks)
