@@ -31,7 +31,14 @@ from app.pages.requests import LatestRequest, TreePage
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
-from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
+from app.views.explore.controls import (
+    ControlState,
+    SnapshotOption,
+    draw_controls,
+    draw_map_foot,
+    draw_map_legend,
+    draw_tree_foot,
+)
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
@@ -307,7 +314,8 @@ class ExplorePage(TreePage):
         drawing = draw_map(hierarchy, self._make_map_choice(), aspect=self._aspect)
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
-        self._tops.html = self._overview.html = self._offer.html = ""
+        self._overview.html = self._offer.html = ""
+        self._tops.html = draw_map_legend(hierarchy, drawing)
         foot = draw_map_foot(hierarchy, drawing, self._view.relation, self._child)
         self._foot.html = foot + draw_column_topics(hierarchy)
 

@@ -20,7 +20,7 @@ class PictureTheme(NamedTuple):
     ``speaks`` marks topics that speak for a class, ``denies`` those that speak against it.  ``changes`` are the colours
     of edges that were gained, lost, became stronger, became weaker or stayed the same, in this order; the first two
     are also the colours of words that entered and left.  ``lowers`` is the colour of edges to a topic that its parent
-    makes rarer; such edges are also dashed.
+    makes rarer; such edges are also dashed.  ``hues`` tell the parents on the map apart, together with their captions.
     """
 
     paper: str
@@ -32,6 +32,7 @@ class PictureTheme(NamedTuple):
     denies: str
     changes: tuple[str, str, str, str, str]
     lowers: str
+    hues: tuple[str, ...]
 
 
 # The custom properties of explore.css, so that a picture in the page follows the theme of the page.
@@ -45,6 +46,7 @@ LIVE = PictureTheme(
     "var(--tp-denies)",
     ("var(--cm-gained)", "var(--cm-lost)", "var(--cm-stronger)", "var(--cm-weaker)", "var(--cm-same)"),
     "var(--tp-lowers)",
+    tuple(f"var(--tp-hue-{hue})" for hue in range(1, 8)),
 )
 LIGHT = PictureTheme(
     "#ffffff",
@@ -56,6 +58,7 @@ LIGHT = PictureTheme(
     "#00629b",
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
+    ("#0069a8", "#b07d00", "#00785a", "#c94f00", "#b0568f", "#3a90c8", "#7a1f4f"),
 )
 RARER_DASHES = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 

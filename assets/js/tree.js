@@ -379,11 +379,11 @@ export function render({model, view}) {
 
   // ------------------------------------------------------------------ keys
 
-  const centre = (each) => { const {x} = place_of(each); return x + each.querySelector(".tp-box").width.baseVal.value / 2 }
+  const centre = (each) => place_of(each).x + (each.querySelector(".tp-box").width?.baseVal.value ?? 0) / 2 // a circle has no width
   const nearest = (found, from) => found.sort((a, b) => Math.abs(centre(a) - centre(from)) - Math.abs(centre(b) - centre(from)))[0]
   const walk = {
-    ArrowDown: (here) => nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
-    ArrowUp: (here) => nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
+    ArrowDown: (here) => on_map(here) ? below(here, 1) : nearest(edges().filter(e => e.dataset.from === here.dataset.id).map(e => node(e.dataset.to)), here),
+    ArrowUp: (here) => on_map(here) ? below(here, -1) : nearest(edges().filter(e => e.dataset.to === here.dataset.id).map(e => node(e.dataset.from)), here),
     ArrowRight: (here) => neighbour(here, 1),
     ArrowLeft: (here) => neighbour(here, -1),
     Home: () => nodes()[0],
@@ -393,6 +393,11 @@ export function render({model, view}) {
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))
     level.sort((a, b) => centre(a) - centre(b))
     return level[level.indexOf(here) + step]
+  }
+  const on_map = (here) => here.querySelector("circle.tp-box") !== null
+  const below = (here, step) => { // the next circle of the map further down (or up)
+    const order = nodes().sort((a, b) => place_of(a).y - place_of(b).y)
+    return order[order.indexOf(here) + step]
   }
   const rename = (here) => { // a name typed where the topic stands; an empty one takes the name away
     const box = frame_of(here.querySelector(".tp-box"))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import draw_icon, draw_select
-from app.views.palette import declare_hue
+from app.views.palette import LIVE, declare_hue
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
@@ -85,7 +85,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
 
 _PICTURES = (
     ("tree", "Tree", "how topics are made of each other, layer by layer"),
-    ("map", "Map", "the topics of layer 1: alike ones lie close together"),
+    ("map", "Map", "the topics of layer 1, coloured by parent: similar ones lie close together"),
 )
 _DETAILS = (
     ("backbone", "Detail: backbone"),
@@ -219,11 +219,35 @@ def _draw_wide_switch(*, wide: bool) -> str:
     return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{draw_icon("tree")}</button>'
 
 
+def draw_map_legend(hierarchy: Hierarchy, drawing: MapDrawing) -> str:
+    """Return the parents that have a colour on the map, as buttons that select them; empty for a single layer."""
+    if not drawing.hues:
+        return ""
+    layer = next(iter(drawing.hues)).layer
+    chips = "".join(_draw_parent(hierarchy, parent, LIVE.hues[hue]) for parent, hue in drawing.hues.items())
+    label = f"Colour: heaviest parent in layer {layer}"
+    others = f'<span class="ex-others">{drawing.others} others</span>' if drawing.others else ""
+    return (
+        f'<div class="ex-top-row ex-parents" data-rove role="group" aria-label="{label}">'
+        f"<span>{label}</span>{chips}{others}</div>"
+    )
+
+
+def _draw_parent(hierarchy: Hierarchy, parent: Node, colour: str) -> str:
+    key, title = format_identity(parent), escape(hierarchy.title(parent))
+    tip = f"{title}: topic {hierarchy.rank(parent)} of layer {parent.layer}; select it"
+    return (
+        f'<button data-do="select" data-id="{key}" data-key="{key}" title="{tip}" style="--hue:{colour}">'
+        f"<i></i><span>{escape(shorten(hierarchy.title(parent), 30))}</span></button>"
+    )
+
+
 def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
     """Return the foot of the map: the meaning of circles and lines, and the topics as a list."""
+    alike = " and the same parents" if drawing.hues else ""
     facts = (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
-        f"layer 1 · area: share of the tokens · close together: similar words · seed {hierarchy.seed} · Topiary"
+        f"layer 1 · area: share of the tokens · close together: similar words{alike} · seed {hierarchy.seed} · Topiary"
     )
     joined = (
         f"{drawing.lines} pairs of topics are joined: documents use them together, with a correlation of at least "

@@ -1,7 +1,7 @@
 """The boxes of the tree: their words, font sizes and dimensions."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy
@@ -17,7 +17,6 @@ PADDING = 7.0
 SHAPE = 1.6  # wanted ratio of width to height of the words
 LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
 FAR = 24.0  # font size that can be read in a picture of half its size
-SHORTEST = 4  # letters of a cut word at least
 GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
 GIST_HEAD = 1.6  # height of a gist's line of rank and share with the bar below, relative to its font size
 GIST_LEADING = 1.16
@@ -215,12 +214,6 @@ def _fit_words(words: Sequence[str], width: float, n_lines: int) -> list[str]:
         elif len(lines) < n_lines and measure_text(word) <= width:
             lines.append(word)
     return lines
-
-
-def cut_legible(line: str, font: Callable[[str], float]) -> str:
-    """Return a line, cut until the ``font`` size in which it fits is readable in a small picture, or to a minimum."""
-    cuts = (shorten(line, length) for length in range(len(line), SHORTEST, -1))
-    return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
 
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:

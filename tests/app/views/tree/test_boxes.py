@@ -7,18 +7,7 @@ import pytest
 from topic_hierarchies import make_hierarchy
 
 from app.views.text import BOLD, measure_text
-from app.views.tree.boxes import GIST_HEAD, GIST_LEADING, PADDING, cut_legible, make_boxes
-
-
-@pytest.mark.parametrize(
-    ("word", "cut"), [("key", "key"), ("apple", "apple"), ("encryption", "encr…"), ("a", "a"), ("", "")]
-)
-def test_a_word_is_cut_until_it_can_be_read_from_afar(word, cut):
-    assert cut_legible(word, lambda line: 120 / max(len(line), 1)) == cut
-
-
-def test_of_a_word_that_never_can_the_first_letters_stay():
-    assert cut_legible("extraordinary", lambda _: 1.0) == "ext…"
+from app.views.tree.boxes import GIST_HEAD, GIST_LEADING, PADDING, make_boxes
 
 
 def test_letters_grow_with_the_share_of_a_topic_and_never_because_its_box_is_small():

@@ -9,10 +9,9 @@ from topic_hierarchies import make_hierarchy, signed_hierarchy
 
 from app.analysis.hierarchy import format_identity
 from app.export import trees
-from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_outline
+from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_map_legend, draw_outline
 from app.views.explore.detail import draw_topic
 from app.views.palette import LIGHT, LIVE, RARER_DASHES
-from app.views.text import measure_text
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.picture import TreeChoice, draw_tree, write_caption
 
@@ -104,17 +103,6 @@ def test_circles_of_the_map_lie_in_the_picture_and_beside_each_other(hierarchy):
     assert (away > 0.9 * (size[:, None] + size)).all()
 
 
-def test_a_circle_has_one_word_for_looking_from_afar_which_fits_into_it(hierarchy):
-    leads = 0
-    for group in ET.fromstring(draw_map(hierarchy, MapChoice(light=True), theme=LIVE).svg).iter(f"{SVG}g"):
-        for lead in group.findall(f"{SVG}g/{SVG}text[@class='tp-lead']"):
-            width = measure_text("".join(lead.itertext())) * float(lead.get("font-size"))
-            assert width < 2 * float(group.find(f"{SVG}circle").get("r"))
-            leads += 1
-    assert leads == len(hierarchy.nodes(1))
-    assert "tp-lead" not in draw_map(hierarchy, MapChoice(light=True), theme=LIGHT).svg
-
-
 def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
     state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
     tree, on_map = draw_controls(hierarchy, choice, state), draw_controls(hierarchy, choice, state._replace(map=True))
@@ -126,8 +114,15 @@ def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
     foot = draw_map_foot(hierarchy, drawing, 0.5, "What a child is.")
     assert f"{drawing.lines} pairs of topics are joined" in foot
     assert "What a child is." in foot
+    assert "similar words and the same parents" in foot
 
 
 def test_the_map_of_one_layer_says_nothing_of_parents():
     flat = make_hierarchy(widths=(6,))
-    assert "What a child is." not in draw_map_foot(flat, draw_map(flat, MapChoice()), 0.5, "What a child is.")
+    drawing = draw_map(flat, MapChoice())
+    foot = draw_map_foot(flat, drawing, 0.5, "What a child is.")
+    assert "parents" not in foot
+    assert "What a child is." not in foot
+    assert "heaviest parent" not in drawing.svg
+    assert "tp-caption" not in drawing.svg.replace("tp-captions", "")
+    assert draw_map_legend(flat, drawing) == ""
