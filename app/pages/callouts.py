@@ -40,7 +40,7 @@ class Callouts(Component):
         },
         {
             "heading": "Read its documents",
-            "text": "These documents use the topic most: they tell what its words mean.",
+            "text": "These documents use the topic most: they show what its words mean.",
             "at": [_DOCUMENTS],
             "sides": ["left", "above", "below", "right"],
         },

@@ -28,7 +28,7 @@ from app.views.documents.document_table import (
 )
 from app.views.text import escape
 
-COMPILING = "Strongest topics come once the kernels that find them are compiled, about 20 s, once on this machine …"
+COMPILING = "The strongest topics follow when their code is compiled (about 20 s, only once on this machine) …"
 _MOST_PLACED = 5000  # documents whose strongest topics are remembered
 
 

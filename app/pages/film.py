@@ -221,11 +221,11 @@ class Film:
         return numbers.index(snapshot) if snapshot in numbers else max(0, len(numbers) - 1)
 
     def _describe_change(self, place: int) -> str:
-        """Return how much moved before a snapshot, if that has been measured."""
+        """Return how much changed before a snapshot, if that has been measured."""
         if not 0 < place < len(self._moments) or self._moments[place].number not in self._changes:
             return ""
         share = format_percent(self._changes[self._moments[place].number])
-        return f"{share} moved since {self._moments[place - 1].minibatch:,}"
+        return f"{share} changed since {self._moments[place - 1].minibatch:,}"
 
     # -------------------------------------------------------------- moving
 
@@ -282,7 +282,7 @@ class Film:
         self._is_reading = False
 
     def _find_largest(self) -> None:
-        """Go to the snapshot before which most moved, or from there to the next one; measure first if necessary."""
+        """Go to the snapshot before which most changed, or from there to the next one; measure first if necessary."""
         if self._changes.keys() >= {moment.number for moment in self._moments[1:]}:
             self._go_to_largest()
             return

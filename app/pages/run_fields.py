@@ -31,7 +31,7 @@ def list_goals(corpus: CorpusRow) -> list[Goal]:
         help_text = f"The topics also learn to predict the labels ({classes:,} classes), by sDATM."
     return [
         Goal(QUICK, "Quick", "A first look: ends as soon as the perplexity no longer falls."),
-        Goal(GOOD, "Good", "Goes on until the tree has settled, too; what most people want."),
+        Goal(GOOD, "Good", "The default: goes on until the tree has settled as well."),
         Goal(WITH_LABELS, "With labels", help_text, is_locked),
     ]
 

@@ -21,6 +21,16 @@ def lacks_runs(feed: Feed, run: int, page: str) -> bool:
     return page not in WITHOUT_A_RUN and not run and not feed.runs()
 
 
+def choose_first_view(feed: Feed) -> dict[str, Any]:
+    """Return the fields of the view for an address that says nothing: Explore if the usual run has ended with topics.
+
+    While that run trains, and in a store without topics, the fields are empty, so that the default page, Watch, opens.
+    """
+    run = find_usual_run(feed, "explore")
+    has_ended = feed.state(run) in ("finished", "stopped") and feed.latest(run) is not None
+    return {"page": "explore"} if has_ended else {}
+
+
 def replace_run(feed: Feed, run: int, page: str) -> Fallback:
     """Return what to show instead if a page names no run, or if one that needs none names a run that is not there.
 

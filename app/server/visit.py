@@ -132,7 +132,8 @@ class SessionShell:
         self._closers: list[Callable[[], None]] = []
         self._report = ("", 0.0)  # the last error shown, and its time
         self._built: dict[str, Viewable] = {}
-        self.view = session.View(**self._complete_view(session.from_query(query) or site.first_view))
+        first_view = session.from_query(query) or site.first_view or fallback.choose_first_view(site.feed)
+        self.view = session.View(**self._complete_view(first_view))
         self._guided_run = self.view.run  # the run on screen while no visitor has chosen one; -1 afterwards
         if session.from_query(query).get("run") not in (None, choose_run(site.feed.runs(), self.view.page)):
             self._guided_run = -1

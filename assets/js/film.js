@@ -40,7 +40,7 @@ export function render({model, view}) {
   const words = make("div", "fm-words")
   const place = make("b", "fm-place"), count = make("span", "fm-count")
   words.append(place, count)
-  const largest = button("Largest change", "To the snapshot before which most moved; again: to the next one", () => say("largest"))
+  const largest = button("Largest change", "Go to the snapshot with the largest change since the one before; again: to the next largest", () => say("largest"))
   const pinned = ["A", "B"].map((side, at) => {
     const made = button(`Pin ${side}`, `Pin the snapshot on screen as ${side}, to compare it`, () => say("pin", {value: at, number: model.moments[target()]?.[0]}))
     made.classList.add("fm-pin")

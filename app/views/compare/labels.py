@@ -1,4 +1,4 @@
-"""What labels bought and what they cost, and the classes by how much their topics changed."""
+"""What labels changed: accuracy, perplexity, and the classes by how much their topics changed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -112,7 +112,7 @@ def draw_labels(
     estimates: EstimatePair | None,
     chosen: int,
 ) -> str:
-    """Return what labels bought and cost as HTML; empty if neither run learns labels.
+    """Return what labels changed as HTML; empty if neither run learns labels.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def draw_labels(
     if estimates is not None:
         cells.append(_draw_cost(estimates))
     figures = f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>' if cells else ""
-    title = write_element("h2", "Labels: what they bought, what they cost", class_="tp-h2")
+    title = write_element("h2", "What labels changed", class_="tp-h2")
     return f'<section class="cm-labels">{title}{figures}{_list_classes(comparison, changes, chosen)}</section>'
 
 
@@ -145,8 +145,8 @@ def _draw_accuracy(accuracies: tuple[LabelAccuracy | None, LabelAccuracy | None]
     note = f"of the labels of {known[0].part} documents"
     if known[0].commonest is not None:
         note += f"; the commonest class has {format_percent(known[0].commonest, 0)} of the documents"
-    tip = "Share of labelled documents, not learned from, whose label the topics predict rightly"
-    return _draw_cell("Predicted right", " · ".join(parts), note, tip)
+    tip = "Share of labelled documents, not learned from, whose label the topics predict correctly"
+    return _draw_cell("Predicted correctly", " · ".join(parts), note, tip)
 
 
 def _draw_cost(estimates: EstimatePair) -> str:
@@ -179,7 +179,7 @@ _HEADS = (
     ("Class", "Choose a class to tint the topics by how much they speak for it"),
     (
         "Changed",
-        "How far the topics that speak for the class are from their partners: 0% is the same, 100% nothing alike",
+        "How far the topics that speak for the class are from their partners: 0% means the same, 100% nothing in common",
     ),
     ("Speaks most for it, in A", "The topic that speaks most for the class, or its partner"),
     ("In B", "The topic that speaks most for the class, or its partner"),
@@ -192,7 +192,7 @@ def _list_classes(comparison: Comparison, changes: Sequence[ClassChange], chosen
     heads = "".join(write_element("th", name, scope="col", title=tip) for name, tip in _HEADS)
     rows = "".join(_draw_class(comparison, change, chosen) for change in changes[:_MOST_CLASSES])
     left = len(changes) - _MOST_CLASSES
-    more = f'<p class="tp-dim">{left:,} more classes changed less.</p>' if left > 0 else ""
+    more = f'<p class="tp-dim">{left:,} more classes changed less than these.</p>' if left > 0 else ""
     return (
         f'<div class="cm-classes"><table class="cm-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
         f"{more}</div>"

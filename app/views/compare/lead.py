@@ -109,16 +109,16 @@ def _find_course(a: RunFacts, b: RunFacts) -> str:
 
 
 def describe_result(facts: LeadFacts) -> str:
-    """Return what came of it: labels predicted rightly, topics found again, and the change of the perplexity."""
+    """Return what came of it: labels predicted correctly, topics found again, and the change of the perplexity."""
     learns, (accuracy_a, accuracy_b) = facts.learns_labels, facts.accuracies
     cost = _describe_perplexity(facts)
     if learns == (True, True) and accuracy_a is not None and accuracy_b is not None:
         right = [format_percent(each.right, 0) for each in (accuracy_b, accuracy_a)]
-        return f"the topics predict {right[0]} right, and {right[1]} in A{cost}"
+        return f"the topics predict {right[0]} of the labels correctly, those of A {right[1]}{cost}"
     if learns == (False, True) and accuracy_b is not None:
-        return f"the topics predict {format_percent(accuracy_b.right, 0)} right{cost}"
+        return f"the topics predict {format_percent(accuracy_b.right, 0)} of the labels correctly{cost}"
     if learns == (True, False) and accuracy_a is not None:
-        return f"the topics predict no classes, in A {format_percent(accuracy_a.right, 0)} right{cost}"
+        return f"the topics predict no labels, those of A {format_percent(accuracy_a.right, 0)} correctly{cost}"
     comparison = facts.comparison
     n_paired, n_topics = sum(pair.paired for pair in comparison.pairs), sum(comparison.a.widths)
     if facts.run_a.number == facts.run_b.number:

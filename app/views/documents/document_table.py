@@ -232,7 +232,7 @@ def _draw_body(table: TablePage) -> str:
         '<div class="dc-scroll"><table class="dc-table" role="table" aria-label="Documents">'
         f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
         f'<tbody role="rowgroup" data-rove="jk">{rows}</tbody></table></div>{foot}'
-        '<p class="dc-read dc-keys">Keys: <kbd>j</kbd> and <kbd>k</kbd> or the arrows walk along the rows, '
+        '<p class="dc-read dc-keys">Keys: <kbd>j</kbd> and <kbd>k</kbd> or the arrow keys move through the rows, '
         "<kbd>Enter</kbd> opens, <kbd>/</kbd> filters.</p>"
     )
 

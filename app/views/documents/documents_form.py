@@ -198,7 +198,7 @@ def _draw_text_field(text: str) -> str:
         f"{draw_icon('page')}Find its topics</button>"
         '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
         f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
-        '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
+        '<span class="tp-dim" id="dc-help">Cleaned and split into words like the corpus. It stays on this machine.</span></div></form>'
     )
 
 
@@ -253,7 +253,7 @@ def _draw_line_end(index: int, end: LineEnd | None) -> str:
 
 def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
     steps_choice = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
-    swap_button = write_element("button", "Swap", class_="ex-soft", data_do="turn", title="From and To change places")
+    swap_button = write_element("button", "Swap", class_="ex-soft", data_do="turn", title="Exchange From and To")
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
         f"{steps_choice}</label>{_draw_layer_choice(mixed) if mixed else ''}"

@@ -92,8 +92,8 @@ _MEAN_NPMI_TIP = (
 )
 _DIVERSITY_TIP = "Different words among the first ten of the topics that are not light: 1 when no two share one"
 _RELEVANCE_TIP = (
-    "How much it counts that a word is frequent (λ of relevance): towards 0 words that few other topics have come "
-    "first, towards 1 the most probable ones"
+    "How much the frequency of a word counts (λ of relevance): near 0, words that few other topics have come "
+    "first; near 1, the most probable ones"
 )
 _WANDERS_TIP = (
     "Draws of this topic differ so much (cosine below 0.8) that the words shown, their mean, are not one topic"

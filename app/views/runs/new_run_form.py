@@ -126,7 +126,7 @@ def draw_new_run_form(
     """
     about_goal, error = errors
     folded_fields = fold_fields("All settings", "the defaults are good ones; what you change takes precedence", folded)
-    parts = [("What to read", draw_fields(first))]
+    parts = [("Documents", draw_fields(first))]
     if goals:
         choice = _draw_goals(goals, chosen) + draw_error(about_goal)
         parts.append(("How to train", choice + folded_fields))

@@ -160,7 +160,7 @@ def matches_search(run: RunFacts, state: str, text: str) -> bool:
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
     """Return the line below the rows: a note that no run matches, or a button that shows more runs."""
     if not fitting:
-        reason = f"No run has “{escape(text[:60])}” in its row." if text else "No run is of these kinds."
+        reason = f"No run matches “{escape(text[:60])}”." if text else "No run fits these filters."
         return f'<p class="tp-dim" role="status">{reason}</p>'
     if fitting <= shown:
         return ""

@@ -128,7 +128,7 @@ def test_the_largest_changes_are_visited_one_after_the_other(stage):
     if stage.numbers[-1] not in by_size[:2]:
         assert seen == by_size[:3]
     stage.say("moment", value=stage.numbers[1])
-    assert "moved since 10" in stage.film.bar.note
+    assert "changed since 10" in stage.film.bar.note
 
 
 def test_two_pinned_snapshots_are_compared_and_pins_are_part_of_the_link(stage):

@@ -130,7 +130,7 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     assert numbers(session) == [3]
     session.handle("find", value="<no such run>")
     assert numbers(session) == []
-    assert "No run has “&lt;no such run&gt;” in its row." in session.page._board.html
+    assert "No run matches “&lt;no such run&gt;”." in session.page._board.html
     session.feed.stop()
 
 
@@ -144,7 +144,7 @@ def test_runs_are_filtered_ordered_and_compared_in_a_table(db: Database) -> None
     assert numbers(session) == [2]
     session.handle("state", value="paused")
     assert numbers(session) == []
-    assert "No run is of these kinds." in session.page._board.html
+    assert "No run fits these filters." in session.page._board.html
     session.handle("state", value="")
     session.handle("table")
     session.handle("mark", run="77")

@@ -39,6 +39,22 @@ def test_a_run_that_trains_is_the_usual_one(db, feed, two):
     assert find_usual_run(feed) == training.number
 
 
+def test_an_address_that_says_nothing_opens_explore_once_the_usual_run_has_ended_with_topics(db, feed):
+    feed.look_now()
+    assert fallback.choose_first_view(feed) == {}
+    row = feed_samples.run(db)
+    snapshots.append_snapshot(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
+    feed.look_now()
+    assert fallback.choose_first_view(feed) == {}  # it trains: Watch
+    runs.finish_run(db, row.number, row.attempt, "finished")
+    feed.look_now()
+    assert fallback.choose_first_view(feed) == {"page": "explore"}
+    bare = feed_samples.run(db)
+    runs.finish_run(db, bare.number, bare.attempt, "failed")
+    feed.look_now()
+    assert fallback.choose_first_view(feed) == {}  # the newest run, which has no topics
+
+
 def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
     feed.look_now()
     lacking = [page for page in NAMES if fallback.lacks_runs(feed, 0, page)]
