@@ -42,10 +42,10 @@ def test_a_new_snapshot_and_new_points_reach_an_open_page(start_server, planted,
     db, row = writer
     server = start_server(planted)
     page.goto(f"{server.url}?page=watch&run={row.number}")
-    page.get_by_text("mini-batch 100").wait_for()
+    page.get_by_text("latest · mini-batch 100").wait_for()
     page.wait_for_function(f"() => ({LENGTH})() === 10")
     garden.advance(db, row, 110, snapshot=True)
-    page.get_by_text("mini-batch 110").wait_for()
+    page.get_by_text("latest · mini-batch 110").wait_for()
     page.wait_for_function(f"() => ({LENGTH})() === 11")
 
 
@@ -156,7 +156,7 @@ def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new
         each.goto(f"{server.url}?page={name}&run={row.number}")
     for minibatch in range(110, 311, 2):  # any "database is locked" raises here
         garden.advance(db, row, minibatch, snapshot=minibatch % 20 == 0)
-    pages[0].get_by_text("mini-batch 300").wait_for()
+    pages[0].get_by_text("latest · mini-batch 300").wait_for()
     assert runs.get_run(db, row.number).minibatch == 310
     assert server.complaints == []
 

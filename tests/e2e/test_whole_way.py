@@ -127,6 +127,7 @@ def choose_a_view(page: Any) -> dict[str, Any]:
     page.locator(".ex-detail").and_(page.locator(f"[data-key='{root}']")).wait_for()
     page.get_by_role("button", name="Make root").click()
     page.wait_for_url(lambda url: f"roots={root}" in url)
+    page.get_by_label("Detail").select_option("paper")
     page.get_by_label("Threshold tau").fill("0.5")
     page.wait_for_url("**threshold=0.5**")
     page.locator(".ex-tau output").get_by_text("0.5", exact=True).wait_for()
