@@ -226,7 +226,7 @@ def draw_map_legend(hierarchy: Hierarchy, drawing: MapDrawing) -> str:
     layer = next(iter(drawing.hues)).layer
     chips = "".join(_draw_parent(hierarchy, parent, LIVE.hues[hue]) for parent, hue in drawing.hues.items())
     label = f"Colour: heaviest parent in layer {layer}"
-    others = f'<span class="ex-others">{drawing.others} others</span>' if drawing.others else ""
+    others = f'<span class="ex-others">{drawing.others} topics of other parents</span>' if drawing.others else ""
     return (
         f'<div class="ex-top-row ex-parents" data-rove role="group" aria-label="{label}">'
         f"<span>{label}</span>{chips}{others}</div>"

@@ -35,7 +35,7 @@ _SMALLEST, _LARGEST = 6.0, 80.0  # radii
 _APART = 16.0  # space between circles, for their labels
 SIZES = (5.5, 8.0, 12.0, 17.0, 24.0, 34.0)  # of letters at each zoom level, in units of the picture, nearest first
 WHOLE = 3  # the level at which the whole picture is seen; from it on, captions are those of layer 3
-_CAPTION_SIZES = (1.3, 1.6)  # of the captions of layer 2, and from afar, relative to the letters of labels
+_CAPTION_SIZES = (1.3, 1.5)  # of the captions of layer 2, and from afar, relative to the letters of labels
 _ROUNDS = 30  # of the search for a centre
 _LEGEND_SIZE, _LEGEND_ROW, _LEGEND_GAP = 15.0, 26.0, 26.0
 
@@ -93,10 +93,11 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     captions = _place_all_captions(hierarchy, families, circles)
     words = [_choose_words(hierarchy, node) for node in nodes]
     labels = place_labels(words, circles, SIZES, [list(each.values()) for each in captions])
+    colours = {family.parent: _choose_colour(family, topics, theme) for layer in families for family in layer}
     levels = range(len(SIZES)) if theme is LIVE else (WHOLE,)
     lines = _draw_lines(hierarchy, topics, choice.relation, theme)
     pieces = [
-        *(_draw_captions(captions[level], level, topics, theme) for level in levels),
+        *(_draw_captions(captions[level], level, colours, theme) for level in levels),
         *lines,
         *(
             _draw_topic(
@@ -168,14 +169,24 @@ def _find_centre(circles: Circles, members: Sequence[int]) -> FloatArray:
     return centre
 
 
-def _draw_captions(captions: dict[Node, PlacedText], level: int, topics: _MapTopics, theme: PictureTheme) -> str:
+def _draw_captions(captions: dict[Node, PlacedText], level: int, colours: dict[Node, str], theme: PictureTheme) -> str:
     pieces = []
     for parent, placed in captions.items():
-        colour = theme.hues[topics.hues[parent]] if parent in topics.hues else theme.muted
-        text = tree_svg.draw_centred(placed.lines, placed.centre, placed.size, colour, "tp-caption")
+        text = tree_svg.draw_centred(placed.lines, placed.centre, placed.size, colours[parent], "tp-caption")
         pieces.append(f'<g data-parent="{format_identity(parent)}">{text}</g>')
     look = 'class="tp-captions" aria-hidden="true" opacity=".8" font-weight="700"'
     return f"<g {look}>{_show_at(level, ''.join(pieces), theme)}</g>"
+
+
+def _choose_colour(family: Family, topics: _MapTopics, theme: PictureTheme) -> str:
+    """Return the colour of a caption: that of most of its topics by area, but of none above the coloured layer."""
+    areas: dict[Node, float] = {}
+    for number in family.topics:
+        parent = topics.parents[topics.nodes[number]]
+        areas[parent] = areas.get(parent, 0.0) + float(topics.circles.radii[number]) ** 2
+    heaviest = max(areas, key=lambda parent: areas[parent])
+    is_plain = family.parent.layer > heaviest.layer or heaviest not in topics.hues
+    return theme.muted if is_plain else theme.hues[topics.hues[heaviest]]
 
 
 def _show_at(level: int, pieces: str, theme: PictureTheme) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy, signed_hierarchy
 
-from app.analysis.hierarchy import format_identity
+from app.analysis.hierarchy import format_identity, parse_identity
 from app.views.explore.controls import draw_map_legend
 from app.views.palette import LIGHT, LIVE
 from app.views.text import BOLD, escape, measure_text, replace_unprintable
@@ -196,3 +196,22 @@ def test_a_caption_goes_to_the_free_place_next_to_its_centre():
 def test_words_are_written_in_one_line_or_several():
     assert list_lines(["a"]) == [("a",)]
     assert list_lines(["a", "b", "c"])[-3:] == [("a b c",), ("a b", "c"), ("a", "b", "c")]
+
+
+def test_captions_have_the_colour_of_their_topics_and_are_plain_above_the_coloured_layer(hierarchy, drawn):
+    svg, drawing = drawn
+    coloured = next(iter(drawing.hues)).layer
+    found = {}
+    for group in svg.iter(f"{SVG}g"):
+        if group.get("data-parent"):
+            found.setdefault(group.get("data-parent"), set()).add(group.find(f"{SVG}text").get("fill"))
+    assert found
+    assert all(len(colours) == 1 for colours in found.values())
+    for key, (colour,) in found.items():
+        node = parse_identity(key)
+        if node.layer > coloured:
+            assert colour == LIVE.muted
+        elif node.layer == coloured:
+            assert colour == (LIVE.hues[drawing.hues[node]] if node in drawing.hues else LIVE.muted)
+        else:
+            assert colour in {*LIVE.hues, LIVE.muted}
