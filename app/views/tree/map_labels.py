@@ -18,7 +18,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 LEADING = 1.15  # distance of the lines of a label, relative to its letters
 _GAP = 4.0  # between a circle and its label
 _MOVES = 9, 4.5  # positions of a caption across and down, and how far it moves, relative to its letters
-_DISTANCE_COST = 0.3  # of a caption's distance from its centre, relative to what it covers of circles
+_DISTANCE_COST = 0.45  # of a caption's distance from its centre, relative to what it covers of circles
 _WORD_COST = 2.5  # of each word that a caption lacks, relative to its letters
 _COUNTS = (1, 2, 2, 3, 3, 3)  # words of each way of `list_lines`
 
