@@ -18,7 +18,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 LEADING = 1.15  # distance of the lines of a label, relative to its letters
 _GAP = 4.0  # between a circle and its label
 _MOVES = 9, 4.5  # positions of a caption across and down, and how far it moves, relative to its letters
-_DISTANCE_COST = 0.3  # of a caption's distance from its centre, relative to what it covers of circles
+_DISTANCE_COST = 0.35  # of a caption's distance from its centre, relative to what it covers of circles
 _WORD_COST = 2.5  # of each word that a caption lacks, relative to its letters
 _COUNTS = (1, 2, 2, 3, 3, 3)  # words of each way of `list_lines`
 
@@ -120,10 +120,10 @@ def _place_level(
             at = n_captions + number
             own, boxes[at] = boxes[at].copy(), 0.0
             open_places = free[number] & ~_overlap(candidates[number].reshape(-1, 4), boxes).reshape(free[number].shape)
-            choice = _choose_place(open_places, most, chosen.get(number))
+            found = _choose_place(open_places, most, chosen.get(number))
             boxes[at] = own
-            if choice is not None:
-                chosen[number], boxes[at] = choice, candidates[number][choice]
+            if found is not None:
+                chosen[number], boxes[at] = found, candidates[number][found]
     labels = {number: PlacedText(ways[number][way], size, candidates[number][way, side])
               for number, (way, side) in sorted(chosen.items())}  # fmt: skip
     return labels, chosen
@@ -193,17 +193,18 @@ def _measure_distances(boxes: FloatArray, circles: Circles) -> FloatArray:
 
 
 def _covers_circle(boxes: FloatArray, circles: Circles) -> BoolArray:
-    covers: BoolArray = (_measure_distances(boxes, circles) < circles.radii).any(axis=-1)
+    covers: BoolArray = np.logical_or.reduce(_measure_distances(boxes, circles) < circles.radii, axis=-1)
     return covers
 
 
 def _is_inside(boxes: FloatArray, size: tuple[float, float]) -> BoolArray:
-    inside: BoolArray = (boxes[..., :2] >= 0).all(axis=-1) & (boxes[..., 2:] <= np.array(size)).all(axis=-1)
-    return inside
+    inside = np.concatenate([boxes[..., :2] >= 0, boxes[..., 2:] <= np.array(size)], axis=-1)
+    all_inside: BoolArray = np.logical_and.reduce(inside, axis=-1)
+    return all_inside
 
 
 def _overlap(boxes: FloatArray, taken: FloatArray) -> BoolArray:
     """Return for each of the boxes (n, 4) whether it overlaps any of those that are taken (m, 4)."""
     meets = (boxes[:, None, :2] < taken[None, :, 2:]) & (taken[None, :, :2] < boxes[:, None, 2:])
-    overlap: BoolArray = meets.all(axis=2).any(axis=1)
+    overlap: BoolArray = np.logical_or.reduce(np.logical_and.reduce(meets, axis=2), axis=1)
     return overlap

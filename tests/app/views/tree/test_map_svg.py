@@ -88,7 +88,7 @@ def test_the_map_has_every_topic_of_layer_one_and_the_related_ones_joined(hierar
     assert [element.get("data-id") for element in chosen] == [format_identity(hierarchy.nodes(1)[1])]
 
 
-def test_circles_of_the_map_lie_in_the_picture_and_beside_each_other(hierarchy):
+def test_circles_of_the_map_lie_in_the_picture_and_apart(hierarchy):
     drawing = draw_map(hierarchy, MapChoice(light=True), theme=LIGHT)
     places, radii = [], []
     for group in ET.fromstring(drawing.svg).iter(f"{SVG}g"):
