@@ -98,7 +98,7 @@ def test_a_quotation_is_copied_with_its_address_or_shown_selected(server, page):
     assert [len(whole.splitlines()), whole.splitlines()[-1]] == [3, page.url]
     assert picked.splitlines()[0] == f"“{word.inner_text().strip()}”"
     assert picked.endswith(page.url)
-    page.evaluate("navigator.clipboard.writeText = () => Promise.reject()")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject() }")
     quote.click()
     field = page.get_by_label("Text of the quotation")
     field.wait_for()

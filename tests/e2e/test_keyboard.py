@@ -14,6 +14,7 @@ SMALLEST = """() => {
       if (each.shadowRoot) { walk(each.shadowRoot) }
       if (each.nodeName !== "text" || !each.textContent.trim()) { continue }
       if (!each.checkVisibility({visibilityProperty: true, opacityProperty: true})) { continue }
+      if (!each.getBoundingClientRect().width) { continue } // in an SVG, that call says nothing of display: none
       seen.push([each.getScreenCTM().a * parseFloat(getComputedStyle(each).fontSize), each.textContent])
     }
   }

@@ -221,7 +221,7 @@ def test_the_controls_of_the_tree_stand_in_one_row_or_break_before_the_first_of_
 ):
     page = new_page(width=width)
     chosen = ",".join(f"L1:{topic}" for topic in range(1, roots + 1)) if rows > 1 else ""
-    page.goto(f"{shared_server.url}?page=explore&run=1&direction=up&detail=paper&roots={chosen}")
+    page.goto(f"{shared_server.url}?page=explore&run=1&direction=up&threshold=5&roots={chosen}")
     page.locator(".ex-chip").nth(roots - 1).wait_for()
     tools = [tool.bounding_box() for tool in page.locator(".ex-tools > *").all()]
     middles = {round(box["y"] + box["height"] / 2) for box in tools}

@@ -1,6 +1,7 @@
 """The whole way: a file of documents becomes a corpus, a run survives SIGKILL, and a browser explores its topics."""
 
 import json
+import re
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -127,7 +128,7 @@ def choose_a_view(page: Any) -> dict[str, Any]:
     page.locator(".ex-detail").and_(page.locator(f"[data-key='{root}']")).wait_for()
     page.get_by_role("button", name="Make root").click()
     page.wait_for_url(lambda url: f"roots={root}" in url)
-    page.get_by_label("Detail").select_option("paper")
+    page.get_by_role("combobox", name="Detail").select_option("paper")
     page.get_by_label("Threshold tau").fill("0.5")
     page.wait_for_url("**threshold=0.5**")
     page.locator(".ex-tau output").get_by_text("0.5", exact=True).wait_for()
@@ -293,5 +294,5 @@ def test_five_open_tabs_through_a_whole_run_cost_the_worker_nothing(grown, url, 
     assert "locked" not in grown.topiary.logs().lower()
     assert "Traceback" not in grown.topiary.logs()
     pages[0].locator(".tp-node").first.wait_for(timeout=120_000)  # five pages at once, on a machine that may be busy
-    pages[1].get_by_text("mini-batch 900").first.wait_for()
+    pages[1].get_by_text(re.compile(r"(sweep|mini-batch|step) 900")).first.wait_for()
     pages[2].get_by_text("finished").first.wait_for()

@@ -467,7 +467,10 @@ def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cos
     session.accuracies = (None, LabelAccuracy(0.957, "test", 0.23))
     session.view.run = 8
     assert session.page._lead.html.startswith('<p class="cm-say"')
-    assert ">With labels the topics predict 96% of the labels correctly, at about the same perplexity; " in session.page._lead.html
+    assert (
+        ">With labels the topics predict 96% of the labels correctly, at about the same perplexity; "
+        in session.page._lead.html
+    )
     assert "the commonest class has 23% of the documents" in session.page._numbers.html
     assert "907.0 → 908.0" in session.page._numbers.html
     session.view.snapshot = 2  # the perplexity is that of the newest snapshot
