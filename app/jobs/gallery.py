@@ -60,7 +60,9 @@ LIVE = GalleryRun(
     f"{RUN_NAME}, mini-batches", "DLDA by mini-batches", "dlda", {"inference": "tlasgr"}, 2_000,
     "topics that learn by mini-batches", ("watch",), 40.0,
 )  # fmt: skip
-PARENT = GalleryRun(f"{RUN_NAME}, DATM", "DATM", "datm", {}, 600, "a neural encoder, which reads a whole document in one pass", (), 30.0)
+PARENT = GalleryRun(
+    f"{RUN_NAME}, DATM", "DATM", "datm", {}, 600, "a neural encoder, which reads a whole document in one pass", (), 30.0
+)
 LABELLED = GalleryRun(
     f"{RUN_NAME}, sDATM", "sDATM", LABEL_MODEL, {}, 600, "the same model, with the package of a document as its label",
     ("compare", "classes"), 30.0,

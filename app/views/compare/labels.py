@@ -179,7 +179,7 @@ _HEADS = (
     ("Class", "Choose a class to tint the topics by how much they speak for it"),
     (
         "Changed",
-        "How far the topics that speak for the class are from their partners: 0% means the same, 100% nothing in common",
+        "How far the topics that speak for the class are from their partners: 0% the same, 100% nothing in common",
     ),
     ("Speaks most for it, in A", "The topic that speaks most for the class, or its partner"),
     ("In B", "The topic that speaks most for the class, or its partner"),

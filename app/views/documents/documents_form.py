@@ -198,7 +198,8 @@ def _draw_text_field(text: str) -> str:
         f"{draw_icon('page')}Find its topics</button>"
         '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
         f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
-        '<span class="tp-dim" id="dc-help">Cleaned and split into words like the corpus. It stays on this machine.</span></div></form>'
+        '<span class="tp-dim" id="dc-help">Cleaned and split into words like the corpus. It stays on this machine.'
+        "</span></div></form>"
     )
 
 
