@@ -173,7 +173,7 @@ def _draw_document(
 
 def _draw_title(placed: PlacedDocument) -> str:
     label = f'<em class="dc-label" title="Its label in the corpus">{escape(placed.label)}</em>' if placed.label else ""
-    return f"<h3>{escape(shorten(placed.title, 120) or 'untitled')}{label}</h3>"
+    return f"<h3 aria-level='2'>{escape(shorten(placed.title, 120) or 'untitled')}{label}</h3>"
 
 
 def _draw_body(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
