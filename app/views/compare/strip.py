@@ -47,7 +47,7 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
     pairs = choose_largest(comparison)
     rows = "".join(_draw_row(comparison, pairs, side, label, chosen) for side in SIDES)
     overlay = find_overlay(comparison, "b", label) or find_overlay(comparison, "a", label)
-    note = "Each topic of layer 1 stands above what corresponds to it in the other run"
+    note = "Topics of layer 1, each in one column with its partner in the other run"
     if overlay is not None:
         name = escape(shorten(overlay.name, 40))
         note += f'; <i class="cm-swatch cm-for"></i>speaks for {name}, <i class="cm-swatch cm-against"></i>against it'

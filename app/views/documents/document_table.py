@@ -361,7 +361,8 @@ def draw_reading(document: ListedDocument, sentence: str) -> str:
     title = escape(shorten(document.title, 120) or "untitled")
     return (
         f'<div class="dc-answer" data-bring="{document.number}"><div class="dc-side">'
-        f'<article class="dc-card dc-document" data-key="d{document.number}"><h3 aria-level="2">{title}{label}</h3>'
-        f'{body}</article></div><div class="dc-side"><section class="dc-card"><p class="dc-read" role="status">{sentence}</p>'
+        f'<article class="dc-card dc-document" data-key="d{document.number}">'
+        f'<h3 aria-level="2">{title}{label}</h3>{body}'
+        f'</article></div><div class="dc-side"><section class="dc-card"><p class="dc-read" role="status">{sentence}</p>'
         "</section></div></div>"
     )
