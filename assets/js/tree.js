@@ -8,6 +8,7 @@
 
 const NS = "http://www.w3.org/2000/svg"
 const LEAST = 11 // pixels of the smallest text that is shown
+const BAND = 25 // the largest letters of the captions of layers, as in explore.css
 const cameras = new Map() // by model: coming back from another page finds the same zoom
 const still = matchMedia("(prefers-reduced-motion: reduce)")
 const COMMAND = /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl"
@@ -82,6 +83,7 @@ export function render({model, view}) {
     world.style.setProperty("--k", k)
     const level = written.levels.findIndex(size => size * k >= LEAST)
     world.dataset.level = level < 0 ? "far" : level
+    world.classList.toggle("tp-tiny", BAND * k < LEAST) // the captions of layers have no room to grow further
     written.boxes.forEach(box => box.classList.toggle("tp-near", written.words * k >= LEAST))
     written.texts.forEach(({text, size}) => text.classList.toggle("tp-small", size * k < LEAST))
   }

@@ -75,7 +75,7 @@ def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, wait_until
     findings = {}
     for name, query in PAGES.items():
         page.goto(f"{server.url}?{query}")
-        page.get_by_role("navigation", name="Pages").wait_for()
+        page.get_by_role("navigation", name="Pages", exact=True).wait_for()
         if name in READY:
             page.locator(READY[name]).first.wait_for()
         wait_until_quiet(page)

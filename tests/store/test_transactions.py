@@ -55,16 +55,26 @@ def cut_before_commit(db, times):
     event.listen(db._engine, "commit", cut)
 
 
+@pytest.fixture
+def warnings():
+    """The warnings of the store; the handler of caplog leaves out repeated ones if the app has filtered its log."""
+    records = []
+    handler, logger = logging.Handler(logging.WARNING), logging.getLogger("topiary.store")
+    handler.emit = lambda record: records.append(record.getMessage())
+    logger.addHandler(handler)
+    yield records
+    logger.removeHandler(handler)
+
+
 @on_postgresql
 @pytest.mark.parametrize(("fault", "times"), [(lose_the_answer, 1), (lose_the_answer, 3), (cut_before_commit, 2)])
-def test_a_transaction_hit_at_its_commit_arrives_once(db, caplog, fault, times):
+def test_a_transaction_hit_at_its_commit_arrives_once(db, warnings, fault, times):
     run = new_run(db).number
     db.transact(count_up)
     fault(db, times)
-    with caplog.at_level(logging.WARNING, "topiary.store"):
-        db.transact(count_up)
+    db.transact(count_up)
     assert runs.get_run(db, run).minibatch == 2
-    assert "was lost (" in caplog.text
+    assert any("was lost (" in warning for warning in warnings)
     db.transact(count_up)
     assert runs.get_run(db, run).minibatch == 3
 
