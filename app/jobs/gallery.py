@@ -71,10 +71,10 @@ GALLERY = (FIRST, LIVE, PARENT, LABELLED)
 
 
 class Notify(Protocol):
-    """A function that is told the current activity and the share of it that is done."""
+    """A function that reports the current activity and the share of it that is done."""
 
     def __call__(self, words: str, share: float | None) -> None:
-        """Tell what is happening."""
+        """Report what is happening."""
 
 
 def find_run(rows: Iterable[Any], corpus: int, member: GalleryRun) -> Any | None:
@@ -107,7 +107,7 @@ def fill_gallery(db: Database, corpus: CorpusRow, notify: Notify, pause: Callabl
     corpus : CorpusRow
         The corpus of the demo, on which the first run is there.
     notify : callable
-        Told which run is under way.
+        Called with a sentence about the run that is under way.
     pause : callable
         Waits some seconds.
 

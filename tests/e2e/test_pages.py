@@ -215,8 +215,8 @@ def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
     assert min(room) > 5  # the padding, less what a line may be off in small letters
 
 
-@pytest.mark.parametrize(("width", "roots"), [(1440, 0), (1280, 0), (1280, 2)])
-def test_the_controls_of_the_tree_stand_in_one_row(shared_server, new_page, width, roots):
+@pytest.mark.parametrize(("width", "roots"), [(1440, 0), (1280, 0), (1280, 2), (1100, 8)])
+def test_the_controls_of_the_tree_stand_in_one_row_below_the_roots(shared_server, new_page, width, roots):
     page = new_page(width=width)
     chosen = ",".join(f"L1:{topic}" for topic in range(1, roots + 1))
     page.goto(f"{shared_server.url}?page=explore&run=1&direction=up&roots={chosen}")
@@ -225,6 +225,8 @@ def test_the_controls_of_the_tree_stand_in_one_row(shared_server, new_page, widt
     tools = [tool.bounding_box() for tool in page.locator(".ex-tools > *").all()]
     middles = {round(box["y"] + box["height"] / 2) for box in tools}
     assert max(middles) - min(middles) <= 2
+    bottoms = [chip["y"] + chip["height"] for chip in (each.bounding_box() for each in page.locator(".ex-chip").all())]
+    assert min(middles) > max(bottoms, default=0)
 
 
 def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page):

@@ -10,8 +10,11 @@ from markdown_it import MarkdownIt
 from sources import ROOT, sources
 
 from app.cli.main import build_parser
+from app.ingest import memory
+from app.jobs import run_rules
 from app.pages.guide import list_chapters, render_chapter
 from engine import models, settings
+from tests import readme_picture
 
 GUIDE = ROOT / "assets" / "guide"
 PAGES = sorted(GUIDE.glob("*.md"))
@@ -145,3 +148,10 @@ def test_the_readme_opens_with_what_topiary_is_and_a_picture_of_it():
     assert sentence.startswith("Topiary ")
     assert picture.startswith("![")
     assert "](assets/" in picture
+
+
+def test_the_picture_of_the_readme_shows_as_many_layers_as_a_demo_has():
+    facts = readme_picture.read_facts()
+    assert facts["layers"] == len(run_rules.propose_widths(memory.MOST, 60 * memory.MOST))
+    assert facts["boxes"] > 20
+    assert facts["curves"] > 1  # a run by sweeps has no step sizes
