@@ -137,7 +137,7 @@ def test_logging_out_in_one_tab_ends_the_others_and_no_other_browser(guarded, pl
     other.on("websocket", lambda socket: sockets.append(socket))  # noqa: PLW0108 - a method of a list takes no notes
     for query in ("page=runs", "page=explore&run=1&layer=1&topic=2"):
         other.goto(f"{guarded.url}?{query}")
-        expect(other.get_by_role("navigation", name="Pages")).to_be_visible()
+        expect(other.get_by_role("navigation", name="Pages", exact=True)).to_be_visible()
     page.get_by_role("button", name="Log out (analyst)").click()
     expect(page.get_by_label("Password")).to_be_visible()
     expect(other.get_by_text("You have logged out; log in again.")).to_be_visible()

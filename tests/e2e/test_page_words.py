@@ -44,7 +44,7 @@ def test_no_page_speaks_in_names_of_the_code(start_server, planted, page, wait_u
     said = {}
     for name in ("runs", "watch", "explore", "compare", "seeds", "documents"):
         page.goto(f"{server.url}?page={name}&run=1")
-        page.get_by_role("navigation", name="Pages").wait_for()
+        page.get_by_role("navigation", name="Pages", exact=True).wait_for()
         wait_until_quiet(page)
         for text in page.evaluate(TEXT):
             if garden.NASTY in text or SETTING.match(text):

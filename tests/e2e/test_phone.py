@@ -88,7 +88,7 @@ def test_another_page_begins_at_its_top_and_other_results_at_the_first(shared_se
     page.mouse.move(650, 300)
     page.mouse.wheel(0, 900)
     page.wait_for_function(f"() => ({SCROLLED})() > 100")
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Runs").click()
+    page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name="Runs").click()
     page.get_by_text("1 in this store").wait_for()
     page.wait_for_function(f"() => ({SCROLLED})() === 0")
     page.goto(f"{shared_server.url}?page=explore&run=1")

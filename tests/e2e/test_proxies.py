@@ -196,7 +196,7 @@ def walk(page, home):
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     assert page.url.startswith(f"{home}?page=runs")
     page.goto(f"{home}explore")
-    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Pages", exact=True)).to_be_visible()
     assert page.url.startswith(f"{home}?page=explore")
     assert page.evaluate("document.fonts.load('16px Inter').then(found => found.length)") > 0
     cookies = page.context.cookies()
