@@ -277,6 +277,36 @@ def _add_validation(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE corpora ADD COLUMN validation_documents BIGINT NOT NULL DEFAULT 0"))
 
 
+def _add_columns_and_shares(connection: Connection) -> None:
+    """Migrate to version 13: add the typed columns of corpora and the topic shares of documents."""
+    old_tables = MetaData()
+    for name in ("corpora", "snapshots"):
+        Table(name, old_tables, Column("number", BigInteger, primary_key=True))
+
+    def make_key(name: str, *owner: ForeignKey) -> Column[int]:
+        return Column(name, BigInteger, *owner, primary_key=True, autoincrement=False)
+
+    def make_owner(name: str, target: str) -> Column[int]:
+        return make_key(name, ForeignKey(target, ondelete="CASCADE"))
+
+    def make_block() -> tuple[Column[Any], ...]:
+        return Column("documents", BigInteger, nullable=False), Column("arrays", LargeBinary, nullable=False)
+
+    described = (Column(name, Text, nullable=False) for name in ("name", "kind", "levels"))
+    documents = Column("documents", BigInteger, nullable=False)
+    owner = make_owner("corpus", "corpora.number")
+    Table("corpus_columns", old_tables, owner, make_key("place"), *described, documents)
+    owner = make_owner("corpus", "corpora.number")
+    Table("column_blocks", old_tables, owner, make_key("place"), make_key("first"), *make_block())
+    made_by, documents = Column("made_by", Text, nullable=False), Column("documents", BigInteger, nullable=False)
+    created = Column("created", Double, nullable=False)
+    Table("share_sets", old_tables, make_owner("snapshot", "snapshots.number"), made_by, documents, created)
+    owner = make_owner("snapshot", "share_sets.snapshot")
+    Table("share_blocks", old_tables, owner, make_key("first"), *make_block())
+    for name in ("corpus_columns", "column_blocks", "share_sets", "share_blocks"):
+        old_tables.tables[name].create(connection)
+
+
 def draw_identity() -> str:
     """Return a new identity, different from that of every other store."""
     return uuid.uuid4().hex
@@ -294,6 +324,7 @@ STEPS: Mapping[int, MigrationStep] = {
     9: _rename_columns,
     10: _add_checksums,
     11: _add_validation,
+    12: _add_columns_and_shares,
 }
 """Migrations: ``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``.
 

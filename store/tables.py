@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 12  # of the tables; `store.migrations` has a step from each version to the next
+VERSION = 13  # of the tables; `store.migrations` has a step from each version to the next
 
 
 class PlainText(TypeDecorator[str]):
@@ -182,6 +182,27 @@ corpus_texts = Table(
     Column("texts", ArrayBytes, nullable=False),
 )
 
+corpus_columns = Table(
+    "corpus_columns",
+    metadata,
+    _make_owner("corpora", primary=True),
+    Column("place", WholeNumber, primary_key=True, autoincrement=False),
+    Column("name", PlainText, nullable=False),
+    Column("kind", PlainText, nullable=False),  # one of `columns.KINDS`
+    Column("levels", JsonText, nullable=False),  # the categories, in the order of their numbers
+    _make_whole("documents"),  # those whose values are stored; later ones were appended by an older program
+)
+
+column_blocks = Table(
+    "column_blocks",
+    metadata,
+    _make_owner("corpora", primary=True),
+    Column("place", WholeNumber, primary_key=True, autoincrement=False),
+    Column("first", WholeNumber, primary_key=True, autoincrement=False),
+    _make_whole("documents"),
+    Column("arrays", ArrayBytes, nullable=False),
+)
+
 search_indexes = Table(  # full_text.py also makes a table search_words_N for each corpus
     "search_indexes", metadata, _make_owner("corpora", primary=True), _make_whole("documents")
 )
@@ -278,6 +299,24 @@ predictions = Table(
     Column("checksum", PlainText, nullable=False),
     _make_whole("size"),
     Column("created", Double, nullable=False),
+    Column("arrays", ArrayBytes, nullable=False),
+)
+
+share_sets = Table(
+    "share_sets",
+    metadata,
+    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
+    Column("made_by", PlainText, nullable=False),
+    _make_whole("documents"),  # those whose shares are stored, from the first document of the corpus on
+    Column("created", Double, nullable=False),
+)
+
+share_blocks = Table(
+    "share_blocks",
+    metadata,
+    Column("snapshot", BigInteger, ForeignKey("share_sets.snapshot", ondelete="CASCADE"), primary_key=True),
+    Column("first", WholeNumber, primary_key=True, autoincrement=False),
+    _make_whole("documents"),
     Column("arrays", ArrayBytes, nullable=False),
 )
 
