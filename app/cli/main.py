@@ -274,6 +274,12 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
     film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
+    report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
+    report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
+    report.add_argument(
+        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
+    )
+    report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
@@ -294,8 +300,9 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
     _add_figure(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, quality, tree, film, seeds, points):
+    for parser in (show, topics, quality, tree, film, report, seeds, points):
         _add_run(parser)
+    _add_minibatch(report)
     threshold_help = (
         "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     )

@@ -184,6 +184,35 @@ def tree(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def report(arguments: argparse.Namespace) -> int:
+    """Write the report of a run to an HTML file and print the path of the file."""
+    from app.analysis.hierarchy import parse_identity
+    from app.analysis.read_hierarchy import find_snapshot_at
+    from app.export.report import write_report
+    from app.jobs.progress import Progress
+
+    nodes = [parse_identity(text) for text in arguments.topic]
+    if None in nodes:
+        wrong = arguments.topic[nodes.index(None)]
+        raise UserError(f"{wrong!r} is no topic; topiary topics lists them, as in L1:3")
+    db = open_existing(arguments.store)
+    row, progress = find_run(db, arguments.run), Progress()
+    try:
+        path = write_report(
+            db, row, find_snapshot_at(db, row, arguments.minibatch), arguments.output,
+            topics=[node for node in nodes if node is not None], quotes=arguments.quotes,
+            report=lambda share: progress.show("writing the report", share),
+        )  # fmt: skip
+    except OSError as error:
+        raise _make_file_error(arguments.output, error) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    finally:
+        progress.end()
+    say(path)
+    return 0
+
+
 def film(arguments: argparse.Namespace) -> int:
     """Write the film of a run to an HTML file and print the path of the file."""
     from app.export.film import write_film

@@ -1,12 +1,15 @@
 """A run in a store: its state and records, and methods that wait for it, fork it and control it."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import pandas as pd
 
+from app.analysis.read_hierarchy import find_snapshot_at
 from app.facts.records import list_all_facts
 from app.jobs import launcher, logs
 from app.jobs.estimates import choose_headline, read_latest
@@ -194,6 +197,42 @@ class Run(RunTopics):
             if progress is True:
                 shown.end()
         return self
+
+    def report(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        topics: Sequence[str] = (),
+        quotes: bool = True,
+        minibatch: int | None = None,
+    ) -> Path:
+        """Write a report to an HTML file that needs no other: corpus, tree, every topic with passages, and the method.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name ends in ``.html``.
+        topics : sequence of str
+            The topics to include, as in ``"L3:1"``; by default all but those with few tokens.
+        quotes : bool, default=True
+            Whether passages of documents are quoted.
+        minibatch : int, optional
+            The last snapshot at or before this mini-batch is described; the latest one by default.
+
+        Raises
+        ------
+        ValueError
+            When the suffix is not ``.html``.
+        LookupError
+            When there is no such topic.
+        OSError
+            When the file cannot be written.
+        """
+        from app.export.report import write_report
+
+        nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
+        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
+        return write_report(self._opened.db, self._row, snapshot, file, topics=nodes, quotes=quotes)
 
     def fork(
         self,

@@ -16,6 +16,7 @@ from app.pages.explore_requests import (
     ExploreRequests,
     FetchedHierarchy,
     KeptTopic,
+    ReportFile,
     TopicDocuments,
     explain_lonely_roots,
     explain_threshold,
@@ -23,6 +24,7 @@ from app.pages.explore_requests import (
     fetch_hierarchy,
     find_documents,
     find_passages,
+    make_report,
     send_tree_file,
     split_tab,
 )
@@ -32,6 +34,7 @@ from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import (
+    REPORTS,
     ControlState,
     SnapshotOption,
     draw_controls,
@@ -110,6 +113,7 @@ class ExplorePage(TreePage):
         self._documents = TopicDocuments(context)
         self._seeds = SeedReader(context)
         self._child = ""
+        self._is_reporting = False
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
             self._show_word,
@@ -446,10 +450,31 @@ class ExplorePage(TreePage):
             self._draw_detail(self._hierarchy)
 
     def _save(self, file_format: str) -> None:
-        if self._hierarchy is not None:
+        if file_format in REPORTS:
+            self._save_report(file_format)
+        elif self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
                 self._tree, self._seeds.add(self._hierarchy, self._draw_documents), self.choice, file_format,
                 aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip
+
+    def _save_report(self, form: str) -> None:
+        """Write the report with the tree on screen in another thread, and let the browser download it."""
+        hierarchy = self._hierarchy
+        if hierarchy is not None and not self._is_reporting:
+            self._is_reporting = True
+            self._context.notify("The report is being written; the download begins in some seconds.", "info")
+            work = partial(make_report, self._context, hierarchy, self.choice, form)
+            self._context.aside(work, self._hand_over_report, self._end_report)
+
+    def _hand_over_report(self, made: ReportFile) -> None:
+        self._end_report()
+        if made.fault:
+            self._context.notify(made.fault, "warning")
+        else:
+            self._tree.hand_over(made.name, made.text)
+
+    def _end_report(self) -> None:
+        self._is_reporting = False
