@@ -25,7 +25,7 @@ _SURE = 0.4  # what a word must speak for a topic to be marked
 _BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*\n|[。！？]")
 
 
-class Passage(NamedTuple):
+class TopicPassage(NamedTuple):
     """A passage of a document.
 
     Attributes
@@ -56,7 +56,7 @@ def weigh_words(hierarchy: Hierarchy, node: Node) -> FloatArray:
     return np.divide(own, everywhere, out=np.zeros(len(own)), where=everywhere > 0)
 
 
-def choose_passages(documents: Iterable[Document], rules: Rules, weights: FloatArray, most: int) -> list[Passage]:
+def choose_passages(documents: Iterable[Document], rules: Rules, weights: FloatArray, most: int) -> list[TopicPassage]:
     """Return the passages that say most about a topic, one of each document, best first.
 
     Parameters
@@ -73,7 +73,7 @@ def choose_passages(documents: Iterable[Document], rules: Rules, weights: FloatA
     return sorted(passages, key=lambda passage: -passage.score)[:most]
 
 
-def find_passage(document: Document, rules: Rules, weights: FloatArray) -> Passage | None:
+def find_passage(document: Document, rules: Rules, weights: FloatArray) -> TopicPassage | None:
     """Return the passage of a document that says most about a topic; None if no word of it speaks for the topic."""
     text = rules.wording.prepare_text(document.text)
     spans = rules.count(text).spans
@@ -88,7 +88,7 @@ def find_passage(document: Document, rules: Rules, weights: FloatArray) -> Passa
     line, marks = _join_line(text, begin, end, [piece for piece in pieces if begin <= piece[0] and piece[1] <= end])
     score = float(sum(value for span, value in zip(spans, values, strict=True) if begin <= span.begin < end))
     title = make_title(document.title, document.text, document.columns)
-    return Passage(document.number, title, line, marks, score)
+    return TopicPassage(document.number, title, line, marks, score)
 
 
 def _find_window(spans: Sequence[Span], values: FloatArray) -> tuple[int, int]:

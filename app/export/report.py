@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.passages import Passage, choose_passages, weigh_words
+from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.recurrence import read_recurrence
 from app.export.film import choose_film_tree
@@ -120,10 +120,10 @@ def _choose_nodes(hierarchy: Hierarchy, topics: Collection[Node]) -> list[Node]:
 
 def _find_quotes(
     db: Database, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
-) -> dict[Node, list[Passage]]:
+) -> dict[Node, list[TopicPassage]]:
     """Return the passages that are quoted for each topic; a topic whose documents have no texts has none."""
     rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
-    quotes: dict[Node, list[Passage]] = {}
+    quotes: dict[Node, list[TopicPassage]] = {}
     for first in range(0, len(nodes), _TOPICS_AT_ONCE):
         report(first / len(nodes))
         part = nodes[first : first + _TOPICS_AT_ONCE]
@@ -135,7 +135,7 @@ def _find_quotes(
     return quotes
 
 
-def _quote_topic(hierarchy: Hierarchy, node: Node, rules: Rules, documents: Iterable[Document]) -> list[Passage]:
+def _quote_topic(hierarchy: Hierarchy, node: Node, rules: Rules, documents: Iterable[Document]) -> list[TopicPassage]:
     with_text = (document for document in documents if document.text.strip())
     return choose_passages(with_text, rules, weigh_words(hierarchy, node), QUOTES)
 

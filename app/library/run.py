@@ -232,7 +232,7 @@ class Run(RunTopics):
 
         nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        return write_report(self._opened.db, self._row, snapshot, file, topics=nodes, quotes=quotes)
+        return write_report(self._opened.db, self._row, snapshot, Path(file), topics=nodes, quotes=quotes)
 
     def fork(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, format_identity
-from app.analysis.passages import Passage
+from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import write_element
 from app.views.text import escape, format_percent
@@ -23,7 +23,7 @@ class ReportTopic(NamedTuple):
     """A topic of the report, and the passages that are quoted for it."""
 
     node: Node
-    quotes: Sequence[Passage]
+    quotes: Sequence[TopicPassage]
 
 
 class ReportContents(NamedTuple):
@@ -175,7 +175,7 @@ def _draw_link(hierarchy: Hierarchy, node: Node, included: set[Node]) -> str:
     return f'<a href="#{_make_anchor(node)}">{title}</a>' if node in included else title
 
 
-def _draw_quote(quote: Passage) -> str:
+def _draw_quote(quote: TopicPassage) -> str:
     """Return a passage with the topic's words marked, and its document."""
     pieces, place = [], 0
     for begin, end in quote.marks:
