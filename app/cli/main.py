@@ -272,14 +272,6 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
-    film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
-    film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
-    report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
-    report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
-    report.add_argument(
-        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
-    )
-    report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
@@ -299,10 +291,10 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     seeds.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
     _add_figure(commands)
+    _add_files(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, quality, tree, film, report, seeds, points):
+    for parser in (show, topics, quality, tree, seeds, points):
         _add_run(parser)
-    _add_minibatch(report)
     threshold_help = (
         "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     )
@@ -316,6 +308,29 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     for parser in (topics, quality, tree):
         _add_minibatch(parser)
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
+
+
+def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that write whole results to a file: ``film``, ``report`` and ``export``."""
+    film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
+    _add_run(film)
+    film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
+    report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
+    _add_run(report)
+    report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
+    report.add_argument(
+        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
+    )
+    report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
+    export = _add_command(commands, "export", "export.export", "write a table of a run for Excel, R or pandas")
+    _add_run(export)
+    table_help = "topics (words, shares, certainty, relatives), or contexts (every place where --query finds something)"
+    export.add_argument("table", metavar="WHAT", help=table_help)
+    export.add_argument("--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet")
+    export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
+    export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
+    for parser in (report, export):
+        _add_minibatch(parser)
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:

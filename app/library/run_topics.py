@@ -481,6 +481,33 @@ class RunTopics:
             label=find_class(hierarchy.classes, label) if label else 0,
         )
 
+    def table(
+        self, kind: str = "topics", *, layer: int | None = None, query: str = "", minibatch: int | None = None
+    ) -> pd.DataFrame:
+        """Return a table as ``topiary export`` writes it.
+
+        Parameters
+        ----------
+        kind : {"topics", "contexts"}
+            Topics with words, shares, certainty and relatives, or every place in the documents where ``query`` finds
+            something.
+        layer : int, optional
+            Number of the layer, from 1 next to the words; all layers by default.
+        query : str
+            Words, "a phrase" or /a regular expression/.
+
+        Raises
+        ------
+        ValueError
+            When there is no such table, or something that it needs is missing.
+        LookupError
+            When there is no such layer.
+        """
+        from app.export.run_tables import build_table, read_request
+
+        request = read_request(self._opened.db, self._row, minibatch=minibatch, layer=layer, query=query)
+        return build_table(kind, request).join()
+
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False, seeds: bool = False) -> Hierarchy:
         """Return the hierarchy of a snapshot, as pages use it: topics, weights, shares and edges.
 
