@@ -25,7 +25,7 @@ _DOCUMENTS = 10  # documents of a topic
 _LEAST = 0.01  # weight of a parent or child that is listed
 
 
-class TableRequest(NamedTuple):
+class RunTableRequest(NamedTuple):
     """What a table is about.
 
     Attributes
@@ -49,7 +49,7 @@ class TableRequest(NamedTuple):
 
 def read_request(
     db: Database, row: RunRow, *, minibatch: int | None = None, layer: int | None = None, query: str = ""
-) -> TableRequest:
+) -> RunTableRequest:
     """Return the request for a table of the snapshot at or before a mini-batch, the newest one by default.
 
     Raises
@@ -59,10 +59,10 @@ def read_request(
     """
     hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
     hierarchy = read_recurrence(db, row, hierarchy)[1]
-    return TableRequest(db, corpora.get_run_corpus(db, row), hierarchy, layer, query)
+    return RunTableRequest(db, corpora.get_run_corpus(db, row), hierarchy, layer, query)
 
 
-def build_table(kind: str, request: TableRequest) -> ExportTable:
+def build_table(kind: str, request: RunTableRequest) -> ExportTable:
     """Return one of the `TABLES` of a run.
 
     Raises
@@ -77,7 +77,7 @@ def build_table(kind: str, request: TableRequest) -> ExportTable:
     return TABLES[kind](request)
 
 
-def _build_topics(request: TableRequest) -> ExportTable:
+def _build_topics(request: RunTableRequest) -> ExportTable:
     """Return the table of topics: names, words, shares, certainty, parents, children and documents."""
     hierarchy = request.hierarchy
     rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
@@ -114,7 +114,7 @@ def _join_relatives(relatives: list[Relative]) -> str:
     return ", ".join(f"{format_identity(each.node)} {each.weight:.3f}" for each in heavy)
 
 
-def _build_contexts(request: TableRequest) -> ExportTable:
+def _build_contexts(request: RunTableRequest) -> ExportTable:
     """Return the table of all places where a search finds something, with the text around them."""
     query = TextQuery(request.query)
     if query.is_empty:
@@ -122,7 +122,7 @@ def _build_contexts(request: TableRequest) -> ExportTable:
     return ExportTable("contexts", _read_contexts(request, query))
 
 
-def _read_contexts(request: TableRequest, query: TextQuery) -> Iterator[pd.DataFrame]:
+def _read_contexts(request: RunTableRequest, query: TextQuery) -> Iterator[pd.DataFrame]:
     columns = ["document", "title", "label", "place", "before", "match", "after"]
     numbers = corpora.find_documents(request.db, request.corpus.number, request.query)
     inside = numbers[numbers < request.corpus.documents].tolist()
@@ -137,4 +137,4 @@ def _read_contexts(request: TableRequest, query: TextQuery) -> Iterator[pd.DataF
         yield pd.DataFrame(rows, columns=columns)
 
 
-TABLES: Mapping[str, Callable[[TableRequest], ExportTable]] = {"topics": _build_topics, "contexts": _build_contexts}
+TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {"topics": _build_topics, "contexts": _build_contexts}
