@@ -19,6 +19,7 @@ from store.runs import ENDED
 from store.snapshots import SnapshotRow
 from store.tables import (
     checkpoint_parts,
+    column_blocks,
     corpora,
     corpus_blocks,
     corpus_texts,
@@ -348,7 +349,7 @@ def _remove_unfinished(db: Database, run: int) -> None:
 
 def _measure_corpus(connection: Connection, number: int) -> int:
     """Return the size of a corpus in bytes."""
-    columns = ((corpus_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
+    columns = ((corpus_blocks, "arrays"), (column_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
     return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
 
 

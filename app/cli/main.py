@@ -75,6 +75,7 @@ def build_parser() -> Parser:
     _add_import(commands)
     _add_append(commands)
     _add_corpora(commands)
+    _add_columns(commands)
     _add_train(commands)
     _add_fork(commands)
     _add_results(commands)
@@ -166,6 +167,15 @@ def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
     action_help = "list (default), show or delete; or the name or number of a corpus to show"
     parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action_help)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
+
+
+def _add_columns(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``columns``."""
+    description = "list the columns of a corpus with their kinds, or change a kind"
+    parser = _add_command(commands, "columns", "columns.columns", description, reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
+    kind_help = "make a column a date, number, category, text or id, without importing again; may be repeated"
+    parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND", dest="kinds", help=kind_help)
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
