@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, events, run_rows, snapshots, tables
+from store import corpora, events, run_rows, shares, snapshots, tables
 from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
 from store.cells import GarbledText
@@ -103,6 +103,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
         _check_snapshots(db, run, findings)
         _check_checkpoints(db, run, findings)
     _check_predictions(db, findings)
+    _check_shares(db, findings)
     return CheckReport(findings.read, tuple(findings.damages), findings.unproved)
 
 
@@ -310,6 +311,15 @@ def _check_predictions(db: Database, findings: _Findings) -> None:
         if not snapshots.check_predictions(db, snapshot):
             means = "they are computed again when they are wanted again"
             findings.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
+
+
+def _check_shares(db: Database, findings: _Findings) -> None:
+    """Check the checksums of all shares of documents."""
+    for snapshot, first, is_intact in shares.check_blocks(db):
+        findings.count("blocks of shares")
+        if not is_intact:
+            what = f"shares under snapshot {snapshot}, documents from {_format_number(first)} on, are damaged"
+            findings.damages.append(Damage(what, "they are computed again when they are wanted again"))
 
 
 def _format_number(number: Any) -> str:

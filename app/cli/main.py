@@ -364,7 +364,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``infer``, ``classify`` and ``interpolate``."""
+    """Add the commands ``infer``, ``place``, ``classify`` and ``interpolate``."""
     infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _add_run(infer)
     infer.add_argument(
@@ -379,6 +379,9 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
         action = "append" if name in options.REPEATABLE_OPTIONS else "store"
         flag = f"--{name.replace('_', '-')}"
         infer.add_argument(flag, action=action, type=kind, metavar=metavar, help=options.HELP[name])
+    place_help = "place the documents of the corpus in the topics of a run, if its worker has not placed them all"
+    place = _add_command(commands, "place", "infer.place", place_help)
+    _add_run(place)
     classify = _add_command(
         commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True
     )
@@ -394,7 +397,7 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
     layer_help = "layer whose activations are mixed (default: the highest that tells the two apart)"
     interpolate.add_argument("--layer", type=int, help=layer_help)
     interpolate.add_argument("--words", type=read_whole(1), default=10, help="words of a step (default 10)")
-    for parser in (infer, interpolate):
+    for parser in (infer, place, interpolate):
         _add_minibatch(parser)
 
 

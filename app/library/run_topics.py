@@ -20,6 +20,7 @@ from .corpora import OpenStore
 
 if TYPE_CHECKING:
     import networkx as nx
+    from scipy.sparse import csr_array
 
     from .results import Classification, Comparison, Inference
 
@@ -339,6 +340,36 @@ class RunTopics:
         from .results import infer
 
         return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
+
+    def shares(self, layer: int, *, minibatch: int | None = None) -> "csr_array":
+        """Return the share of every topic of a layer in every document of the corpus as a sparse matrix.
+
+        They are stored when a run ends; those that are missing, as of documents that were appended to the corpus
+        later, are computed and stored now.  Pages and exports read the same numbers.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer, from 1 next to the words.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            (documents, topics) float32; the columns are those of :meth:`weights`.  Shares below 1 % are left out; with
+            them, a row sums to 1.  The row of a document without words is empty.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        from app.analysis.shares import build_matrix, fetch_use
+
+        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
+        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy.at_rank(layer, 1)
+        use = fetch_use(self._opened.db, self._row, snapshot, layer)
+        return build_matrix(use.layer, hierarchy.widths[layer - 1])
 
     def interpolate(
         self,

@@ -22,7 +22,15 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
 from app.jobs.gallery import choose_run, is_of_gallery
-from app.live.cache import MOST_RECURRENCES, Cache, ComparisonCache, InferenceCache, RecurrenceKey, count_bytes
+from app.live.cache import (
+    MOST_RECURRENCES,
+    Cache,
+    ComparisonCache,
+    InferenceCache,
+    RecurrenceKey,
+    ShareCache,
+    count_bytes,
+)
 from app.live.history import History
 from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
@@ -78,6 +86,8 @@ class Feed:
         The imports that are running or have failed.
     places : InferenceCache
         Snapshots that are ready for placing documents.
+    shares : ShareCache
+        Stored shares of topics in documents.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -97,6 +107,7 @@ class Feed:
         self.notice = progress.Notice()
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
+        self.shares = ShareCache(db)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

@@ -69,7 +69,7 @@ class DocumentTable:
         self._selected: SelectedDocuments | None = None
         self._page = -1  # the page whose rows are on their way or shown
         self._shown: ShownRows | None = None
-        self._strongest: dict[int, tuple[StrongestTopic, ...]] = {}
+        self._strongest: dict[int, tuple[StrongestTopic | None, ...]] = {}
         self._placing = False
         self._fault = self._note = ""
         self._title = ""  # of the document that is read
@@ -161,11 +161,12 @@ class DocumentTable:
 
     def _fetch_topics(self) -> None:
         """Find the strongest topics of the rows, once the kernels for it are there."""
-        selected = self._selected
-        if self._placing or selected is None or selected.hierarchy is None or not self._list_unplaced():
+        selected, numbers = self._selected, self._list_unplaced()
+        if self._placing or selected is None or selected.hierarchy is None or not numbers:
             return
         self._placing = True
-        work = partial(try_work, must_compile_kernels, self._context, selected.request.run)
+        used = selected.hierarchy
+        work = partial(try_work, must_compile_kernels, self._context, used.run, used.snapshot, numbers)
         self._context.later(work, partial(self._place_rows, selected), self._end_placing)
 
     def _place_rows(self, selected: SelectedDocuments, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed
@@ -181,7 +182,7 @@ class DocumentTable:
         start(work, partial(self._receive_topics, selected), self._end_placing)
 
     def _receive_topics(
-        self, selected: SelectedDocuments, placed: dict[int, tuple[StrongestTopic, ...]] | Failure
+        self, selected: SelectedDocuments, placed: dict[int, tuple[StrongestTopic | None, ...]] | Failure
     ) -> None:
         self._placing = False
         if isinstance(placed, Failure):
@@ -229,7 +230,11 @@ class DocumentTable:
                 rows=shown.rows,
                 labels=selected.corpus.label_names,
                 hierarchy=None if selected.hierarchy is None else self._context.feed.update_names(selected.hierarchy),
-                strongest={n: topics[layer - 1] for n, topics in self._strongest.items() if layer <= len(topics)},
+                strongest={
+                    number: topic
+                    for number, topics in self._strongest.items()
+                    if layer <= len(topics) and (topic := topics[layer - 1]) is not None
+                },
                 note=self._note,
                 link=to_query(self._view),
                 read=self._read,

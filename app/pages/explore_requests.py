@@ -10,7 +10,7 @@ from app.analysis.word_use import cut_passage
 from app.export import trees
 from app.export.report import render_report
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments
+from app.pages.requests import PageRequests, list_moments, list_topic_uses
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -92,12 +92,13 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._cached: dict[tuple[int, int, Node], list[TopicDocument]] = {}
-        self._pending: set[tuple[int, int, Node]] = set()
+        self._cached: dict[tuple[int, int, Node, str], list[TopicDocument]] = {}
+        self._pending: set[tuple[int, int, Node, str]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
         """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
-        key = (hierarchy.run, hierarchy.snapshot, node)
+        # When a run ends, all documents have been placed, so they are read again.
+        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run))
         if not hierarchy.documents:
             return []
         documents = self._cached.get(key)
@@ -110,7 +111,7 @@ class TopicDocuments:
 
     def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
-        uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
+        uses = list_topic_uses(self._context, hierarchy, node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
         rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
@@ -121,11 +122,13 @@ class TopicDocuments:
             if (document := documents.get(use.document)) is not None
         ]
 
-    def _fail(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+    def _fail(self, key: tuple[int, int, Node, str], then: Callable[[], None]) -> None:
         self._pending.discard(key)
         then()
 
-    def _receive(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
+    def _receive(
+        self, key: tuple[int, int, Node, str], then: Callable[[], None], documents: list[TopicDocument]
+    ) -> None:
         self._pending.discard(key)
         if len(self._cached) >= _MOST_CACHED_TOPICS:
             self._cached.clear()

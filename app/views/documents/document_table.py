@@ -16,10 +16,9 @@ PAGE_ROWS = 25  # documents on a page
 _NUMBER_TIP = "Number of the document in the corpus, counted from 0"
 _WORDS_TIP = "Words that the corpus counts in the document, repetitions included"
 _TOPIC_TIP = (
-    "The topic of layer {layer} with the largest share of the document's activations (theta) in that layer, "
-    "topics of the background left out"
+    "The topic of layer {layer} with the largest share of the document in that layer, topics of the background left out"
 )
-_USES_TIP = "The documents that use the topic most, as stored with the snapshot; strongest first"
+_USES_TIP = "The documents that use the topic most, the strongest first; short documents rank lower"
 _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: titles are those that came with it."
 _TEXT_TIP = "Words of the title or the text, each from its beginning; press / to type here"
 
