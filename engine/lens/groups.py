@@ -95,7 +95,7 @@ def bin_numbers(values: Array, n_bins: int = BINS) -> NumberBins:
     finite = np.isfinite(numbers)
     known = np.sort(numbers[finite])
     different = known[np.r_[True, known[1:] != known[:-1]]] if len(known) else known
-    quantiles = known[len(known) * np.arange(n_bins) // n_bins]
+    quantiles = known[len(known) * np.arange(n_bins) // n_bins] if len(known) else known
     firsts = different if len(different) <= FEW_VALUES else np.unique(quantiles)
     codes = np.full(len(numbers), -1, dtype=np.int32)
     codes[finite] = np.searchsorted(firsts, numbers[finite], side="right") - 1

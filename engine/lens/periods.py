@@ -1,9 +1,10 @@
 """Topics over time: periods of the calendar, shares in each, and topics that grew or shrank.
 
-**Periods.**  The unit is chosen by density: it is the finest one that has at most ``MOST_SHOWN`` periods and in which
-at least ``DENSE`` of the dated documents lie in a period with ``ENOUGH`` documents or more.  If there is none, it is
-the coarsest unit with at least three periods that hold documents, and days if there is none of these either.  All
-periods from the first to the last date are kept, with or without documents.  Dates are in UTC; weeks begin on Monday.
+**Periods.**  The unit is chosen by density: it is the finest one that has at most ``MOST_SHOWN`` periods, in at least
+``FEWEST`` of which there are documents, and in which at least ``DENSE`` of the dated documents lie in a period with
+``ENOUGH`` documents or more.  If there is none, it is the coarsest unit with documents in ``FEWEST`` periods, and days if
+there is none of these either.  All periods from the first to the last date are kept, with or without documents.  Dates
+are in UTC, and weeks begin on Monday.
 
 **Smoothing.**  A moving mean of m periods: the share in a period is that of all documents of the m periods around it
 (fewer at both ends), with the interval of that share.
@@ -27,6 +28,7 @@ NO_DATE = np.iinfo(np.int64).min
 UNITS = ("day", "week", "month", "quarter", "year", "decade")
 ENOUGH = 30  # documents of a dense period
 DENSE = 0.9  # share of the documents that lie in dense periods
+FEWEST = 3  # periods with documents that make a picture
 MOST_SHOWN = 200  # periods that are chosen without being asked for
 MOST = 2000  # periods that can be asked for
 _DAY = 86_400_000  # milliseconds
@@ -112,9 +114,9 @@ def choose_unit(dates: Array) -> str:
         documents = np.bincount(places, repeats)
         filled[unit] = len(documents)
         dense = documents[documents >= ENOUGH].sum() >= DENSE * documents.sum()
-        if dense and numbers[-1] - numbers[0] < MOST_SHOWN:
+        if dense and len(documents) >= FEWEST and numbers[-1] - numbers[0] < MOST_SHOWN:
             return unit
-    return next((unit for unit in reversed(filled) if filled[unit] >= 3), "day")
+    return next((unit for unit in reversed(filled) if filled[unit] >= FEWEST), "day")
 
 
 def measure_periods(
