@@ -13,7 +13,7 @@ from functools import partial
 from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -38,6 +38,7 @@ from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
 from store.arrays import Array
+from store.column_rows import CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
@@ -52,6 +53,8 @@ SPARK_POINTS = 48  # points of a sparkline
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
 MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 bytes
 LEAST_HISTORIES = 24  # cached regardless of their size
+MOST_COLUMN_BYTES = 200_000_000  # of the values of all cached columns together
+ColumnKey: TypeAlias = tuple[int, int, CorpusColumn]  # corpus, its number of documents, column
 MOST_BYTES = 400_000_000  # of all cached hierarchies together
 LEAST_HIERARCHIES = 3  # cached regardless of their size
 VOCABULARIES = 8  # corpora whose words are cached
@@ -88,6 +91,8 @@ class Feed:
         Snapshots that are ready for placing documents.
     shares : ShareCache
         Stored shares of topics in documents.
+    columns : Cache
+        Values of columns of corpora, by corpus, its number of documents, and column.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -108,6 +113,7 @@ class Feed:
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
         self.shares = ShareCache(db)
+        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

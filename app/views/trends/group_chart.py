@@ -10,6 +10,7 @@ from app.views.markup import write_element
 from app.views.text import escape, format_percent, shorten
 
 _MARKS = {1: '<i aria-label="more than elsewhere">▲</i>', -1: '<i aria-label="less than elsewhere">▼</i>'}
+_HEADROOM = 1.4  # length of a row in multiples of the largest share, at most; intervals may be cut
 _LETTERS = 40  # of the name of a group or topic
 
 
@@ -59,7 +60,8 @@ def draw_group_bars(bars: Sequence[GroupBar], everywhere: float) -> str:
     everywhere : float
     """
     known = [bar for bar in bars if np.isfinite(bar.mean)]
-    top = max((bar.high for bar in known), default=0.0) or 1.0
+    largest = max((bar.mean for bar in known), default=0.0)
+    top = min(max((bar.high for bar in known), default=0.0), _HEADROOM * largest) or 1.0
     rows = "".join(_draw_bar(bar, top) for bar in bars)
     style = f"--everywhere:{100 * min(everywhere / top, 1.0):.2f}%"
     note = f"Line: all documents, {format_percent(everywhere)}. Thin bars: 90 % intervals."
@@ -75,6 +77,7 @@ def _draw_bar(bar: GroupBar, top: float) -> str:
         return f"<li>{button}{count}<span class='tr-none'>no documents</span></li>"
     low, high = max(bar.low, 0.0), min(bar.high, 1.0)
     interval = f"{format_percent(low)} – {format_percent(high)}"
+    low, high = min(low, top), min(high, top)
     places = f"--mean:{100 * bar.mean / top:.2f}%;--low:{100 * low / top:.2f}%;--high:{100 * high / top:.2f}%"
     tip = f"{format_percent(bar.mean)}, 90 % interval {interval}"
     track = f'<span class="tr-track" style="{places}" title="{tip}"></span>'

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from app.views.text import escape, format_percent, shorten
 
-WIDTH, HEIGHT = 960.0, 380.0
+WIDTH, HEIGHT = 1180.0, 400.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 190.0, 12.0, 70.0  # margins: percentages, names, bars and dates
 _BARS = 30.0  # height of the bars of documents
 _MOST_TICKS = 8  # dates below the picture
 _LINE = 15.0  # between two names at the right
+_HEADROOM = 1.4  # height of the picture in multiples of the largest share, at most
 _LETTERS = 24  # of a name at the right
 
 
@@ -85,8 +86,10 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TopicLine], label: str) -> str:
     label : str
         What the picture shows, for people who do not see it.
     """
-    highest = max((float(np.nanmax(line.high)) for line in lines if np.isfinite(line.high).any()), default=0.0)
-    ticks = choose_ticks(highest)
+    known = [line for line in lines if np.isfinite(line.mean).any()]
+    highest = max((float(np.nanmax(line.high)) for line in known), default=0.0)
+    largest = max((float(np.nanmax(line.mean)) for line in known), default=0.0)
+    ticks = choose_ticks(min(highest, _HEADROOM * largest))  # bands of few documents may be cut at the top
     top = max(ticks[-1], 1e-9)
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
     ends = [(_place_share(_find_last(line.mean), top), line) for line in lines if np.isfinite(line.mean).any()]
