@@ -7,7 +7,7 @@ identity and a range (``L2:17=20%..``).  Both ends of a range belong to it; an e
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from store.shares import UNITS
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
+_UNITS: dict[int, Literal["Y", "M", "D"]] = {1: "Y", 2: "M", 3: "D"}  # by the number of parts of a date
 
 
 class FilterError(ValueError):
@@ -165,7 +166,7 @@ def _read_date(text: str, side: int) -> float:
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    unit = {1: "Y", 2: "M", 3: "D"}[sum(part is not None for part in match.groups())]
+    unit = _UNITS[sum(part is not None for part in match.groups())]
     iso = "-".join([match[1], *(part.zfill(2) for part in match.groups()[1:] if part is not None)])
     date = np.datetime64(iso, unit)
     return float((date + side).astype("datetime64[ms]").astype(np.int64) - side)

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy
 from app.analysis.shares import LayerUse
-from engine.contract import Array, FloatArray
+from engine.contract import Array, FloatArray, IntArray
 from engine.hierarchy.tree import Node
 from engine.lens import groups, periods
 from engine.lens.groups import NumberBins
@@ -60,7 +60,7 @@ class TimeFigure(NamedTuple):
     """
 
     periods: Periods
-    documents: Array
+    documents: IntArray
     series: Sequence[TopicSeries]
     borders: FloatArray
     grown: Sequence[GrownTopic]
@@ -256,12 +256,12 @@ def _cut_documents(shares: DocumentShares, values: Array, selected: Array | None
     return values[:n], None if selected is None else selected[:n]
 
 
-def _count_documents(cut: Periods, shares: DocumentShares, selected: Array | None) -> Array:
+def _count_documents(cut: Periods, shares: DocumentShares, selected: Array | None) -> IntArray:
     """Return the number of documents with words of every period."""
     counted = (cut.codes >= 0) & (np.asarray(shares.tokens) > 0)
     if selected is not None:
         counted &= selected
-    return np.bincount(cut.codes[counted], minlength=len(cut.starts) - 1)
+    return np.bincount(cut.codes[counted], minlength=len(cut.starts) - 1).astype(np.int64)
 
 
 def _describe_growth(hierarchy: Hierarchy, layer: int, growth: periods.Growth, column: int) -> GrownTopic:

@@ -134,7 +134,9 @@ class View(param.Parameterized):
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
     column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
-    unit: Any = param.Selector(default="auto", objects=["auto", "day", "week", "month", "quarter", "year", "decade"])
+    unit: Any = param.Selector(
+        default="automatic", objects=["automatic", "day", "week", "month", "quarter", "year", "decade"]
+    )
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))

@@ -135,7 +135,7 @@ def _measure_time(page: TrendPage, read_use: Any, dates: Array, selected: Array 
     """Return the page with topics over time, and with the children of the chosen topic."""
     hierarchy, choices = page.hierarchy, page.choices
     options: dict[str, Any] = {
-        "unit": None if choices.unit == "auto" else choices.unit,
+        "unit": None if choices.unit == "automatic" else choices.unit,
         "moving": int(choices.moving),
         "by": choices.weigh,
         "selected": selected,

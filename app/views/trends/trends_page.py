@@ -16,7 +16,7 @@ from app.views.trends.time_chart import TimeAxis, TopicLine, draw_areas, draw_li
 from engine.hierarchy.tree import Node
 
 _UNITS = {
-    "auto": "Periods: automatic", "day": "Days", "week": "Weeks", "month": "Months", "quarter": "Quarters",
+    "automatic": "Periods: automatic", "day": "Days", "week": "Weeks", "month": "Months", "quarter": "Quarters",
     "year": "Years", "decade": "Decades",
 }  # fmt: skip
 _MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
