@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ class TimeAxis(NamedTuple):
     """
 
     unit: str
-    starts: NDArray[np.int64]
-    documents: NDArray[np.int64]
+    starts: NDArray[Any]
+    documents: NDArray[Any]
 
     @property
     def names(self) -> list[str]:
