@@ -14,7 +14,8 @@ def export(arguments: argparse.Namespace) -> int:
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
     try:
-        request = read_request(db, row, minibatch=arguments.minibatch, layer=arguments.layer, query=arguments.query)
+        names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
+        request = read_request(db, row, **{name: getattr(arguments, name) for name in names})
         table = build_table(arguments.table, request)
         path = write_table(table, arguments.output, lambda rows: progress.show(f"writing {rows:,} rows"))
     except OSError as error:

@@ -334,11 +334,23 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
     export = _add_command(commands, "export", "export.export", "write a table of a run for Excel, R or pandas")
     _add_run(export)
-    table_help = "topics (words, shares, certainty, relatives), or contexts (every place where --query finds something)"
+    table_help = (
+        "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
+        "groups (topics by period or group, with intervals), or contexts (every place where --query finds something)"
+    )
     export.add_argument("table", metavar="WHAT", help=table_help)
     export.add_argument("--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet")
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
+    export.add_argument(
+        "--column", default="", metavar="NAME", help="of time and groups (default: the first that fits)"
+    )
+    units = ("day", "week", "month", "quarter", "year", "decade")
+    export.add_argument("--unit", choices=units, help="of time: length of the periods (default: by density)")
+    by_help = "of time and groups: weight of a document, its words or 1 (default: tokens)"
+    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=by_help)
+    where_help = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
+    export.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     for parser in (report, export):
         _add_minibatch(parser)
 

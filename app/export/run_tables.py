@@ -1,22 +1,32 @@
 """The tables of a run that pages, commands and the library export: one definition of each, so that numbers agree."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from app.analysis.concordance import list_contexts
+from app.analysis.document_table import make_title
+from app.analysis.filters import FilterError, FilterSources, parse_condition, select_documents
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
+from app.analysis.shares import find_shares, read_use
+from app.analysis.trends import group_documents, join_shares, measure_by_group
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
+from app.ingest.column_kinds import list_columns
+from engine.contract import Array
 from engine.hierarchy.tree import Node
-from store import corpora
+from engine.lens import periods
+from engine.lens.moments import Weighting
+from store import columns, corpora
+from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
+from store.shares import UNITS, ShareSet
 from store.text_query import TextQuery
 
 _ROWS = 2000  # of one frame
@@ -38,19 +48,38 @@ class RunTableRequest(NamedTuple):
         The layer of a table of one layer; None for its default.
     query : str
         The search of a table of matches, as in `store.text_query`.
+    column : str
+        Name of the column of dates or groups; by default the first one of a fitting kind.
+    unit : str or None
+        Length of the periods; None to choose it by density.
+    by : "tokens" or "documents"
+        Weight of a document in shares over time and by group.
+    where : sequence of str
+        Conditions on documents (`app.analysis.filters`).
     """
 
     db: Database
+    run: RunRow
     corpus: CorpusRow
     hierarchy: Hierarchy
     layer: int | None = None
     query: str = ""
+    column: str = ""
+    unit: str | None = None
+    by: Weighting = "tokens"
+    where: Sequence[str] = ()
 
 
-def read_request(
-    db: Database, row: RunRow, *, minibatch: int | None = None, layer: int | None = None, query: str = ""
-) -> RunTableRequest:
+def read_request(db: Database, row: RunRow, *, minibatch: int | None = None, **options: Any) -> RunTableRequest:
     """Return the request for a table of the snapshot at or before a mini-batch, the newest one by default.
+
+    Parameters
+    ----------
+    db : Database
+    row : RunRow
+    minibatch : int, optional
+    **options
+        Fields of `RunTableRequest`.
 
     Raises
     ------
@@ -59,7 +88,7 @@ def read_request(
     """
     hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
     hierarchy = read_recurrence(db, row, hierarchy)[1]
-    return RunTableRequest(db, corpora.get_run_corpus(db, row), hierarchy, layer, query)
+    return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, **options)
 
 
 def build_table(kind: str, request: RunTableRequest) -> ExportTable:
@@ -137,4 +166,159 @@ def _read_contexts(request: RunTableRequest, query: TextQuery) -> Iterator[pd.Da
         yield pd.DataFrame(rows, columns=columns)
 
 
-TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {"topics": _build_topics, "contexts": _build_contexts}
+def _find_shares(request: RunTableRequest) -> ShareSet:
+    found = find_shares(request.db, request.run, request.hierarchy.snapshot)
+    if found is None:
+        raise TableFileError(
+            f"run {request.run.number} has no shares of documents under the snapshot of mini-batch "
+            f"{request.hierarchy.minibatch:,}; topiary place {request.run.number} computes those of the newest one"
+        )
+    return found
+
+
+def _choose_layer(request: RunTableRequest, default: int) -> int:
+    """Return the layer of a table of one layer; raise LookupError if the run does not have it."""
+    layer = default if request.layer is None else request.layer
+    request.hierarchy.at_rank(layer, 1)
+    return layer
+
+
+def _open_sources(request: RunTableRequest, found: ShareSet) -> FilterSources:
+    """Return where filters and tables read columns and shares."""
+    db, corpus = request.db, request.corpus
+    return FilterSources(
+        list_columns(db, corpus),
+        lambda column: columns.read_column(db, corpus, column),
+        lambda layer: read_use(db, found, layer),
+        request.hierarchy.place,
+    )
+
+
+def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
+    try:
+        return select_documents(sources, [parse_condition(text) for text in request.where], request.corpus.documents)
+    except FilterError as error:
+        raise TableFileError(str(error)) from error
+
+
+def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequence[str]) -> CorpusColumn:
+    """Return the column of a table over time or by group."""
+    fitting = [column for column in sources.columns if column.kind in kinds]
+    if request.column:
+        chosen = columns.find_column(sources.columns, request.column)
+        if chosen not in fitting:
+            raise TableFileError(
+                f"column {chosen.name!r} is of kind {chosen.kind}; this table needs {' or '.join(kinds)}"
+            )
+        return chosen
+    if not fitting:
+        raise TableFileError(f"corpus {request.corpus.name!r} has no column of kind {' or '.join(kinds)}")
+    return fitting[0]
+
+
+def _build_documents(request: RunTableRequest) -> ExportTable:
+    """Return the table of documents with the shares of the topics of a layer, layer 1 by default."""
+    layer, found = _choose_layer(request, 1), _find_shares(request)
+    sources = _open_sources(request, found)
+    return ExportTable("documents", _read_documents(request, layer, sources, _select(request, sources)))
+
+
+def _read_documents(
+    request: RunTableRequest, layer: int, sources: FilterSources, selected: Array | None
+) -> Iterator[pd.DataFrame]:
+    """Yield documents with their shares, some at a time."""
+    hierarchy, use = request.hierarchy, sources.read_use(layer)
+    n = len(use.layer.rest)
+    numbers = np.arange(n) if selected is None else np.flatnonzero(selected[:n])
+    nodes = hierarchy.nodes(layer)
+    places = np.empty(len(nodes), np.int64)
+    places[[hierarchy.place(node) for node in nodes]] = np.arange(len(nodes))
+    names = [format_identity(node) for node in nodes]
+    for first in range(0, max(len(numbers), 1), _ROWS):
+        some = numbers[first : first + _ROWS]
+        part = use.layer.select_rows(some)
+        table = np.zeros((len(some), len(nodes)), np.float32)
+        rows = np.repeat(np.arange(len(some)), np.diff(part.starts))
+        table[rows, places[part.topics]] = np.round(part.shares, 4)
+        documents = corpora.read_documents(request.db, request.corpus.number, some.tolist())
+        frame = pd.DataFrame(
+            {
+                "document": some,
+                "title": [make_title(each.title, each.text, each.columns) for each in documents],
+                "label": [each.label or "" for each in documents],
+                "tokens": use.tokens[some],
+            }
+        )
+        shares = pd.DataFrame(table, columns=names)
+        yield pd.concat([frame, shares.assign(other=np.round(part.rest / np.float32(UNITS), 4))], axis=1)
+
+
+def _build_time(request: RunTableRequest) -> ExportTable:
+    """Return the table of topics over time, the top layer by default."""
+    layer, found = _choose_layer(request, request.hierarchy.n_layers), _find_shares(request)
+    sources, hierarchy = _open_sources(request, found), request.hierarchy
+    column = _choose_column(request, sources, (DATE,))
+    shares = join_shares(sources.read_use(layer), hierarchy.widths[layer - 1])
+    n = len(shares.rest)
+    selected = _select(request, sources)
+    selected = None if selected is None else selected[:n]
+    cut = periods.cut_periods(sources.read_column(column)[:n], request.unit)
+    measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
+    interval = measured.find_intervals()
+    starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
+    frames = [
+        _describe_shares(hierarchy, layer, measured.mean[place], interval.low[place], interval.high[place]).assign(
+            period=start, unit=cut.unit, documents=int(measured.documents[place])
+        )
+        for place, start in enumerate(starts)
+    ]
+    return ExportTable("time", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+
+
+def _describe_shares(hierarchy: Hierarchy, layer: int, mean: Array, low: Array, high: Array) -> pd.DataFrame:
+    """Return the shares of the topics of a layer and their 90 % intervals, by popularity."""
+    nodes = hierarchy.nodes(layer) if len(mean) else []
+    order = [hierarchy.place(node) for node in nodes]
+    return pd.DataFrame(
+        {
+            "topic": [format_identity(node) for node in nodes],
+            "title": [hierarchy.title(node) for node in nodes],
+            "share": mean[order],
+            "low": low[order],
+            "high": high[order],
+        }
+    )
+
+
+def _build_groups(request: RunTableRequest) -> ExportTable:
+    """Return the table of topics by group, with the differences of every group from all others."""
+    layer, found = _choose_layer(request, request.hierarchy.n_layers), _find_shares(request)
+    sources, hierarchy = _open_sources(request, found), request.hierarchy
+    column = _choose_column(request, sources, (CATEGORY, NUMBER))
+    groups = group_documents(column, sources.read_column(column))
+    selected = _select(request, sources)
+    figure = measure_by_group(hierarchy, layer, sources.read_use(layer), groups, by=request.by, selected=selected)
+    order = [hierarchy.place(node) for node in hierarchy.nodes(layer)]
+    effects = figure.effects
+    frames = [
+        _describe_shares(hierarchy, layer, figure.shares.mean[group], figure.low[group], figure.high[group]).assign(
+            group=name,
+            documents=int(figure.shares.documents[group]),
+            difference=effects.value[group][order],
+            difference_low=effects.interval.low[group][order],
+            difference_high=effects.interval.high[group][order],
+            beyond_chance=effects.beyond[group][order],
+            comparisons=effects.comparisons,
+        )
+        for group, name in enumerate(groups.names)
+    ]
+    return ExportTable("groups", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+
+
+TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {
+    "topics": _build_topics,
+    "documents": _build_documents,
+    "time": _build_time,
+    "groups": _build_groups,
+    "contexts": _build_contexts,
+}

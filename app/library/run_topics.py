@@ -512,20 +512,22 @@ class RunTopics:
             label=find_class(hierarchy.classes, label) if label else 0,
         )
 
-    def table(
-        self, kind: str = "topics", *, layer: int | None = None, query: str = "", minibatch: int | None = None
-    ) -> pd.DataFrame:
+    def table(self, kind: str = "topics", *, minibatch: int | None = None, **options: Any) -> pd.DataFrame:
         """Return a table as ``topiary export`` writes it.
 
         Parameters
         ----------
-        kind : {"topics", "contexts"}
-            Topics with words, shares, certainty and relatives, or every place in the documents where ``query`` finds
-            something.
+        kind : {"topics", "documents", "time", "groups", "contexts"}
+            Topics with words, shares, certainty and relatives; documents with the shares of the topics of a layer;
+            shares of topics by period or by group, with 90 % intervals; or every place where ``query`` finds something.
         layer : int, optional
-            Number of the layer, from 1 next to the words; all layers by default.
+            Number of the layer, from 1 next to the words; all of topics, 1 of documents, the top one of others.
         query : str
             Words, "a phrase" or /a regular expression/.
+        column, unit, by : str
+            Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
+        where : sequence of str
+            Conditions on documents, such as ``"date=2004..2005"``.
 
         Raises
         ------
@@ -536,7 +538,7 @@ class RunTopics:
         """
         from app.export.run_tables import build_table, read_request
 
-        request = read_request(self._opened.db, self._row, minibatch=minibatch, layer=layer, query=query)
+        request = read_request(self._opened.db, self._row, minibatch=minibatch, **options)
         return build_table(kind, request).join()
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False, seeds: bool = False) -> Hierarchy:

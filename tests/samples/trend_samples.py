@@ -1,5 +1,6 @@
 """A store whose documents have dates and sources, and stored shares: what pages about time and groups read."""
 
+import garden
 import numpy as np
 
 from app.ingest.column_kinds import ensure_columns
@@ -10,7 +11,6 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 from store.shares import UNITS, LayerShares
-from tests.samples import garden
 
 DOCUMENTS = 400
 SOURCES = ("herald", "tribune")
