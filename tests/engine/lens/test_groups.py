@@ -1,5 +1,6 @@
 """Shares by group, effect tables and slopes."""
 
+import numba
 import numpy as np
 import pytest
 from lens_samples import make_shares, tabulate
@@ -109,6 +110,7 @@ def test_slopes_by_two_threads_have_the_same_bits():
     assert one.simultaneous.low.tobytes() == two.simultaneous.low.tobytes()
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_intervals_of_slopes_hold_the_true_slope():
     coverage = lens_coverage.cover_slopes(np.random.default_rng(8), 600, 60)
     assert 0.85 < coverage.inside.mean() < 0.95

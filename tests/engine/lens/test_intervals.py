@@ -1,5 +1,6 @@
 """Intervals of shares and of differences; random tests have fixed seeds."""
 
+import numba
 import numpy as np
 import pytest
 from lens_samples import make_shares, tabulate
@@ -37,6 +38,7 @@ def test_shares_and_first_order_variances_are_those_of_the_formula():
     assert got.mean[0].sum() + got.rest[0] == pytest.approx(1.0)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_at_many_documents_one_pass_agrees_with_the_bootstrap_within_its_noise():
     n_groups = 40
     shares = make_shares(n_groups * MANY)
@@ -115,6 +117,7 @@ def test_ranks_begin_with_what_is_surely_most():
     assert table.rank_decreases().tolist() == [3, 4]
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 @pytest.mark.parametrize("size", [30, 300])
 def test_ninety_percent_intervals_hold_the_true_share(size):
     ours, percentiles = lens_coverage.cover_shares(np.random.default_rng(3), size, 60)
@@ -123,6 +126,7 @@ def test_ninety_percent_intervals_hold_the_true_share(size):
     assert percentiles.inside[:, large].mean() < ours.inside[:, large].mean()
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_differences_are_covered_and_unchanged_topics_are_not_listed():
     coverage = lens_coverage.cover_differences(np.random.default_rng(4), (300, 900), 60)
     assert 0.85 < coverage.inside.mean() < 0.95

@@ -1,5 +1,6 @@
 """Periods of the calendar, shares in them, and topics that grew or shrank."""
 
+import numba
 import numpy as np
 import pytest
 from lens_samples import make_shares
@@ -137,6 +138,7 @@ def test_growth_tells_both_spans_and_missing_dates():
     assert find_growth(make_shares(2), np.full(2, NO_DATE)).spans.tolist() == [[NO_DATE] * 2] * 2
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_bands_of_months_hold_the_trend_and_no_unchanged_topic_is_said_to_have_grown():
     months, growth = lens_coverage.cover_time(np.random.default_rng(11), 50 * lens_coverage.MONTHS, 40)
     assert 0.85 < months.inside.mean() < 0.95
@@ -146,6 +148,7 @@ def test_bands_of_months_hold_the_trend_and_no_unchanged_topic_is_said_to_have_g
     assert worlds <= 0.25  # 10 % are allowed; more than 10 of 40 worlds would have a probability below 1 %
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_topics_that_grew_and_shrank_are_found_in_the_right_list():
     means = lens_coverage.make_means()
     order = np.sort(np.random.default_rng(12).integers(0, 2, 6000))

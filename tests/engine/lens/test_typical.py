@@ -1,6 +1,8 @@
 """Topics and words that are typical of a selection."""
 
+import numba
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from lens_samples import make_shares
 from scipy import stats
@@ -68,6 +70,7 @@ def test_typical_words_are_listed_and_others_are_not():
     assert got.rank_increases().tolist() == [7]
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 def test_words_that_come_in_bursts_are_rarely_called_typical_by_chance():
     wrong, too_sure = 0, 0
     for seed in range(60):
