@@ -2,9 +2,9 @@
 
 **Periods.**  The unit is chosen by density: it is the finest one that has at most ``MOST_SHOWN`` periods, in at least
 ``FEWEST`` of which there are documents, and in which at least ``DENSE`` of the dated documents lie in a period with
-``ENOUGH`` documents or more.  If there is none, it is the coarsest unit with documents in ``FEWEST`` periods, and days if
-there is none of these either.  All periods from the first to the last date are kept, with or without documents.  Dates
-are in UTC, and weeks begin on Monday.
+``ENOUGH`` documents or more.  If there is none, it is the coarsest unit with documents in ``FEWEST`` periods, and days
+if there is none of these either.  All periods from the first to the last date are kept, with or without documents.
+Dates are in UTC, and weeks begin on Monday.
 
 **Smoothing.**  A moving mean of m periods: the share in a period is that of all documents of the m periods around it
 (fewer at both ends), with the interval of that share.
