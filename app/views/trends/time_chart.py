@@ -42,7 +42,7 @@ class TimeAxis(NamedTuple):
         return [name_period(start, self.unit) for start in self.starts[:-1].tolist()]
 
 
-class TopicLine(NamedTuple):
+class TimeLine(NamedTuple):
     """The share of a topic in every period; ``mean``, ``low`` and ``high`` (T,) are nan in periods without documents.
 
     ``key`` identifies the topic, as in ``L2:17``; ``colour`` is a CSS colour.
@@ -76,13 +76,13 @@ def name_period(start: int, unit: str) -> str:
     return f"week of {day}" if unit == "week" else day
 
 
-def draw_lines(axis: TimeAxis, lines: Sequence[TopicLine], label: str) -> str:
+def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
     Parameters
     ----------
     axis : TimeAxis
-    lines : sequence of TopicLine
+    lines : sequence of TimeLine
     label : str
         What the picture shows, for people who do not see it.
     """
@@ -97,13 +97,13 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TopicLine], label: str) -> str:
     return _draw_frame(axis, label, _draw_grid(ticks, top) + bodies + _draw_names(ends), tips)
 
 
-def draw_areas(axis: TimeAxis, lines: Sequence[TopicLine], borders: NDArray[np.float64], label: str) -> str:
+def draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
     """Return a picture with stacked areas, one for every topic, and a pale one for all other topics.
 
     Parameters
     ----------
     axis : TimeAxis
-    lines : sequence of TopicLine
+    lines : sequence of TimeLine
         Of n topics, from the bottom up.
     borders : (T, n + 2) array
         Topic ``i`` lies between columns ``i`` and ``i + 1``, everything else between the last two.
@@ -158,7 +158,7 @@ def _list_stretches(known: NDArray[np.bool_]) -> list[list[int]]:
     return [list(group) for is_known, group in groupby(places, lambda place: bool(known[place])) if is_known]
 
 
-def _draw_line(axis: TimeAxis, line: TopicLine, top: float) -> str:
+def _draw_line(axis: TimeAxis, line: TimeLine, top: float) -> str:
     band = _draw_band(axis, line.low, line.high, top, f'class="tr-band" data-key="{line.key}" fill="{line.colour}"')
     parts = [band]
     for stretch in _list_stretches(np.isfinite(line.mean)):
@@ -200,7 +200,7 @@ def _draw_grid(ticks: Sequence[float], top: float) -> str:
     return "".join(parts)
 
 
-def _draw_names(ends: Sequence[tuple[float, TopicLine]]) -> str:
+def _draw_names(ends: Sequence[tuple[float, TimeLine]]) -> str:
     """Return the names of topics at the right, moved apart where they would cover each other."""
     parts, lowest = [], -math.inf
     ordered = sorted(ends, key=lambda end: end[0])
@@ -243,7 +243,7 @@ def _draw_frame(axis: TimeAxis, label: str, body: str, tips: Sequence[str]) -> s
     )
 
 
-def _describe_lines(axis: TimeAxis, lines: Sequence[TopicLine], period: int) -> str:
+def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int) -> str:
     """Return what the picture shows in a period: its documents, and the share and interval of every topic."""
     documents = int(axis.documents[period])
     start = f"{axis.names[period]}: {documents:,} {'document' if documents == 1 else 'documents'}"

@@ -12,7 +12,7 @@ from app.views.markup import draw_icon, draw_options, draw_select, write_attribu
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from app.views.trends.time_chart import TimeAxis, TopicLine, draw_areas, draw_lines
+from app.views.trends.time_chart import TimeAxis, TimeLine, draw_areas, draw_lines
 from engine.hierarchy.tree import Node
 
 _UNITS = {
@@ -209,7 +209,7 @@ def _tell_missing(figure: TimeFigure) -> str:
 def _draw_figure(hierarchy: Hierarchy, figure: TimeFigure, *, stacked: bool) -> str:
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     lines = [
-        TopicLine(
+        TimeLine(
             format_identity(each.node), hierarchy.title(each.node), LIVE.hues[place % len(LIVE.hues)],
             each.mean, each.low, each.high,
         )

@@ -1,12 +1,11 @@
-"""Charts over time and by group: what is drawn where, gaps where nothing is known, and no text that becomes markup."""
+"""Charts over time: what is drawn where, gaps where nothing is known, and no text that becomes markup."""
 
 import re
 
 import numpy as np
 import pytest
 
-from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from app.views.trends.time_chart import TimeAxis, TopicLine, choose_ticks, draw_areas, draw_lines, name_period
+from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_areas, draw_lines, name_period
 
 STARTS = np.array([f"{year}-01-01" for year in range(2000, 2006)], "datetime64[ms]").astype(np.int64)
 AXIS = TimeAxis("year", STARTS, np.array([10, 20, 0, 5, 40]))
@@ -14,7 +13,7 @@ MEAN = np.array([0.1, 0.2, np.nan, 0.05, 0.1])
 
 
 def line(title="a topic", mean=MEAN):
-    return TopicLine("L1:3", title, "#123456", mean, mean - 0.02, mean + 0.02)
+    return TimeLine("L1:3", title, "#123456", mean, mean - 0.02, mean + 0.02)
 
 
 def test_a_line_has_a_gap_where_there_are_no_documents():
@@ -58,22 +57,7 @@ def test_an_empty_axis_is_a_picture_too():
     assert name_period(-1, "day") == "31 Dec 1969"
 
 
-def test_texts_of_topics_and_groups_are_no_markup():
-    nasty = "<b>x</b>"
-    table = GroupTable([nasty], [3], ["L1:1"], [nasty], np.array([[0.5]]), np.array([[1]], np.int8))
-    bars = draw_group_bars([GroupBar(nasty, nasty, 0.2, 0.1, 0.3, 5)], 0.2)
-    for markup in (draw_lines(AXIS, [line(nasty)], nasty), bars, draw_heat_map(table)):
-        assert "<b>x" not in markup
-        assert "&lt;b&gt;x" in markup
-
-
-def test_bars_and_cells_say_what_is_not_known():
-    bars = draw_group_bars([GroupBar("a", "a", float("nan"), float("nan"), float("nan"), 0)], 0.1)
-    assert "no documents" in bars
-    mean = np.array([[0.4, np.nan], [0.1, 0.2]])
-    table = GroupTable(
-        ["g", "h"], [10, 10], ["L1:1", "L1:2"], ["one", "two"], mean, np.array([[1, 0], [-1, 0]], np.int8)
-    )
-    heat = draw_heat_map(table)
-    assert heat.count("▲") == heat.count("▼") == 1
-    assert "<td>–</td>" in heat
+def test_titles_of_topics_are_no_markup():
+    svg = draw_lines(AXIS, [line("<b>x</b>")], "<b>y</b>")
+    assert "<b>" not in svg
+    assert "&lt;b&gt;x" in svg
