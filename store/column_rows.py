@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Row, delete, insert, select
@@ -18,8 +18,12 @@ DAY_FIRST, DECIMAL_COMMA = "day first", "decimal comma"
 NOTATIONS = ("", DAY_FIRST, DECIMAL_COMMA)
 DOCUMENTS_PER_BLOCK = 1 << 16  # so that a column of 500,000 documents is read from eight blocks
 TYPED = "typed"  # key of the number of documents with typed columns in the meta of a corpus
-_TYPES = {DATE: np.dtype(np.int64), NUMBER: np.dtype(np.float64), CATEGORY: np.dtype(np.int32)}
-_MISSING = {DATE: np.iinfo(np.int64).min, NUMBER: np.nan, CATEGORY: -1}
+_TYPES: dict[str, np.dtype[Any]] = {
+    DATE: np.dtype(np.int64),
+    NUMBER: np.dtype(np.float64),
+    CATEGORY: np.dtype(np.int32),
+}
+_MISSING: dict[str, Any] = {DATE: np.iinfo(np.int64).min, NUMBER: np.nan, CATEGORY: -1}
 _VALUES = "values"
 
 

@@ -1,9 +1,10 @@
 """Functions to list, read and change the typed columns of corpora."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Select, delete, select, update
 
 from store import column_rows, corpora, corpus_rows
 from store.arrays import Array, unpack_arrays
@@ -174,7 +175,7 @@ def _lock_corpus(connection: Connection, corpus: CorpusRow) -> CorpusRow:
     return row
 
 
-def _read_all(db: Database, query: object) -> list[object]:
+def _read_all(db: Database, query: Select[Any]) -> list[Any]:
     """Return the first cell of every row that a query finds."""
     with db.read() as connection:
-        return list(connection.execute(query).scalars())  # type: ignore[call-overload]
+        return list(connection.execute(query).scalars())

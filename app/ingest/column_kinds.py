@@ -108,10 +108,10 @@ class _ValueReader:
         if self.column.kind == DATE:
             moment = parse_moment(text, self.column.notation)
             return None if moment == NO_DATE else moment
-        number = self._levels.get(text)
-        if number is None and len(self._levels) < MOST_LEVELS and len(text) <= LONGEST_LEVEL:
-            number = self._levels[text] = len(self._levels)
-        return number
+        level = self._levels.get(text)
+        if level is None and len(self._levels) < MOST_LEVELS and len(text) <= LONGEST_LEVEL:
+            level = self._levels[text] = len(self._levels)
+        return level
 
 
 class ValueWriter:

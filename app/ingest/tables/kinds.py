@@ -19,8 +19,8 @@ MOST_LEVELS = 1000  # categories of a column
 LONGEST_LEVEL = 100  # characters of a category or an id
 MOST_SAMPLED = 2048  # values of a column with more different values by which its kind is chosen
 FITTING_SHARE = 0.9  # share of the values that must be dates or numbers in a column of these
-_FEWEST_FITTING = 0.5  # share among the first values below which a column is not searched for more dates
-_FIRST_VALUES = 50
+_FEWEST_FITTING = 0.5  # share among a few values below which the others are not tried
+_FEW_VALUES = 50
 NO_DATE = int(np.iinfo(np.int64).min)
 _FIRST_YEAR, _LAST_YEAR = 1000, 2200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -206,14 +206,15 @@ class ColumnProfile:
         return ChosenKind(NUMBER, notation) if shares[notation] and shares[notation] >= least else None
 
     def _measure_fit(self, fits: Callable[[str], bool], least: float) -> float:
-        """Return the share of the texts that fit; 0 as soon as too few of the first ones do."""
-        fitting = total = 0
-        for place, (text, times) in enumerate(self._weights.items(), 1):
-            fitting += times * fits(text)
-            total += times
-            if place == _FIRST_VALUES and least and fitting < _FEWEST_FITTING * total:
+        """Return the share of the texts that fit; 0 without trying all if few of some evenly spread ones do."""
+        pairs = list(self._weights.items())
+        few = pairs[:: len(pairs) // _FEW_VALUES + 1]
+        for chosen in (few, pairs):
+            fitting = sum(times for text, times in chosen if fits(text))
+            share = fitting / max(sum(times for _, times in chosen), 1)
+            if least and share < _FEWEST_FITTING:
                 return 0.0
-        return fitting / total if total else 0.0
+        return share
 
     def _sort_levels(self) -> tuple[str, ...]:
         """Return the categories, numbers by their size, and others by the alphabet."""
