@@ -15,7 +15,7 @@ from app.analysis.shares import LENGTH, LayerUse, build_matrix, complete_shares,
 from app.jobs.shares import hash_share_origin
 from app.live.feed import Feed
 from app.pages import documents_requests
-from app.pages.documents_requests import TableRequest, find_selection, must_compile_kernels, place_rows
+from app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
 from app.pages.requests import list_topic_uses
 from store import corpora, runs, shares
 from store.database import Database, open_database
@@ -72,11 +72,11 @@ def test_pages_place_no_document_whose_shares_are_stored(
 ) -> None:
     snapshot = find_snapshot(db, 1).number
     monkeypatch.setattr(documents_requests, "must_compile", lambda *_: True)
-    assert must_compile_kernels(context, 1, snapshot, [3])
+    assert must_compile_rows(context, 1, snapshot, [3])
     before = place_rows(context, 1, snapshot, [3, 4])
     place_all(db)
     monkeypatch.setattr(context.feed.places, "inference", lambda *_: pytest.fail("it was placed again"))
-    assert not must_compile_kernels(context, 1, snapshot, [3])
+    assert not must_compile_rows(context, 1, snapshot, [3])
     assert place_rows(context, 1, snapshot, [3, 4]) == before
 
 
