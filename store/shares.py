@@ -57,10 +57,12 @@ class LayerShares(NamedTuple):
         lengths = [np.diff(part.starts) for part in parts]
         starts = np.zeros(1 + sum(map(len, lengths)), np.int64)
         np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]), out=starts[1:])
-        columns = zip(*(part[1:] for part in parts), strict=True) if parts else ((), (), ())
-        kinds = (np.int32, np.uint16, np.uint16)
-        joined = (np.concatenate([np.zeros(0, kind), *each]) for kind, each in zip(kinds, columns, strict=True))
-        return cls(starts, *(array.astype(kind, copy=False) for kind, array in zip(kinds, joined, strict=True)))
+
+        def join_column(place: int, kind: type[np.integer[Any]]) -> Array:
+            column = [part[place].astype(kind, copy=False) for part in parts]
+            return np.concatenate([np.zeros(0, kind), *column])
+
+        return cls(starts, join_column(1, np.int32), join_column(2, np.uint16), join_column(3, np.uint16))
 
     def select_rows(self, places: Array) -> Self:
         """Return the shares of some documents, in the order requested."""

@@ -9,7 +9,6 @@ from app.analysis.hierarchy import UseOfTopic
 from app.analysis.inference import open_inference
 from app.analysis.predictions import Report
 from app.jobs.shares import hash_share_origin, store_shares
-from engine.contract import Array
 from store import corpora, shares
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
@@ -122,19 +121,9 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[Use
     n : int, optional
         Number of documents; all that have at least 1 % of the topic by default.
     """
-    documents, weights = _rank(use, column, n)
-    return [UseOfTopic(*pair) for pair in zip(documents.tolist(), weights.tolist(), strict=True)]
-
-
-def list_users(use: LayerUse, column: int) -> Array:
-    """Return the numbers of all documents that have at least 1 % of a topic, in the order of `rank_documents`."""
-    return _rank(use, column, None)[0]
-
-
-def _rank(use: LayerUse, column: int, n: int | None) -> tuple[Array, Array]:
     entries = np.flatnonzero(use.layer.topics == column)
     documents = np.searchsorted(use.layer.starts, entries, side="right") - 1
     weights = use.layer.units[entries] / np.float32(shares.UNITS)
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
     order = np.argsort(-ranks, kind="stable")[:n]
-    return documents[order], weights[order]
+    return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]

@@ -132,14 +132,8 @@ def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
         return Failure(str(error))
 
 
-def must_compile_kernels(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:
-    """Return whether kernels must be compiled before documents of a run can be placed.
-
-    No kernel is needed for documents whose shares are stored.
-    """
-    found = context.feed.shares.find(run, snapshot)
-    if found is not None and max(numbers, default=-1) < found.documents:
-        return False
+def must_compile_kernels(context: Context, run: int) -> bool:
+    """Return whether kernels must be compiled before documents of a run can be placed."""
     row = runs.get_run(context.db, run)
     return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
@@ -199,6 +193,13 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
         DocumentRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
         for each, total, picture in zip(documents, totals, pictures, strict=True)
     ]
+
+
+def must_compile_rows(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:
+    """Return whether kernels must be compiled before `place_rows`; none is needed if all shares are stored."""
+    found = context.feed.shares.find(run, snapshot)
+    is_stored = found is not None and max(numbers, default=-1) < found.documents
+    return not is_stored and must_compile_kernels(context, run)
 
 
 def place_rows(

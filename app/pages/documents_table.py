@@ -12,7 +12,7 @@ from app.pages.documents_requests import (
     SelectedDocuments,
     TableRequest,
     find_selection,
-    must_compile_kernels,
+    must_compile_rows,
     place_rows,
     read_rows,
     try_work,
@@ -166,7 +166,7 @@ class DocumentTable:
             return
         self._placing = True
         used = selected.hierarchy
-        work = partial(try_work, must_compile_kernels, self._context, used.run, used.snapshot, numbers)
+        work = partial(try_work, must_compile_rows, self._context, used.run, used.snapshot, numbers)
         self._context.later(work, partial(self._place_rows, selected), self._end_placing)
 
     def _place_rows(self, selected: SelectedDocuments, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from process_samples import order, small_corpus
+from process_samples import more_documents, order, small_corpus
 from sqlalchemy import select
-from test_worker import more_documents
 
 from app.analysis.inference import find_snapshot, open_inference
 from app.analysis.shares import complete_shares, find_shares
