@@ -86,6 +86,8 @@ class DocumentFilter(NamedTuple):
         Words that the title or the text has; "" = any.
     label : int
         Number of a label, from 1; 0 = any.
+    where : tuple of str
+        Conditions on columns (`app.analysis.filters`).
     subject : str
         Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
     """
@@ -93,6 +95,7 @@ class DocumentFilter(NamedTuple):
     text: str = ""
     label: int = 0
     subject: str = ""
+    where: tuple[str, ...] = ()
 
     @property
     def node(self) -> Node | None:
@@ -145,6 +148,7 @@ def select_documents(
     read_labels: Callable[[CorpusRow], Array],
     list_uses: Callable[[Hierarchy, Node], list[UseOfTopic]],
     is_wanted: Callable[[], bool],
+    selected: Array | None = None,
 ) -> DocumentSelection:
     """Return the documents that all filters select.
 
@@ -163,6 +167,8 @@ def select_documents(
     list_uses : (hierarchy, node) -> list of UseOfTopic
         Returns the documents that use a topic, the strongest first.
     is_wanted : () -> bool
+    selected : (documents,) bool array, optional
+        The documents that meet the conditions of the filter; None for all.
     """
     numbers: Array | None = None
     if wanted.node is not None:
@@ -179,6 +185,8 @@ def select_documents(
         else:
             numbers = numbers[numbers < len(labels)]
             numbers = numbers[labels[numbers] == wanted.label - 1]
+    if selected is not None:
+        numbers = np.flatnonzero(selected) if numbers is None else numbers[selected[numbers]]
     return DocumentSelection(corpus.documents if numbers is None else len(numbers), numbers)
 
 

@@ -81,7 +81,7 @@ def parse_condition(text: str) -> Condition:
     return Condition(name.strip(), value.strip())
 
 
-def select_documents(sources: FilterSources, conditions: Sequence[Condition], documents: int) -> Array | None:
+def select_by_conditions(sources: FilterSources, conditions: Sequence[Condition], documents: int) -> Array | None:
     """Return which documents meet all conditions, (documents,) bool; None for all documents, without a condition.
 
     Raises

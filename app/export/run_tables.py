@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.analysis.concordance import list_contexts
 from app.analysis.document_table import make_title
-from app.analysis.filters import FilterError, FilterSources, parse_condition, select_documents
+from app.analysis.filters import FilterError, FilterSources, parse_condition, select_by_conditions
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
@@ -196,7 +196,9 @@ def _open_sources(request: RunTableRequest, found: ShareSet) -> FilterSources:
 
 def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
     try:
-        return select_documents(sources, [parse_condition(text) for text in request.where], request.corpus.documents)
+        return select_by_conditions(
+            sources, [parse_condition(text) for text in request.where], request.corpus.documents
+        )
     except FilterError as error:
         raise TableFileError(str(error)) from error
 

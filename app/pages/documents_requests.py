@@ -3,12 +3,13 @@
 import base64
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.analysis.concordance import find_contexts
 from app.analysis.document_table import (
     DocumentFilter,
     DocumentSelection,
@@ -21,15 +22,17 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
 from app.analysis.topic_images import draw_picture_uri, has_pictures
+from app.ingest.column_kinds import list_columns
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
 from app.ingest.readers.documents import read_contents
 from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
+from app.pages.filters import read_selection
 from app.pages.requests import list_topic_uses
 from app.pages.session import LONGEST_QUERY, Context
-from app.views.documents.document_table import PAGE_ROWS, DocumentRow
+from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
@@ -39,6 +42,7 @@ from store.corpora import Document
 from store.corpus_rows import CorpusRow
 from store.errors import DamagedArrays, NotFound
 from store.shares import LayerShares
+from store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
@@ -155,12 +159,16 @@ class TableRequest(NamedTuple):
 
 
 class SelectedDocuments(NamedTuple):
-    """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents."""
+    """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents.
+
+    ``columns`` are the names of the columns of the corpus.
+    """
 
     request: TableRequest
     corpus: CorpusRow
     hierarchy: Hierarchy | None
     selection: DocumentSelection
+    columns: tuple[str, ...] = ()
 
 
 def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
@@ -171,8 +179,10 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
     uses = partial(list_topic_uses, context)
-    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted)
-    return SelectedDocuments(request, corpus, hierarchy, selection)
+    marked = read_selection(context, corpus, hierarchy, wanted.where)
+    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked)
+    names = tuple(column.name for column in list_columns(context.db, corpus))
+    return SelectedDocuments(request, corpus, hierarchy, selection, names)
 
 
 def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:
@@ -189,10 +199,14 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
     counts = corpora.read_counts(context.db, corpus.number, numbers)
     totals = [float(counts.values[start:end].sum()) for start, end in pairwise(counts.starts.tolist())]
     pictures = _draw_pictures(context, corpus.number, numbers)
+    query = TextQuery(selected.request.wanted.text)
     return [
-        DocumentRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
+        DocumentRow(
+            each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture,
+            tuple(islice(find_contexts(each, query), CONTEXTS)),
+        )
         for each, total, picture in zip(documents, totals, pictures, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def must_compile_rows(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:

@@ -17,6 +17,7 @@ from app.pages.documents_requests import (
     read_rows,
     try_work,
 )
+from app.pages.filters import handle_filter
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from app.views.documents.document_table import (
     PAGE_ROWS,
@@ -83,7 +84,8 @@ class DocumentTable:
     def choose(self) -> None:
         """Show what the view asks for, and request what is missing."""
         view = self._view
-        wanted = DocumentFilter(view.query, view.label, view.subject[0] if view.subject else "")
+        subject = view.subject[0] if view.subject else ""
+        wanted = DocumentFilter(view.query, view.label, subject, view.where)
         request = TableRequest(view.run, view.snapshot, wanted)
         if request != self._request:
             before, self._request, self._page, self._fault = self._request, request, -1, ""
@@ -239,6 +241,7 @@ class DocumentTable:
                 link=to_query(self._view),
                 read=self._read,
                 focus=focus,
+                columns=selected.columns,
             )
         )
 
@@ -271,7 +274,7 @@ class DocumentTable:
             case {"do": "subject", "value": str(text)}:
                 self._filter(subject=read_field("subject", text))
             case {"do": "clear"}:
-                self._filter(query="", label=0, subject=())
+                self._filter(query="", label=0, subject=(), where=())
             case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
                 self._view.table_page = int(text[:8]) + 1
             case {"do": "read", "number": str(text)} | {"do": "read", "form": {"number": str(text)}}:
@@ -282,6 +285,8 @@ class DocumentTable:
                 self._go_back()
             case {"do": "quoted"}:
                 self._context.notify("The quotation and its address are in the clipboard.", "success")
+            case _:
+                handle_filter(self._view, message)
 
     def _filter(self, **fields: Any) -> None:
         """Change filters, and show the first page of what they select."""

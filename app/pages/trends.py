@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from panel.viewable import Viewable
 
-from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_documents
+from app.analysis.filters import FilterError
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.shares import LayerUse
 from app.analysis.trends import MOST_TOPICS, TimeFigure, group_documents, measure_by_group, measure_over_time
 from app.ingest.column_kinds import list_columns
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
+from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
 from app.pages.requests import LatestRequest
 from app.pages.session import CHOICES, Context, read_field
 from app.views.runs.notices import explain_missing_run, explain_no_topics
@@ -22,7 +22,6 @@ from store import columns, corpora
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import StoreError
-from store.shares import ShareSet
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed when the run ends."
 NO_DATES = "No column of this corpus holds dates. topiary columns lists the columns, and changes their kinds."
@@ -70,11 +69,10 @@ def read_trends(context: Context, request: TrendRequest) -> TrendAnswer:
     corpus = corpora.get_run_corpus(context.db, row)
     offered = list_columns(context.db, corpus)
     page = TrendPage(hierarchy, choose(hierarchy, offered, request), documents=corpus.documents)
-    found = feed.shares.find(request.run, hierarchy.snapshot)
-    if found is None:
+    if feed.shares.find(request.run, hierarchy.snapshot) is None:
         return TrendAnswer(request, page._replace(note=NO_SHARES))
     try:
-        return TrendAnswer(request, _measure(context, corpus, found, page, offered))
+        return TrendAnswer(request, _measure(context, corpus, page))
     except (FilterError, StoreError, ValueError) as error:
         return TrendAnswer(request, page._replace(note=f"{error}."))
 
@@ -94,37 +92,27 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     )  # fmt: skip
 
 
-def _measure(
-    context: Context, corpus: CorpusRow, found: ShareSet, page: TrendPage, offered: Sequence[CorpusColumn]
-) -> TrendPage:
+def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     """Return the page with what it measures."""
     hierarchy, choices = page.hierarchy, page.choices
 
-    def read_column(column: CorpusColumn) -> Array:
-        return context.feed.columns.fetch(
-            (corpus.number, corpus.documents, column), lambda: columns.read_column(context.db, corpus, column)
-        )
-
-    def read_use(layer: int) -> LayerUse:
-        return context.feed.shares.read(found, layer)
-
-    sources = FilterSources(offered, read_column, read_use, hierarchy.place)
-    selected = select_documents(sources, [parse_condition(text) for text in choices.where], corpus.documents)
+    sources = open_sources(context, corpus, hierarchy)
+    selected = read_selection(context, corpus, hierarchy, tuple(choices.where))
     n_selected = corpus.documents if selected is None else int(selected.sum())
     page = page._replace(selected=n_selected)
     if not n_selected:
         return page._replace(note=NO_DOCUMENTS)
     if not choices.column:
         return page._replace(note=NO_DATES if choices.trend == "time" else NO_GROUPS)
-    column = columns.find_column(offered, choices.column)
-    values = read_column(column)
+    column = columns.find_column(sources.columns, choices.column)
+    values = sources.read_column(column)
     if choices.trend == "groups":
         by_group = measure_by_group(
-            hierarchy, choices.layer, read_use(choices.layer), group_documents(column, values),
+            hierarchy, choices.layer, sources.read_use(choices.layer), group_documents(column, values),
             by=_read_weighting(choices), selected=selected,
         )  # fmt: skip
         return page._replace(by_group=by_group)
-    return _measure_time(page, read_use, values, selected)
+    return _measure_time(page, sources.read_use, values, selected)
 
 
 def _read_weighting(choices: TrendChoices) -> Any:
@@ -224,17 +212,10 @@ class TrendsPage:
                 view.column = text[:200]
             case {"do": "areas"}:
                 view.areas = "hidden" if view.areas == "shown" else "shown"
-            case {"do": "filter", "form": {"column": str(column), "value": str(value)}}:
-                self._add_condition(str(Condition(column[:100], value.strip()[:100])))
             case {"do": "group", "value": str(text)}:
-                self._add_condition(text[:200])
-            case {"do": "unfilter", "value": str(text)}:
-                view.where = tuple(each for each in view.where if each != text)
-
-    def _add_condition(self, text: str) -> None:
-        view = self._context.view
-        if "=" in text and text not in view.where:
-            view.where = (*view.where, text)
+                add_condition(view, text)
+            case _:
+                handle_filter(view, message)
 
 
 def build_trends_page(context: Context) -> Viewable:

@@ -8,7 +8,8 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure
 from app.views.explore.controls import draw_segments
-from app.views.markup import draw_icon, draw_options, draw_select, write_attributes, write_element
+from app.views.filters import draw_conditions, draw_filter_form
+from app.views.markup import draw_options, draw_select, write_element
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
@@ -147,29 +148,7 @@ def _draw_topic_choice(page: TrendPage) -> str:
 def _draw_filters(page: TrendPage) -> str:
     """Return the conditions as chips, a form for another one, and how many documents there are."""
     choices = page.choices
-    chips = "".join(
-        write_element(
-            "button",
-            f"{escape(shorten(text, 50))}{draw_icon('close')}",
-            type="button",
-            class_="tr-chip",
-            data_do="unfilter",
-            data_value=text,
-            title="Remove this filter",
-            aria_label=f"Remove the filter {text}",
-        )
-        for text in choices.where
-    )
-    form = ""
-    if choices.columns:
-        options = draw_options([(name, shorten(name, 30)) for name in choices.columns])
-        names = {"name": "column", "aria_label": "Column of the filter"}
-        select = f'<select class="ex-select"{write_attributes(**names)}>{options}</select>'
-        tip = "A category, or a range such as 2004..2005-06, 3.. or ..10; a part of a date is enough"
-        names = {"name": "value", "placeholder": "Value", "aria_label": "Value", "title": tip}
-        value = f'<input class="tp-input" data-hold{write_attributes(**names)}>'
-        button = '<button type="submit" class="ex-soft">Add filter</button>'
-        form = f'<form class="tr-filter" data-do="filter">{select}{value}{button}</form>'
+    chips, form = draw_conditions(choices.where), draw_filter_form(choices.columns)
     count = ""
     if page.documents:
         part = f"{page.selected:,} of" if choices.where else "all"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_documents
+from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
 from app.analysis.shares import LayerUse
 from store.column_rows import CorpusColumn
 from store.errors import NotFound
@@ -33,7 +33,7 @@ SOURCES = FilterSources(
 
 
 def select(*texts):
-    found = select_documents(SOURCES, [parse_condition(text) for text in texts], 5)
+    found = select_by_conditions(SOURCES, [parse_condition(text) for text in texts], 5)
     return None if found is None else np.flatnonzero(found).tolist()
 
 
