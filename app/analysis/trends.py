@@ -273,3 +273,15 @@ def _describe_growth(hierarchy: Hierarchy, layer: int, growth: periods.Growth, c
 def _name_bin(bins: NumberBins, number: int) -> str:
     first, last = float(bins.lows[number]), float(bins.highs[number])
     return f"{first:g}" if first == last else f"{first:g} to {last:g}"
+
+
+def measure_shares(hierarchy: Hierarchy, layer: int, use: LayerUse, selected: Array | None) -> FloatArray:
+    """Return the share of every topic of a layer in the words of the selected documents, (K,).
+
+    Shares under 1 % of a document are spread over the topics in proportion to the others, so that all sum to 1.
+    """
+    shares = join_shares(use, hierarchy.widths[layer - 1])
+    codes, selected = _cut_documents(shares, np.zeros(len(shares.rest), np.int32), selected)
+    mean = groups.measure_groups(shares, codes, 1, selected=selected).mean[0]
+    total = float(mean.sum())
+    return mean / total if total > 0 else mean

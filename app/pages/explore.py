@@ -29,6 +29,7 @@ from app.pages.explore_requests import (
     split_tab,
 )
 from app.pages.film import Film
+from app.pages.filters import SelectionReader
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
@@ -45,6 +46,7 @@ from app.views.explore.controls import (
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
+from app.views.filters import draw_selection
 from app.views.theme import read_style
 from app.views.tree.icicle import draw_icicle
 from app.views.tree.layout import WIDE
@@ -67,7 +69,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation"),
+    *("picture", "relation", "where"),
 )
 
 
@@ -112,6 +114,7 @@ class ExplorePage(TreePage):
         self._word: WordPassages | None = None  # shown in place of the topic
         self._documents = TopicDocuments(context)
         self._seeds = SeedReader(context)
+        self._selection = SelectionReader(context)
         self._child = ""
         self._is_reporting = False
         callbacks = ExploreCallbacks(
@@ -226,6 +229,8 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
+        if "where" in changed:
+            self._select_documents()
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab", "search"}))
@@ -254,6 +259,13 @@ class ExplorePage(TreePage):
         else:
             self._draw_nothing()
 
+    def _select_documents(self) -> None:
+        """Show the shares of topics in the documents that the view selects, once they are measured."""
+        if self._original is not None:
+            selected = self._selection.add(self._original, self._select_documents)
+            self._hierarchy = selected.choose_words(self._view.relevance)
+            self._draw_all()
+
     def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
         self._kept_topic.hold(None)
@@ -271,7 +283,8 @@ class ExplorePage(TreePage):
         self._previous = self._hierarchy if is_newer else None
         if self._hierarchy is not None and self._hierarchy.minibatch != hierarchy.minibatch:
             self._kept_topic.hold(self._find_selected_in_picture())
-        self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
+        chosen = self._selection.add(hierarchy, self._select_documents).choose_words(self._view.relevance)
+        self._original, self._hierarchy = hierarchy, chosen
         roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little
         nodes = list_top_topics(hierarchy)
@@ -367,7 +380,7 @@ class ExplorePage(TreePage):
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
-        self._controls.html = draw_controls(hierarchy, self.choice, state)
+        self._controls.html = draw_controls(hierarchy, self.choice, state) + draw_selection(self._selection.answer)
         optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:

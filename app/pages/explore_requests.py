@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.filters import FilterError
+from app.analysis.hierarchy import Hierarchy, UseOfTopic, format_identity, parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import cut_passage
 from app.export import trees
 from app.export.report import render_report
 from app.pages.components import Message, TreeView
+from app.pages.filters import handle_filter, read_selection
 from app.pages.requests import PageRequests, list_moments, list_topic_uses
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
@@ -26,6 +28,7 @@ from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora, runs
 from store.errors import StoreError
+from store.run_rows import RunRow
 
 _SHOWN_DOCUMENTS = 8  # of a topic
 _FOUND_DOCUMENTS = 12  # shown of a search
@@ -82,6 +85,10 @@ def find_passages(context: Context, run: int, word: str, request: Callable[[], b
     return WordPassages(word, passages, total)
 
 
+# Run, snapshot, topic, state of the run, and the conditions of the view.
+TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
+
+
 class TopicDocuments:
     """The documents of topics, read in other threads and cached.
 
@@ -92,26 +99,28 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._cached: dict[tuple[int, int, Node, str], list[TopicDocument]] = {}
-        self._pending: set[tuple[int, int, Node, str]] = set()
+        self._cached: dict[TopicKey, list[TopicDocument]] = {}
+        self._pending: set[TopicKey] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
         """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
         # When a run ends, all documents have been placed, so they are read again.
-        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run))
+        where = self._context.view.where
+        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run), where)
         if not hierarchy.documents:
             return []
         documents = self._cached.get(key)
         if documents is None and key not in self._pending:
             self._pending.add(key)
-            self._context.later(
-                partial(self._read, hierarchy, node), partial(self._receive, key, then), partial(self._fail, key, then)
-            )
+            work = partial(self._read, hierarchy, node, where)
+            self._context.later(work, partial(self._receive, key, then), partial(self._fail, key, then))
         return documents
 
-    def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
+    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
-        uses = list_topic_uses(self._context, hierarchy, node, _SHOWN_DOCUMENTS)
+        uses = list_topic_uses(self._context, hierarchy, node, None if where else _SHOWN_DOCUMENTS)
+        if row is not None and where:
+            uses = self._keep_selected(hierarchy, row, uses, where)[:_SHOWN_DOCUMENTS]
         if row is None or not uses:
             return []
         rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
@@ -122,13 +131,26 @@ class TopicDocuments:
             if (document := documents.get(use.document)) is not None
         ]
 
-    def _fail(self, key: tuple[int, int, Node, str], then: Callable[[], None]) -> None:
+    def _keep_selected(
+        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
+    ) -> list[UseOfTopic]:
+        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
+        corpus = corpora.get_run_corpus(self._context.db, row)
+        try:
+            selected = read_selection(self._context, corpus, hierarchy, where)
+        except (FilterError, StoreError):
+            return uses
+        return (
+            uses
+            if selected is None
+            else [use for use in uses if use.document < len(selected) and selected[use.document]]
+        )
+
+    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
         self._pending.discard(key)
         then()
 
-    def _receive(
-        self, key: tuple[int, int, Node, str], then: Callable[[], None], documents: list[TopicDocument]
-    ) -> None:
+    def _receive(self, key: TopicKey, then: Callable[[], None], documents: list[TopicDocument]) -> None:
         self._pending.discard(key)
         if len(self._cached) >= _MOST_CACHED_TOPICS:
             self._cached.clear()
@@ -226,6 +248,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "word": lambda _, value: self._callbacks.show_word(value),
             "rename": self._rename,
+            "unfilter": lambda message, _: handle_filter(self._view, message),
             "save": lambda _, value: self._callbacks.save(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),

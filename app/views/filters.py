@@ -1,6 +1,7 @@
 """The filters of documents by columns: conditions as chips, and a form for another one."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from app.views.markup import draw_icon, draw_options, write_attributes, write_element
 from app.views.text import escape, shorten
@@ -38,3 +39,25 @@ def draw_filter_form(columns: Sequence[str]) -> str:
     value = f'<input class="tp-input" autocomplete="off"{write_attributes(**names)}>'
     button = '<button type="submit" class="ex-soft">Add filter</button>'
     return f'<form class="fl-form" data-do="filter">{select}{value}{button}</form>'
+
+
+class SelectionFacts(Protocol):
+    """What is shown of a selection of documents: its conditions, its size, or why it has no shares."""
+
+    @property
+    def where(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def selected(self) -> int: ...  # noqa: D102
+    @property
+    def documents(self) -> int: ...  # noqa: D102
+    @property
+    def fault(self) -> str: ...  # noqa: D102
+
+
+def draw_selection(selection: SelectionFacts | None) -> str:
+    """Return the conditions that select documents, and how many these are; empty without a selection."""
+    if selection is None:
+        return ""
+    count = f"Shares in {selection.selected:,} of {selection.documents:,} documents"
+    note = f'<span role="status">{escape(selection.fault or count)}</span>'
+    return f'<div class="fl-row">{draw_conditions(selection.where)}{note}</div>'

@@ -189,7 +189,8 @@ def _describe_filters(table: TablePage) -> str:
     if wanted.node is not None and hierarchy is not None and hierarchy.has(wanted.node):
         parts.append(f" that use “{escape(shorten(hierarchy.title(wanted.node), 44))}” most")
     if wanted.text.strip():
-        parts.append(f" with “{escape(shorten(wanted.text.strip(), 40))}”")
+        query = escape(shorten(wanted.text.strip(), 40))
+        parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
     if 0 < wanted.label <= len(table.labels):
         parts.append(f" labelled {escape(shorten(table.labels[wanted.label - 1], 40))}")
     if wanted.where:
