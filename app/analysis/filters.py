@@ -11,13 +11,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import parse_identity
-from app.analysis.shares import LayerUse
+from app.analysis.hierarchy import Hierarchy, parse_identity
+from app.analysis.shares import LayerUse, find_shares, read_use
+from app.ingest.column_kinds import list_columns
 from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
-from store.columns import find_column
-from store.shares import UNITS
+from store.columns import find_column, read_column
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.errors import NotFound
+from store.run_rows import RunRow
+from store.shares import UNITS, ShareSet
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
@@ -175,3 +180,30 @@ def _read_date(text: str, side: int) -> float:
 def _read_number(text: str, _: int) -> float:
     number = float(text.removesuffix("%"))
     return number / 100 if text.endswith("%") else number
+
+
+def read_sources(db: Database, run: RunRow, corpus: CorpusRow, hierarchy: Hierarchy) -> FilterSources:
+    """Return sources that read columns and stored shares from the store each time; pages cache them instead."""
+
+    def read_layer(layer: int) -> LayerUse:
+        return read_use(db, require_shares(db, run, hierarchy), layer)
+
+    columns = list_columns(db, corpus)
+    return FilterSources(columns, lambda column: read_column(db, corpus, column), read_layer, hierarchy.place)
+
+
+def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:
+    """Return the stored shares of documents under a snapshot.
+
+    Raises
+    ------
+    NotFound
+        If there are none; the message names the command that computes them.
+    """
+    found = find_shares(db, run, hierarchy.snapshot)
+    if found is None:
+        raise NotFound(
+            f"run {run.number} has no shares of documents under the snapshot of mini-batch {hierarchy.minibatch:,}; "
+            f"topiary place {run.number} computes those of the newest one"
+        )
+    return found

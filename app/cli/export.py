@@ -1,10 +1,15 @@
-"""The command ``topiary export``: tables of a run as files."""
+"""The commands ``topiary export`` and ``refine``: tables of a run as files, and parts of its corpus as a corpus."""
 
 import argparse
 
+from app.analysis.filters import FilterError
+from app.analysis.hierarchy import parse_identity
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.refine import refine_run
 from app.cli.console import UserError, find_run, make_file_error, say
 from app.export.run_tables import build_table, read_request
 from app.export.tables import TableFileError, write_table
+from app.ingest.refining import RefineError
 from app.jobs.progress import Progress
 from store.database import open_existing
 
@@ -25,4 +30,26 @@ def export(arguments: argparse.Namespace) -> int:
     finally:
         progress.end()
     say(path)
+    return 0
+
+
+def refine(arguments: argparse.Namespace) -> int:
+    """Make a corpus of some documents of a run, and print its name and how to train on it."""
+    topic = parse_identity(arguments.topic)
+    if arguments.topic and topic is None:
+        raise UserError(f"{arguments.topic!r} is no topic; topiary topics lists them, as in L1:3")
+    db, progress = open_existing(arguments.store), Progress()
+    row = find_run(db, arguments.run)
+    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, arguments.minibatch))
+    try:
+        corpus = refine_run(
+            db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
+            progress=progress.show,
+        )  # fmt: skip
+    except (FilterError, RefineError) as error:
+        raise UserError(str(error)) from error
+    finally:
+        progress.end()
+    say(f"corpus {corpus.number}, {corpus.name}: {corpus.documents:,} documents, {corpus.words:,} words")
+    say(f"topiary train {corpus.number} finds its topics")
     return 0

@@ -321,7 +321,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands that write whole results to a file: ``film``, ``report`` and ``export``."""
+    """Add the commands that write whole results to a file: ``film``, ``report``, ``export`` and ``refine``."""
     film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
     _add_run(film)
     film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
@@ -350,8 +350,14 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     by_help = "of time and groups: weight of a document, its words or 1 (default: tokens)"
     export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=by_help)
     where_help = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
-    export.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
-    for parser in (report, export):
+    refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
+    _add_run(refine)
+    refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
+    refine.add_argument("--share", type=read_share, default=0.2, help="least share of it in a document (default 0.2)")
+    refine.add_argument("--name", default="", help="name of the new corpus (default: of the corpus and the topic)")
+    for parser in (export, refine):
+        parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
+    for parser in (report, export, refine):
         _add_minibatch(parser)
 
 

@@ -8,15 +8,13 @@ import pandas as pd
 
 from app.analysis.concordance import list_contexts
 from app.analysis.document_table import make_title
-from app.analysis.filters import FilterError, FilterSources, parse_condition, select_by_conditions
+from app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
-from app.analysis.shares import find_shares, read_use
 from app.analysis.trends import group_documents, join_shares, measure_by_group
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
-from app.ingest.column_kinds import list_columns
 from engine.contract import Array
 from engine.hierarchy.tree import Node
 from engine.lens import periods
@@ -26,7 +24,7 @@ from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
-from store.shares import UNITS, ShareSet
+from store.shares import UNITS
 from store.text_query import TextQuery
 
 _ROWS = 2000  # of one frame
@@ -166,16 +164,6 @@ def _read_contexts(request: RunTableRequest, query: TextQuery) -> Iterator[pd.Da
         yield pd.DataFrame(rows, columns=columns)
 
 
-def _find_shares(request: RunTableRequest) -> ShareSet:
-    found = find_shares(request.db, request.run, request.hierarchy.snapshot)
-    if found is None:
-        raise TableFileError(
-            f"run {request.run.number} has no shares of documents under the snapshot of mini-batch "
-            f"{request.hierarchy.minibatch:,}; topiary place {request.run.number} computes those of the newest one"
-        )
-    return found
-
-
 def _choose_layer(request: RunTableRequest, default: int) -> int:
     """Return the layer of a table of one layer; raise LookupError if the run does not have it."""
     layer = default if request.layer is None else request.layer
@@ -183,15 +171,9 @@ def _choose_layer(request: RunTableRequest, default: int) -> int:
     return layer
 
 
-def _open_sources(request: RunTableRequest, found: ShareSet) -> FilterSources:
+def _open_sources(request: RunTableRequest) -> FilterSources:
     """Return where filters and tables read columns and shares."""
-    db, corpus = request.db, request.corpus
-    return FilterSources(
-        list_columns(db, corpus),
-        lambda column: columns.read_column(db, corpus, column),
-        lambda layer: read_use(db, found, layer),
-        request.hierarchy.place,
-    )
+    return read_sources(request.db, request.run, request.corpus, request.hierarchy)
 
 
 def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
@@ -220,8 +202,7 @@ def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequ
 
 def _build_documents(request: RunTableRequest) -> ExportTable:
     """Return the table of documents with the shares of the topics of a layer, layer 1 by default."""
-    layer, found = _choose_layer(request, 1), _find_shares(request)
-    sources = _open_sources(request, found)
+    layer, sources = _choose_layer(request, 1), _open_sources(request)
     return ExportTable("documents", _read_documents(request, layer, sources, _select(request, sources)))
 
 
@@ -257,8 +238,8 @@ def _read_documents(
 
 def _build_time(request: RunTableRequest) -> ExportTable:
     """Return the table of topics over time, the top layer by default."""
-    layer, found = _choose_layer(request, request.hierarchy.n_layers), _find_shares(request)
-    sources, hierarchy = _open_sources(request, found), request.hierarchy
+    layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
+    sources = _open_sources(request)
     column = _choose_column(request, sources, (DATE,))
     shares = join_shares(sources.read_use(layer), hierarchy.widths[layer - 1])
     n = len(shares.rest)
@@ -294,8 +275,8 @@ def _describe_shares(hierarchy: Hierarchy, layer: int, mean: Array, low: Array, 
 
 def _build_groups(request: RunTableRequest) -> ExportTable:
     """Return the table of topics by group, with the differences of every group from all others."""
-    layer, found = _choose_layer(request, request.hierarchy.n_layers), _find_shares(request)
-    sources, hierarchy = _open_sources(request, found), request.hierarchy
+    layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
+    sources = _open_sources(request)
     column = _choose_column(request, sources, (CATEGORY, NUMBER))
     groups = group_documents(column, sources.read_column(column))
     selected = _select(request, sources)

@@ -11,6 +11,7 @@ from app.export.tables import TableFileError
 from app.export.topics import list_topics
 from store import runs
 from store.database import open_database
+from store.errors import NotFound
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_what_a_table_lacks_is_one_sentence(dated, kind, options, message):
 
 
 def test_without_stored_shares_the_command_that_computes_them_is_named(db):
-    with pytest.raises(TableFileError, match="topiary place 1 computes"):
+    with pytest.raises(NotFound, match="topiary place 1 computes"):
         read_table(db, "documents")
 
 
