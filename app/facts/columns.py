@@ -58,9 +58,10 @@ class ColumnFacts:
     def describe(self) -> str:
         """Describe the range or the categories in a line; empty for texts and ids."""
         if self.categories is not None:
-            named = ", ".join(f"{name} {count:,}" for name, count in self.largest.items())
+            named = ", ".join(f"{name} {count:,}" for name, count in self.largest.items()) or "none"
             others = self.categories - len(self.largest)
-            return f"{self.categories:,} categories: {named}" + (f" and {others:,} more" if others else "")
+            noun = "category" if self.categories == 1 else "categories"
+            return f"{self.categories:,} {noun}: {named}" + (f" and {others:,} more" if others else "")
         if self.first is None:
             return ""
         first, last = (f"{each:g}" if isinstance(each, float) else each for each in (self.first, self.last))

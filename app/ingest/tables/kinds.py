@@ -166,7 +166,8 @@ class ColumnProfile:
         """
         is_id = names_an_id(self.name)
         chosen = self._try_dates(bare=names_a_date(self.name))
-        if chosen is None and not (is_id or any(map(_CODE.fullmatch, self._weights))):
+        is_code = is_id or plain_name(self.name) in IDS or any(map(_CODE.fullmatch, self._weights))
+        if chosen is None and not is_code:
             chosen = self._try_numbers()
             if chosen is not None and self._counts is not None and len(self._counts) == 2:
                 chosen = None  # yes and no

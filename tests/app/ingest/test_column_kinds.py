@@ -57,6 +57,9 @@ def test_an_import_finds_the_kinds_and_says_what_does_not_fit(db: Database, corp
     assert read(db, corpus, "posted")[:3].astype("datetime64[D]").astype(str).tolist() == [
         "2020-01-01", "2020-02-02", "2020-03-03",
     ]  # fmt: skip
+    assert read(db, corpus, "posted")[28] == np.datetime64(
+        "2020-05-01"
+    )  # 1/5/2020; other dates show that days come first
     assert np.array_equal(read(db, corpus, "score")[:6], [0, 0.5, 1, np.nan, np.nan, 2.5], equal_nan=True)
     assert read(db, corpus, "author")[:4].tolist() == [0, 1, 2, 0]
     assert read(db, corpus, "kind")[:3].tolist() == [0, 1, 0]
@@ -77,19 +80,19 @@ def test_the_report_of_an_import_lists_the_kinds(tmp_path: Path, corpus: CorpusR
 def test_appended_documents_are_read_with_the_kinds_that_are_there(
     tmp_path: Path, db: Database, corpus: CorpusRow
 ) -> None:
-    table = make_table(6, 40, more="x").replace("Bo", "Di").replace("5/5/2020", "soon")
-    (tmp_path / "more.csv").write_text(table)
+    (tmp_path / "more.csv").write_text(make_table(6, 56, more="x").replace("Bo", "Di"))
     added = append_path(db, corpus.number, tmp_path / "more.csv", ImportOptions(label_column="kind"))
     row = added.corpus
     assert is_typed(row)
     author = find_column(list_columns(db, row), "author")
     assert author.levels == ("Ann", "Bo", "Cy", "Di")
-    assert read(db, row, "author")[40:].tolist() == [3, 2, 0, 3, 2, 0]
-    assert read(db, row, "posted")[40].astype("datetime64[D]") == np.datetime64("2020-05-13")  # not the fifth month
+    assert read(db, row, "author")[40:].tolist() == [2, 0, 3, 2, 0, 3]
+    first = read(db, row, "posted")[40]  # written 1/9/2020; no date of these documents shows that days come first
+    assert first == np.datetime64("2020-09-01")
     new = read(db, row, "new")
     assert (new[:40] == -1).all()
     assert new[40:].tolist() == [0] * 6
-    assert read(db, row, "score")[40:].tolist() == [20, 20.5, 21, 21.5, 22, 22.5]
+    assert read(db, row, "score")[40:].tolist() == [28, 28.5, 29, 29.5, 30, 30.5]
 
 
 def write_untyped(db: Database, documents: int) -> CorpusRow:

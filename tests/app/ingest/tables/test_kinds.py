@@ -43,6 +43,7 @@ def milliseconds(*parts: int) -> int:
         ("author", ["Ann", "Bo", "Cy Lee", "Di"], TEXT, ""),
         ("id", ["17", "18", "19"], ID, ""),
         ("code", ["a7", "b8", "c9"], ID, ""),
+        ("row name", ["1", "2", "3"], ID, ""),
         ("seen at", ["https://a.example/1 ", "https://a.example/1 ", "www.a.example/2"], ID, ""),
         ("remarks", ["It rained all day", "It did not rain", "Some sun"], TEXT, ""),
         ("remarks", ["", "NaN", " "], TEXT, ""),
