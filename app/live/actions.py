@@ -26,9 +26,10 @@ from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
 from app.live.visitor import NotAllowed, Visitor
-from store import annotations, corpora, events, full_text, queue, runs
+from store import annotations, corpora, events, full_text, notes, queue, runs
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
+from store.notes import NewNote, NoteRow
 from store.run_rows import RunRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
@@ -292,6 +293,28 @@ class Actions:
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
+    def add_topic_notes(self, run: int, layer: int, topic: int, new: Sequence[NewNote]) -> None:
+        """Add notes and tags to a topic (numbered from 1 by identity)."""
+        for each in new:
+            notes.add_topic_note(self._writing(), run, layer, topic, each)
+            self._record(f"added a {each.kind} to topic L{layer}:{topic} of run {run}")
+        self.feed.relabel(run)
+
+    def add_document_notes(self, corpus: int, document: int, new: Sequence[NewNote]) -> None:
+        """Add notes and tags to a document of a corpus."""
+        for each in new:
+            notes.add_document_note(self._writing(), corpus, document, each)
+            self._record(f"added a {each.kind} to document {document} of corpus {corpus}")
+        self.feed.announce_notes(corpus)
+
+    def change_note(self, number: int, text: str, author: str) -> None:
+        """Replace the text of a note."""
+        self._announce("changed", notes.change_note(self._writing(), number, text, author))
+
+    def delete_note(self, number: int) -> None:
+        """Delete a note or a tag."""
+        self._announce("deleted", notes.delete_note(self._writing(), number))
+
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
         store_predictions(self._writing(), predictions)
@@ -334,6 +357,17 @@ class Actions:
                 shared.db.close()
                 shared.db = None
             shared.lock.release()
+
+    def _announce(self, verb: str, row: NoteRow) -> None:
+        """Record what was done to a note, and notify the sessions that show it."""
+        where = f"document {row.document} of corpus {row.corpus}"
+        if row.run is not None:
+            where = f"topic L{row.layer}:{row.topic} of run {row.run}"
+        self._record(f"{verb} the {row.kind} {row.number} on {where}")
+        if row.run is None:
+            self.feed.announce_notes(row.corpus)
+        else:
+            self.feed.relabel(row.run)
 
     def _record(self, action: str) -> None:
         """Record an action of the visitor in the audit log."""
