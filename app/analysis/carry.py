@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.comparison import Comparison
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.recurrence import measure_group
 from engine.hierarchy.align import NONE
 from engine.hierarchy.tree import Node
@@ -104,13 +104,37 @@ def summarize_carrying(carried: Sequence[CarriedTopic], run: int) -> str:
     if not carried:
         return "no topic has a name, a note or a tag that could be carried"
     n_names, n_notes = sum(each.is_named for each in carried), sum(each.carried for each in carried)
-    sentence = f"run {run} got {_count(n_names, 'name')} and {_count(n_notes, 'note or tag', 'notes and tags')}"
+    sentence = f"run {run} got {_count(n_names, 'name')} and {_count_notes(n_notes) or 'no note'}"
     n_missing, n_own = sum(each.target is None for each in carried), sum(bool(each.own_name) for each in carried)
     if n_missing:
         sentence += f"; {_count(n_missing, 'topic is', 'topics are')} not found in it"
     if n_own:
         sentence += f"; {_count(n_own, 'topic keeps its', 'topics keep their')} own name"
     return sentence
+
+
+def describe_carried(carried: CarriedTopic) -> str:
+    """Return a line on a topic: what of it came to the other run, and what did not."""
+    source, name, notes_of_it = format_identity(carried.source), carried.name, _count_notes(carried.notes)
+    if carried.target is None:
+        subject = " and ".join(filter(None, (f"the name “{name}”" if name else "", notes_of_it)))
+        return f"{source} is not found there: {subject} not carried"
+    parts = []
+    if carried.is_named:
+        parts.append(f"got the name “{name}”")
+    elif carried.own_name:
+        parts.append(f"keeps its name “{carried.own_name}” instead of “{name}”")
+    elif name:
+        parts.append("had the name already")
+    if carried.carried:
+        parts.append(f"got {_count_notes(carried.carried)}")
+    elif carried.notes:
+        parts.append(f"had {notes_of_it} already")
+    return f"{source} is {format_identity(carried.target)}: {', '.join(parts)}"
+
+
+def _count_notes(n: int) -> str:
+    return _count(n, "note or tag", "notes and tags") if n else ""
 
 
 def _check_runs(db: Database, a: Hierarchy, b: Hierarchy) -> None:

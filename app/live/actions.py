@@ -14,6 +14,8 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.analysis.carry import CarriedTopic, carry_annotations
+from app.analysis.comparison import Comparison
 from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
@@ -314,6 +316,13 @@ class Actions:
     def delete_note(self, number: int) -> None:
         """Delete a note or a tag."""
         self._announce("deleted", notes.delete_note(self._writing(), number))
+
+    def carry_annotations(self, comparison: Comparison) -> list[CarriedTopic]:
+        """Copy names, notes and tags of the topics of A to the same topics of B."""
+        carried = carry_annotations(self._writing(), comparison)
+        self._record(f"carried names and notes of run {comparison.a.run} to run {comparison.b.run}")
+        self.feed.relabel(comparison.b.run)
+        return carried
 
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
