@@ -75,7 +75,7 @@ def _draw_delete(note: Note, label: str) -> str:
 def _draw_fields(form: NoteForm) -> str:
     """Return the fields of the form; another ``sent`` makes them new, hence empty."""
     text = write_element(
-        "textarea", "", class_="tp-input", name="text", rows=2, maxlength=LONGEST_NOTE, data_autofocus=form.focus,
+        "textarea", "", class_="tp-input", name_="text", rows=2, maxlength=LONGEST_NOTE, data_autofocus=form.focus,
         placeholder=f"A note on {form.what}", aria_label=f"Note on {form.what}",
     )  # fmt: skip
     tag = write_attributes(
