@@ -266,7 +266,7 @@ class Actions:
         return str(path), read_tail(path, lines)
 
     def delete(self, run: int) -> None:
-        """Delete a run with its points, snapshots and names; refused while its worker is alive."""
+        """Delete a run with its points, snapshots, names and notes; refused while its worker is alive."""
         db = self._writing()
         name = runs.get_run(db, run).name
         launcher.delete_run(db, run)

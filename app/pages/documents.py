@@ -139,8 +139,8 @@ class DocumentsPage:
             self._draw_form()
         elif self._has_run():
             self._table.choose()
-            self._notes.choose()
             self._fetch_listed()
+            self._notes.choose()
         request = self._make_request()
         if request is None:
             self._placement = self._request = None
