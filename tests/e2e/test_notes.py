@@ -10,7 +10,7 @@ def test_a_note_is_written_changed_and_deleted_and_the_browser_remembers_the_nam
     page.get_by_label("Note on this topic").fill("roses\n<script>alert(1)</script>")
     page.get_by_label("Tag of this topic").fill("to check")
     page.get_by_label("Your name").fill("Ada")
-    page.get_by_role("button", name="Add").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     note = page.locator(".ex-remarks p")
     expect(note).to_have_text("roses\n<script>alert(1)</script>")
     expect(page.locator(".ex-labels li span")).to_have_text("to check")
