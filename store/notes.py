@@ -326,8 +326,11 @@ def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
 def _make_note(row: Row[Any]) -> NoteRow:
     """Return a row as a note; a damaged cell becomes a neutral value."""
     cells = CellReader(row._asdict())
-    places = {name: cells.read_optional(cells.read_whole, name) for name in ("run", "topic", "document")}
-    words = {name: cells.read_text(name) for name in ("text", "author")}
-    numbers = {name: cells.read_whole(name) for name in ("number", "corpus", "layer")}
-    kind, created = cells.read_text("kind", KINDS) or NOTE, cells.read_time("created")
-    return NoteRow(**numbers, **places, kind=kind, **words, created=created)
+    values: dict[str, Any] = {
+        **{name: cells.read_whole(name) for name in ("number", "corpus", "layer")},
+        **{name: cells.read_optional(cells.read_whole, name) for name in ("run", "topic", "document")},
+        **{name: cells.read_text(name) for name in ("text", "author")},
+        "kind": cells.read_text("kind", KINDS) or NOTE,
+        "created": cells.read_time("created"),
+    }
+    return NoteRow(**values)
