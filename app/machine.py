@@ -1,5 +1,6 @@
-"""Facts about this installation and machine: where assets lie, and how many processors there are."""
+"""Facts about this installation and machine: where assets lie, who uses it, and how many processors there are."""
 
+import getpass
 import os
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def find_asset(name: str) -> Path:
         if (root / name).exists():
             return root / name
     raise FileNotFoundError(f"the asset {name!r} is missing from this installation of Topiary; reinstall it")
+
+
+def find_user() -> str:
+    """Return the name of the user of this process; empty if the system has no name for this user."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def count_processors() -> int:

@@ -26,9 +26,9 @@ from store.tables import snapshots as snapshot_table
 from store.upkeep import Progress
 
 UNVERIFIED = (
-    "all rows (of runs, corpora, events and points, names and matches of topics, and what a snapshot or a checkpoint "
-    "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for "
-    "searching, which are not read"
+    "all rows (of runs, corpora, events, points and notes, names and matches of topics, and what a snapshot or a "
+    "checkpoint is of), where a value that was changed into another one of its kind is not noticed; and the indexes "
+    "for searching, which are not read"
 )
 """The parts of a store without a checksum, as a phrase for reports."""
 _ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read row by row; other tables are checked by queries
@@ -133,7 +133,7 @@ def _check_rows(db: Database, rows: list[RunRow], findings: _Findings) -> None:
         if table not in _ROWS_BY_CELLS:
             findings.damages += _find_foreign_cells(db, table)
     with db.read() as connection:
-        for table in (tables.points, tables.topic_labels, tables.matches):
+        for table in (tables.points, tables.topic_labels, tables.notes, tables.matches):
             n = connection.execute(select(func.count()).select_from(table)).scalar_one()
             if n:
                 findings.count({"topic_labels": "names of topics"}.get(table.name, table.name), n)

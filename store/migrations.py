@@ -16,6 +16,8 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    Index,
+    Integer,
     LargeBinary,
     MetaData,
     RowMapping,
@@ -278,7 +280,7 @@ def _add_validation(connection: Connection) -> None:
 
 
 def _add_columns_and_shares(connection: Connection) -> None:
-    """Migrate to version 13: add the typed columns of corpora and the topic shares of documents."""
+    """Migrate to version 13: add the typed columns of corpora, the topic shares of documents, and notes."""
     old_tables = MetaData()
     for name in ("corpora", "snapshots"):
         Table(name, old_tables, Column("number", BigInteger, primary_key=True))
@@ -305,6 +307,29 @@ def _add_columns_and_shares(connection: Connection) -> None:
     Table("share_blocks", old_tables, owner, make_key("first"), *make_block())
     for name in ("corpus_columns", "column_blocks", "share_sets", "share_blocks"):
         old_tables.tables[name].create(connection)
+    _add_notes(connection)
+
+
+def _add_notes(connection: Connection) -> None:
+    """Add the table of notes and tags on topics and documents."""
+    old_tables = MetaData()
+    for name in ("corpora", "runs"):
+        Table(name, old_tables, Column("number", BigInteger, primary_key=True))
+    number = BigInteger().with_variant(Integer(), "sqlite")
+    Table(
+        "notes",
+        old_tables,
+        Column("number", number, primary_key=True, autoincrement=True),
+        Column("corpus", BigInteger, ForeignKey("corpora.number", ondelete="CASCADE"), nullable=False),
+        Column("run", BigInteger, ForeignKey("runs.number", ondelete="CASCADE")),
+        Column("layer", BigInteger, nullable=False),
+        *(Column(name, BigInteger) for name in ("topic", "document")),
+        *(Column(name, Text, nullable=False) for name in ("kind", "text", "author")),
+        Column("created", Double, nullable=False),
+        Index("notes_by_run", "run", "number"),
+        Index("notes_by_document", "corpus", "document", "number"),
+        sqlite_autoincrement=True,
+    ).create(connection)
 
 
 def draw_identity() -> str:

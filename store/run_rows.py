@@ -28,6 +28,7 @@ from store.tables import (
     corpora,
     earlier_checkpoints,
     events,
+    notes,
     points,
     runs,
     snapshots,
@@ -367,7 +368,7 @@ def remove_run(db: Database, run: int) -> None:
         delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
 
     def delete_rest(connection: Connection) -> None:
-        for table in (checkpoints, earlier_checkpoints, topic_labels):
+        for table in (checkpoints, earlier_checkpoints, topic_labels, notes):
             connection.execute(delete(table).where(table.c.run == run))
         connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, literal, select
 from store import corpus_rows, events, run_rows
 from store.database import Database, now, retry_reads
 from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.notes import copy_topic_notes
 from store.points import Point, insert_points, read_last_values
 from store.run_rows import MEASURES, REQUESTS, RunRow, hold_run, own_run
 from store.tables import runs, snapshots, topic_labels
@@ -35,8 +36,8 @@ def create_run(
     Parameters
     ----------
     fork : int, optional
-        Number of a snapshot of another run.  It is copied, with the names of its topics, as the first snapshot of this
-        run, at mini-batch 0, so that later changes of the parent do not matter.
+        Number of a snapshot of another run.  It is copied, with the names and notes of its topics, as the first
+        snapshot of this run, at mini-batch 0, so that later changes of the parent do not matter.
     group : int, optional
         For runs created together, the number of the first of them; 0 if this is the first.
 
@@ -436,7 +437,7 @@ def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str
 
 
 def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> None:
-    """Copy the snapshot to mini-batch 0 of the new run, and the names that users gave to its topics."""
+    """Copy the snapshot to mini-batch 0 of the new run, and the names and notes that users gave to its topics."""
     columns = ["run", "minibatch", "seconds", "created", "size", "arrays"]
     first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size, snapshots.c.arrays)
     copied = first.where(snapshots.c.number == origin["parent_snapshot"])
@@ -444,3 +445,4 @@ def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> No
     names = select(literal(run), topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text)
     copied_names = names.where(topic_labels.c.run == origin["parent"])
     connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], copied_names))
+    copy_topic_notes(connection, origin["parent"], run)

@@ -358,6 +358,24 @@ topic_labels = Table(
     Column("text", PlainText, nullable=False),
 )
 
+notes = Table(  # on a topic of a run, or on a document of the corpus: then run and topic are NULL, and the layer is 0
+    "notes",
+    metadata,
+    _make_number(),
+    _make_owner("corpora"),
+    Column("run", BigInteger, ForeignKey("runs.number", ondelete="CASCADE")),
+    _make_whole("layer"),
+    _make_whole("topic", None),
+    _make_whole("document", None),
+    Column("kind", PlainText, nullable=False),  # one of `notes.KINDS`
+    Column("text", PlainText, nullable=False),
+    _make_text("author"),
+    Column("created", Double, nullable=False),
+    Index("notes_by_run", "run", "number"),
+    Index("notes_by_document", "corpus", "document", "number"),
+    sqlite_autoincrement=True,
+)
+
 receipts = Table(
     "receipts",
     metadata,

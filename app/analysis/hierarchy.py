@@ -8,13 +8,14 @@ topics to other columns; ``Hierarchy.place`` returns the present one.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.analysis.notes import Note
 from engine.hierarchy import certainty, titles, topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.recurrence import Recurrence
@@ -181,6 +182,8 @@ class Hierarchy:
         True for topics that explain any tokens.
     labels : mapping of Node to str
         Names given by users.
+    notes : mapping of Node to tuple of Note
+        Notes and tags of users, oldest first.
     image_shape : (rows, columns) or None
         Size of the images when words are pixels, else None.
     names : tuple of (K_l,) int arrays
@@ -261,6 +264,7 @@ class Hierarchy:
     relations: tuple[tuple[int, int, float], ...] = ()
     columns: Presentation | None = None
     recurrence: Recurrence | None = None
+    notes: Mapping[Node, tuple[Note, ...]] = field(default_factory=dict)
 
     @property
     def presentation(self) -> Presentation:

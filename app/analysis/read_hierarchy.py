@@ -1,12 +1,14 @@
 """Reading a hierarchy, the topics of a run at one moment, from a snapshot in the store."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
+from app.analysis.notes import read_topic_notes
 from app.jobs import launcher
 from engine.contract import SIGNED, Topics
 from engine.hierarchy import effects, titles, topics, tree
@@ -191,6 +193,7 @@ def read_hierarchy(
     corpus = corpora.get_corpus(db, row.corpus)
     words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
     arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
-    return build_hierarchy(
+    hierarchy = build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )
+    return replace(hierarchy, notes=read_topic_notes(db, row.number))

@@ -79,6 +79,7 @@ def build_parser() -> Parser:
     _add_train(commands)
     _add_fork(commands)
     _add_results(commands)
+    _add_notes(commands)
     _add_inference(commands)
     _add_control(commands)
     _add_maintenance(commands)
@@ -379,6 +380,27 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
     _add_minibatch(figure)
+
+
+def _add_notes(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands ``notes`` and ``carry``."""
+    notes_help = "list the notes and tags on the topics of a run and on its documents, or add and delete them"
+    notes = _add_command(commands, "notes", "notes.notes", notes_help, reads=True)
+    _add_run(notes)
+    act = notes.add_mutually_exclusive_group()
+    act.add_argument("--add", metavar="TEXT", help="add a note to the topic or document")
+    act.add_argument("--delete", type=read_whole(1), metavar="NUMBER", help="delete the note or tag with this number")
+    act.add_argument("--change", nargs=2, metavar=("NUMBER", "TEXT"), help="replace the text of a note")
+    act.add_argument("--tags", action="store_true", help="count the tags on topics and documents of the corpus")
+    subject = notes.add_mutually_exclusive_group()
+    subject.add_argument("--topic", metavar="ID", help="a topic, such as L3:1")
+    subject.add_argument("--document", type=read_whole(0), metavar="NUMBER", help="a document of the corpus")
+    notes.add_argument("--tag", action="store_true", help="of --add: the text is a tag")
+    notes.add_argument("--author", metavar="NAME", help="of --add: who writes it (default: the user of this machine)")
+    carry_help = "copy names, notes and tags of the topics of a run to the same topics of another one"
+    carry = _add_command(commands, "carry", "notes.carry", carry_help, reads=True)
+    carry.add_argument("run_from", metavar="RUN_FROM", help="number of the run that has them, or last")
+    carry.add_argument("run_to", metavar="RUN_TO", help="number of the run on the same corpus that gets them, or last")
 
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy, format_identity
+from app.export.topics import write_note_attributes
 from app.views.text import replace_unprintable
 from app.views.tree.picture import TreeChoice, cut_tree, describe_rule
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
@@ -17,7 +18,7 @@ def build_graph(
 
     Nodes are identities such as ``L3:17``.  Their attributes are layer, topic (the identity number), rank, popularity,
     share, label (the name that a user gave, may be empty), title (that name, or the three words that distinguish the
-    topic) and words (the first 12).
+    topic), words (the first 12), tags and notes (of users, each as one text).
 
     Edges run from parent to child.  Their attribute weight is Phi^(l)(child, parent), negative where the parent makes
     the child rarer.  Where the snapshot has them, there are also inclusion, the probability of being above the
@@ -58,6 +59,7 @@ def _make_graph(
             label=hierarchy.name(node),
             title=hierarchy.title(node),
             words=" ".join(word.text for word in hierarchy.top_words(node)),
+            **write_note_attributes(hierarchy.notes.get(node, ())),
             **_write_found(hierarchy.count_runs(node)),
         )
     for edge in edges:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.notes import read_document_notes
 from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.recurrence import read_recurrence
@@ -96,6 +97,7 @@ def render_report(
     corpus = corpora.get_run_corpus(db, row)
     nodes = _choose_nodes(hierarchy, topics)
     found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
+    quoted = {quote.document for each in found.values() for quote in each}
     report(1.0)
     contents = ReportContents(
         title=f"What “{corpus.name}” is about",
@@ -104,6 +106,7 @@ def render_report(
         topics=[ReportTopic(node, found.get(node, ())) for node in nodes],
         tree=draw_tree(hierarchy, choice or choose_film_tree(hierarchy), theme=LIGHT).svg,
         facts=_list_facts(db, row, corpus, hierarchy),
+        document_notes=read_document_notes(db, corpus.number, quoted),
     )
     return draw_report(contents, find_asset("css/report.css").read_text(encoding="utf-8"))
 

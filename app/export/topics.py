@@ -1,15 +1,19 @@
 """Tables of topics, and their files in CSV and JSON."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from app.analysis.column_topics import list_column_layers, rank_column_topics
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
+from app.analysis.notes import Note, list_remarks, list_tags
 from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
-_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi", "twin")
+_COLUMNS = (
+    *("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi", "twin"),
+    *("tags", "notes"),
+)
 
 
 def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
@@ -26,7 +30,8 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
         so few tokens that its words are noise; ``role``, live, light, background or incoherent
         (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words in the training
         documents, None where the snapshot has none; ``twin``, the rank of the more popular topic of which it is nearly
-        the same, None without one.  Where what comes back with other seeds has been measured
+        the same, None without one; ``tags`` of users, and their ``notes``, each with number, text, author and time
+        (``created``, ISO 8601, UTC).  Where what comes back with other seeds has been measured
         (`app.analysis.recurrence`), ``found_in`` is the number of the runs that have the topic, this one included, and
         ``of_runs`` the number of these runs.
 
@@ -52,6 +57,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
             "role": hierarchy.role(node),
             "npmi": _find_npmi(hierarchy, node),
             "twin": _find_twin(hierarchy, node),
+            **_list_note_facts(hierarchy.notes.get(node, ())),
             **({} if recurrence is None else {"found_in": hierarchy.count_runs(node), "of_runs": recurrence.n_runs}),
         }
         for number in layers
@@ -92,8 +98,17 @@ def list_row_and_column_topics(
     table, columns = list_topics(hierarchy, layer, words), list_column_topics(hierarchy, layer, words)
     if not columns:
         return table
-    unknown = dict.fromkeys(table[0]) | {"name": "", "light": False, "role": ""}
+    unknown = dict.fromkeys(table[0]) | {"name": "", "light": False, "role": "", "tags": [], "notes": []}
     return [{"side": "rows"} | row for row in table] + [{"side": "columns"} | unknown | row for row in columns]
+
+
+def _list_note_facts(written: Sequence[Note]) -> dict[str, Any]:
+    """Return the ``tags`` among some notes as texts, and the ``notes`` as facts."""
+    notes = [
+        {"number": note.number, "text": note.text, "author": note.author, "created": note.created.isoformat()}
+        for note in list_remarks(written)
+    ]
+    return {"tags": list_tags(written), "notes": notes}
 
 
 def _find_twin(hierarchy: Hierarchy, node: Node) -> int | None:
@@ -109,19 +124,38 @@ def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
 
 
 def _render_csv(table: list[dict[str, Any]]) -> str:
-    """Return CSV with one row per topic; words are separated by blanks, ``light`` is 0 or 1, None is empty."""
+    """Return CSV with one row per topic.
+
+    Words are separated by blanks, tags by "; " and notes by " | "; ``light`` is 0 or 1, None is empty.
+    """
     sides = ("side",) if table and "side" in table[0] else ()
     rows = [
         row
         | {"words": " ".join(row["words"]), "light": int(row["light"])}
         | {name: "" if row[name] is None else row[name] for name in ("npmi", "twin")}
+        | _join_notes(row)
         for row in table
     ]
     seeds = ("found_in", "of_runs") if table and "of_runs" in table[0] else ()
     return render_csv(rows, (*sides, *_COLUMNS, *seeds))
 
 
+def _join_notes(facts: dict[str, Any]) -> dict[str, str]:
+    return {"tags": "; ".join(facts["tags"]), "notes": " | ".join(map(_write_note, facts["notes"]))}
+
+
+def _write_note(note: dict[str, Any]) -> str:
+    """Return a note as one line, with its author and date."""
+    signature = ", ".join(filter(None, (note["author"], note["created"][:10])))
+    return f"{' '.join(note['text'].split())} ({signature})"
+
+
 FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by file suffix
+
+
+def write_note_attributes(written: Sequence[Note]) -> dict[str, str]:
+    """Return the ``tags`` and ``notes`` among some notes as texts of one line, as in the CSV of topics."""
+    return _join_notes(_list_note_facts(written))
 
 
 def render_topics(table: list[dict[str, Any]], form: str) -> str:

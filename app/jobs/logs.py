@@ -5,7 +5,6 @@ separated by bars.  Names that a visitor chose come last and are written without
 imitate another line.  The file is opened for each line, so it can be rotated at any time.
 """
 
-import getpass
 import hashlib
 import logging
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from app.machine import find_user
 from store import events
 from store.database import Database
 from store.events import RunEvent
@@ -66,7 +66,7 @@ def record_action(place: str, what: str, who: str = "") -> None:
     who : str
         The user who did it; the user of this process by default.
     """
-    parts = (place, who or f"the user {_find_user()}", what)
+    parts = (place, who or f"the user {find_user() or 'of this process'}", what)
     line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC | {' | '.join(map(_clean_text, parts))}\n"
     try:
         descriptor = os.open(make_log_folder() / AUDIT_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -84,14 +84,6 @@ def name_subject(kind: str, number: int, name: str = "") -> str:
 def _clean_text(text: str) -> str:
     """Return a text as one line without control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
-
-
-def _find_user() -> str:
-    """Return the name of the user of this process."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # the system has no name for this user
-        return "of this process"
 
 
 LOG_BLOCK = 1 << 16  # bytes read from the end of a log at a time

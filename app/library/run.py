@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pandas as pd
 
+from app.analysis.hierarchy import format_identity
 from app.analysis.read_hierarchy import find_snapshot_at
+from app.facts.notes import add_run_note, list_run_notes
 from app.facts.records import list_all_facts
 from app.jobs import launcher, logs
 from app.jobs.estimates import choose_headline, read_latest
@@ -18,7 +20,7 @@ from app.jobs.progress import Progress
 from app.jobs.run_rules import NewRunError
 from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from app.views.run_facts import format_estimate
-from store import annotations, events, runs, snapshots
+from store import annotations, events, notes, runs, snapshots
 from store import points as run_points
 from store.errors import NotFound
 from store.points import Point
@@ -374,6 +376,113 @@ class Run(RunTopics):
         (node,) = find_nodes(self.hierarchy(None), topic, None)
         annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
+
+    def notes(self, topic: str | None = None, document: int | None = None) -> pd.DataFrame:
+        """Return the notes and tags on the topics of the run and on the documents of its corpus, oldest first.
+
+        Parameters
+        ----------
+        topic : str, optional
+            Only those on this topic, such as "L3:17".
+        document : int, optional
+            Only those on this document of the corpus, counted from 0.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By number: topic or document (the other is missing), kind ("note" or "tag"), text, author, and created, the
+            time of writing.
+        """
+        rows = list_run_notes(self._opened.db, self._row, topic=topic, document=document)
+        columns = ["number", "topic", "document", "kind", "text", "author", "created"]
+        return pd.DataFrame(rows, columns=columns).astype({"document": "Int64"}).set_index("number")
+
+    def add_note(
+        self,
+        text: str,
+        *,
+        topic: str | None = None,
+        document: int | None = None,
+        tag: bool = False,
+        author: str | None = None,
+    ) -> int:
+        """Add a note to a topic of the run, or to a document of its corpus; return its number.
+
+        Parameters
+        ----------
+        text : str
+            At most 4,000 characters, of a tag 60.
+        topic, document : str and int
+            One of the two: a topic, such as "L3:17", or a document of the corpus, counted from 0.
+        tag : bool, default=False
+            Whether the text is a tag.
+        author : str, optional
+            The user of this machine by default.
+
+        Raises
+        ------
+        LookupError
+            When there is no such topic.
+        NotFound
+            When there is no such document.
+        ValueError
+            When a topic and a document are given, or neither.
+        StoreError
+            When the text is empty or too long.
+        """
+        note = add_run_note(
+            self._opened.db, self._row, text, topic=topic, document=document, tag=tag, author=author
+        )  # fmt: skip
+        subject = topic or f"document {document}"
+        self._record(f"added a {note['kind']} to {subject} of")
+        return int(note["number"])
+
+    def delete_note(self, number: int) -> None:
+        """Delete a note or a tag by its number.
+
+        Raises
+        ------
+        NotFound
+            When there is none with this number.
+        """
+        notes.delete_note(self._opened.db, int(number))
+        self._record(f"deleted note {number} of")
+
+    def carry_notes(self, to: "Run") -> pd.DataFrame:
+        """Copy the names, notes and tags of the topics of this run to the same topics of another run on its corpus.
+
+        Topics are the same if :meth:`compare` matches them and their words are more alike than by chance, or if a user
+        decided it.  A topic that has a name keeps it.  Notes on documents belong to the corpus, so all of its runs
+        have them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By topic of this run that has a name or a note: target (its topic there, None if there is none), name,
+            is_named (whether the target got it), notes (how many there are) and carried (how many the target got).
+
+        Raises
+        ------
+        StoreError
+            When the runs are the same, or on different corpora.
+        """
+        from app.analysis.carry import carry_annotations
+        from app.analysis.comparison import compare
+        from app.analysis.partners import list_decisions
+
+        db = self._opened.db
+        comparison = compare(self.hierarchy(None), to.hierarchy(None), list_decisions(db, self.number, to.number))
+        rows = [
+            {
+                "topic": format_identity(each.source),
+                "target": None if each.target is None else format_identity(each.target),
+                **{name: getattr(each, name) for name in ("name", "is_named", "notes", "carried")},
+            }
+            for each in carry_annotations(db, comparison)
+        ]
+        self._record("carried names and notes of", f" to run {to.number}")
+        columns = ["topic", "target", "name", "is_named", "notes", "carried"]
+        return pd.DataFrame(rows, columns=columns).set_index("topic")
 
     def _record(self, action: str, detail: str = "") -> None:
         """Record an action on the run in the audit log."""

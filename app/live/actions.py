@@ -14,6 +14,8 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.analysis.carry import CarriedTopic, carry_annotations
+from app.analysis.comparison import Comparison
 from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
@@ -26,9 +28,10 @@ from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
 from app.live.visitor import NotAllowed, Visitor
-from store import annotations, corpora, events, full_text, queue, runs
+from store import annotations, corpora, events, full_text, notes, queue, runs
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
+from store.notes import NewNote, NoteRow
 from store.run_rows import RunRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
@@ -264,7 +267,7 @@ class Actions:
         return str(path), read_tail(path, lines)
 
     def delete(self, run: int) -> None:
-        """Delete a run with its points, snapshots and names; refused while its worker is alive."""
+        """Delete a run with its points, snapshots, names and notes; refused while its worker is alive."""
         db = self._writing()
         name = runs.get_run(db, run).name
         launcher.delete_run(db, run)
@@ -292,6 +295,35 @@ class Actions:
         """Undo a decision about which topics of two runs match."""
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
+
+    def add_topic_notes(self, run: int, layer: int, topic: int, new: Sequence[NewNote]) -> None:
+        """Add notes and tags to a topic (numbered from 1 by identity)."""
+        for each in new:
+            notes.add_topic_note(self._writing(), run, layer, topic, each)
+            self._record(f"added a {each.kind} to topic L{layer}:{topic} of run {run}")
+        self.feed.relabel(run)
+
+    def add_document_notes(self, corpus: int, document: int, new: Sequence[NewNote]) -> None:
+        """Add notes and tags to a document of a corpus."""
+        for each in new:
+            notes.add_document_note(self._writing(), corpus, document, each)
+            self._record(f"added a {each.kind} to document {document} of corpus {corpus}")
+        self.feed.announce_notes(corpus)
+
+    def change_note(self, number: int, text: str, author: str) -> None:
+        """Replace the text of a note."""
+        self._announce("changed", notes.change_note(self._writing(), number, text, author))
+
+    def delete_note(self, number: int) -> None:
+        """Delete a note or a tag."""
+        self._announce("deleted", notes.delete_note(self._writing(), number))
+
+    def carry_annotations(self, comparison: Comparison) -> list[CarriedTopic]:
+        """Copy names, notes and tags of the topics of A to the same topics of B."""
+        carried = carry_annotations(self._writing(), comparison)
+        self._record(f"carried names and notes of run {comparison.a.run} to run {comparison.b.run}")
+        self.feed.relabel(comparison.b.run)
+        return carried
 
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
@@ -346,6 +378,17 @@ class Actions:
                 shared.db.close()
                 shared.db = None
             shared.lock.release()
+
+    def _announce(self, verb: str, row: NoteRow) -> None:
+        """Record what was done to a note, and notify the sessions that show it."""
+        where = f"document {row.document} of corpus {row.corpus}"
+        if row.run is not None:
+            where = f"topic L{row.layer}:{row.topic} of run {row.run}"
+        self._record(f"{verb} the {row.kind} {row.number} on {where}")
+        if row.run is None:
+            self.feed.announce_notes(row.corpus)
+        else:
+            self.feed.relabel(row.run)
 
     def _record(self, action: str) -> None:
         """Record an action of the visitor in the audit log."""

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.notes import read_topic_notes
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
@@ -288,13 +289,18 @@ class Feed:
         return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 
     def relabel(self, run: int) -> None:
-        """Read the names of a run's topics again and notify every session."""
+        """Read the names and notes of a run's topics again and notify every session."""
         labels = annotations.list_labels(self.db, run).items()
         names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
+        notes = read_topic_notes(self.db, run)
         self._hierarchies.change(
-            lambda key, hierarchy: replace(hierarchy, labels=names) if key[0] == run else hierarchy
+            lambda key, hierarchy: replace(hierarchy, labels=names, notes=notes) if key[0] == run else hierarchy
         )
         self._listeners.wake(Tick(labels=frozenset({run})))
+
+    def announce_notes(self, corpus: int) -> None:
+        """Notify every session that shows a run on a corpus of new or changed notes on documents."""
+        self._listeners.wake(Tick(labels=frozenset(row.number for row in self.runs() if row.corpus == corpus)))
 
     def look(self) -> None:
         """Query the store now, in another thread, instead of at the next interval (after an action of a visitor)."""

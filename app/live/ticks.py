@@ -19,7 +19,7 @@ class Tick:
     rows : runs whose row changed, or that were added or deleted
     points : runs whose history has more points or a new epoch
     snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session shows the newest one)
-    labels : runs with a renamed topic
+    labels : runs with a renamed topic, or with new or changed notes on their topics or on documents of their corpus
     """
 
     rows: frozenset[int] = frozenset()

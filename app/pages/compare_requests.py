@@ -1,9 +1,10 @@
 """The requests of the compare page: what it reads in other threads, and what messages of the browser do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
+from app.analysis.carry import CarriedTopic, summarize_carrying
 from app.analysis.comparison import Comparison, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.partners import (
@@ -238,6 +239,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             "more": lambda *_: self._put(most=2 * self._view.most),
             "save": lambda _, value: self._save(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
+            "carry": lambda *_: self._carry(),
         }
 
     def handle(self, message: Message) -> None:
@@ -332,6 +334,17 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._context.later(
             partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._callbacks.refetch()
         )
+
+    def _carry(self) -> None:
+        comparison = self._callbacks.comparison()
+        if comparison is not None:
+            work = partial(self._context.actions.carry_annotations, comparison)
+            self._context.aside(work, partial(self._report_carrying, comparison.b.run))
+
+    def _report_carrying(self, run: int, carried: Sequence[CarriedTopic]) -> None:
+        sentence = summarize_carrying(carried, run)
+        self._context.notify(f"{sentence[0].upper()}{sentence[1:]}.", "success")
+        self._callbacks.refetch()
 
     def _save(self, form: str) -> None:
         comparison = self._callbacks.comparison()

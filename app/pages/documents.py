@@ -29,6 +29,7 @@ from app.pages.documents_requests import (
 )
 from app.pages.documents_table import DocumentTable
 from app.pages.interpolation import Interpolation
+from app.pages.notes import DocumentNotes
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
 from app.views.documents.document_table import draw_reading
@@ -92,6 +93,7 @@ class DocumentsPage:
         self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._table = DocumentTable(context, SHEETS, self._draw_head)
+        self._notes = DocumentNotes(context, SHEETS)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,
@@ -116,6 +118,8 @@ class DocumentsPage:
         if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
             return
         self._draw_head()
+        if view.run in tick.labels:
+            self._notes.fetch()
         if self._table.hierarchy is None and view.run in tick.snapshots:
             self._table.forget()
         if self._request is None or view.run in tick.labels:
@@ -137,6 +141,7 @@ class DocumentsPage:
         elif self._has_run():
             self._table.choose()
             self._fetch_listed()
+            self._notes.choose()
         request = self._make_request()
         if request is None:
             self._placement = self._request = None
@@ -156,7 +161,7 @@ class DocumentsPage:
             return [self._form, self._answer]
         if not self._has_run():
             return [self._answer]
-        return [self._table.bar, self._answer] if self._view.documents else [self._table.board]
+        return [self._table.bar, self._notes.board, self._answer] if self._view.documents else [self._table.board]
 
     def _has_run(self) -> bool:
         return self._context.feed.run(self._view.run) is not None

@@ -119,7 +119,7 @@ class ExplorePage(TreePage):
         self._is_reporting = False
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
-            self._show_word,
+            self._show_word, self._redraw_detail,
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
         self.page = pn.Row(
@@ -404,15 +404,16 @@ class ExplorePage(TreePage):
         if node is None:
             self._detail.html = ""
             return
-        documents = self._documents.of(hierarchy, node, self._draw_documents)
-        hierarchy = self._seeds.add(hierarchy, self._draw_documents)
+        documents = self._documents.of(hierarchy, node, self._redraw_detail)
+        hierarchy = self._seeds.add(hierarchy, self._redraw_detail)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
+            sent=self._requests.notes.sent, focus=self._requests.notes.focus,
         )  # fmt: skip
 
-    def _draw_documents(self) -> None:
+    def _redraw_detail(self) -> None:
         if self._hierarchy is not None:
             self._draw_detail(self._hierarchy)
 
@@ -468,7 +469,7 @@ class ExplorePage(TreePage):
         elif self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
-                self._tree, self._seeds.add(self._hierarchy, self._draw_documents), self.choice, file_format,
+                self._tree, self._seeds.add(self._hierarchy, self._redraw_detail), self.choice, file_format,
                 aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip

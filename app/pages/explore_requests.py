@@ -12,6 +12,7 @@ from app.export import trees
 from app.export.report import render_report
 from app.pages.components import Message, TreeView
 from app.pages.filters import handle_filter, read_selection
+from app.pages.notes import ACTIONS, NoteRequests
 from app.pages.requests import PageRequests, list_moments, list_topic_uses
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
@@ -28,6 +29,7 @@ from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora, runs
 from store.errors import StoreError
+from store.notes import NewNote
 from store.run_rows import RunRow
 
 _SHOWN_DOCUMENTS = 8  # of a topic
@@ -215,6 +217,8 @@ class ExploreCallbacks(NamedTuple):
         Sends the tree to the browser as a file.
     show_word : (word) -> None
         Shows where a word is used; an empty text shows the topic again.
+    redraw : () -> None
+        Draws the panel of the topic again.
     """
 
     hierarchy: Callable[[], Hierarchy | None]
@@ -224,16 +228,19 @@ class ExploreCallbacks(NamedTuple):
     search: Callable[[str | None], None]
     save: Callable[[str], None]
     show_word: Callable[[str], None]
+    redraw: Callable[[], None]
 
 
 class ExploreRequests(PageRequests[ExploreCallbacks]):
-    """The requests of the explore page."""
+    """The requests of the explore page; ``notes`` handles those about notes."""
 
     text_fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
 
     def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
         super().__init__(context, callbacks)
+        self.notes = NoteRequests(context, self._prepare_notes, self._show_notes)
         self._actions = {
+            **dict.fromkeys(ACTIONS, lambda message, _: self.notes.handle(message)),
             "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union", direction="down"),
             "open-all": lambda *_: self._change_tree(closed=()),
             "detail": lambda _, value: self._choose_detail(value),
@@ -322,6 +329,16 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         node = parse_identity(str(message.get("id", "")))
         if node is not None:
             self._rename_topic(self._view.run, node, value)
+
+    def _prepare_notes(self, subject: str, new: Sequence[NewNote]) -> Callable[[], None] | None:
+        node, hierarchy = parse_identity(subject), self._callbacks.hierarchy()
+        if node is None or hierarchy is None or not hierarchy.has(node):
+            return None
+        return partial(self._context.actions.add_topic_notes, hierarchy.run, node.layer, node.column + 1, new)
+
+    def _show_notes(self) -> None:
+        self._callbacks.refetch()
+        self._callbacks.redraw()
 
     def _hide(self, node: Node) -> None:
         roots, hidden = self._list_roots(), format_identity(node)

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, format_identity
+from app.analysis.notes import Note, list_remarks, list_tags
 from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import write_element
+from app.views.notes import sign_note
 from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 
@@ -41,6 +43,8 @@ class ReportContents(NamedTuple):
         Picture of the tree as SVG, with its caption; empty without one.
     facts : mapping of str to str
         How the report was made: names of facts and their values.
+    document_notes : mapping of int to sequence of Note
+        Notes and tags on the documents that are quoted.
     """
 
     title: str
@@ -49,6 +53,7 @@ class ReportContents(NamedTuple):
     topics: Sequence[ReportTopic]
     tree: str
     facts: Mapping[str, str]
+    document_notes: Mapping[int, Sequence[Note]]
 
 
 def draw_report(contents: ReportContents, style: str) -> str:
@@ -106,23 +111,36 @@ def _draw_layer(contents: ReportContents, layer: int) -> str:
     if hierarchy.n_layers > 1:
         heading += {1: ": the most specific topics", hierarchy.n_layers: ": the broadest topics"}.get(layer, "")
     included = {topic.node for topic in contents.topics}
-    topics = "".join(_draw_topic(hierarchy, topic, included) for topic in contents.topics if topic.node.layer == layer)
+    topics = "".join(_draw_topic(contents, topic, included) for topic in contents.topics if topic.node.layer == layer)
     return f'<section id="layer-{layer}"><h2>{heading}</h2>{topics}</section>'
 
 
-def _draw_topic(hierarchy: Hierarchy, topic: ReportTopic, included: set[Node]) -> str:
-    """Return the section of a topic: words, what it is certain of, parents and children, quotes."""
-    node = topic.node
+def _draw_topic(contents: ReportContents, topic: ReportTopic, included: set[Node]) -> str:
+    """Return the section of a topic: notes, words, what it is certain of, parents and children, quotes."""
+    hierarchy, node = contents.hierarchy, topic.node
     picture = f'<img alt="" src="{draw_atom_uri(hierarchy, node)}">' if has_pictures(hierarchy) else ""
     words = picture or _draw_words(hierarchy, node)
     identity = f"{format_identity(node)}, {hierarchy.rank(node)} of {hierarchy.widths[node.layer - 1]} by size"
     share = f"{format_percent(hierarchy.share(node))} of the words"
     facts = " · ".join((share, identity, *_list_notes(hierarchy, node)))
     relatives = _draw_relatives(hierarchy, node, included)
-    quotes = "".join(_draw_quote(quote) for quote in topic.quotes)
+    quotes = "".join(_draw_quote(quote, contents.document_notes.get(quote.document, ())) for quote in topic.quotes)
     heading = f'<h3><i class="rp-hue rp-l{min(node.layer, 3)}"></i>{escape(hierarchy.title(node))}</h3>'
     columns = f'<div class="rp-columns"><div>{words}{relatives}</div><div>{quotes}</div></div>'
-    return f'<article id="{_make_anchor(node)}">{heading}<p class="rp-facts">{escape(facts)}</p>{columns}</article>'
+    notes = _draw_notes(hierarchy.notes.get(node, ()))
+    head = f'{heading}<p class="rp-facts">{escape(facts)}</p>{notes}'
+    return f'<article id="{_make_anchor(node)}">{head}{columns}</article>'
+
+
+def _draw_notes(notes: Sequence[Note]) -> str:
+    """Return the tags and notes of analysts, each note with its author and time; empty without any."""
+    tags = "".join(f"<li>{escape(tag)}</li>" for tag in list_tags(notes))
+    listed = f'<ul class="rp-tags">{tags}</ul>' if tags else ""
+    remarks = "".join(
+        f'<p class="rp-remark">{escape(note.text)}<small>{escape(sign_note(note))}</small></p>'
+        for note in list_remarks(notes)
+    )
+    return listed + remarks
 
 
 def _list_notes(hierarchy: Hierarchy, node: Node) -> list[str]:
@@ -175,15 +193,15 @@ def _draw_link(hierarchy: Hierarchy, node: Node, included: set[Node]) -> str:
     return f'<a href="#{_make_anchor(node)}">{title}</a>' if node in included else title
 
 
-def _draw_quote(quote: TopicPassage) -> str:
-    """Return a passage with the topic's words marked, and its document."""
+def _draw_quote(quote: TopicPassage, notes: Sequence[Note]) -> str:
+    """Return a passage with the topic's words marked, and its document with the notes on it."""
     pieces, place = [], 0
     for begin, end in quote.marks:
         pieces += [escape(quote.text[place:begin]), write_element("mark", escape(quote.text[begin:end]))]
         place = end
     pieces.append(escape(quote.text[place:]))
     source = f"<footer>{escape(quote.title)} · document {quote.document:,}</footer>"
-    return f"<blockquote><p>{''.join(pieces)}</p>{source}</blockquote>"
+    return f"<blockquote><p>{''.join(pieces)}</p>{source}</blockquote>{_draw_notes(notes)}"
 
 
 def _draw_method(facts: Mapping[str, str]) -> str:

@@ -3,7 +3,9 @@
 //   data-do="name"      on click (on a form: on submit) the server hears {do: name, ...data-*}
 //   data-change="name"  the same when an input changes; data-input="name" while typing
 //   data-again          on a list of acts: it goes back to its first entry, so that the same can be chosen again
-//   data-edit="name"    double-click or F2 turns the text into an input; the server hears its value
+//   data-edit="name"    double-click or F2 turns the text into an input; the server hears its value; with data-lines
+//                       it may have several lines, and Ctrl+Enter ends it
+//   data-remember="key" on an input: the browser remembers its value, and fills it in again
 //   data-unfold         on <details>: it is opened when this comes; whether it stays open is up to the visitor
 //   data-open="id", data-close   show and close a <dialog>
 //   data-file="name"    on an input for files: the server hears its bytes in base64, and its name
@@ -202,6 +204,14 @@ function skip(selector) {
   found.focus({focusVisible: true})
 }
 
+function recall(key) { // some browsers refuse to remember anything
+  try { return localStorage.getItem(key) ?? "" } catch { return "" }
+}
+
+function remember(key, value) {
+  try { localStorage.setItem(key, value) } catch { /* it has to be typed again */ }
+}
+
 const QUOTED = 600 // characters of a quotation where nothing is selected
 const TYPING = "input:not([type=range]), textarea, select, [contenteditable], dialog"
 
@@ -284,12 +294,16 @@ export function render({model, view}) {
     scroll("data-reveal", element => requestAnimationFrame(() => reveal(element)), () => true)
     scroll("data-bring", bring, () => drawn)
     drawn = true
+    root.querySelectorAll("[data-remember]").forEach(input => { 
+      if (!input.value && input !== view.shadow_el.activeElement) { input.value = recall(input.dataset.remember) }
+    })
     view.shadow_el.querySelectorAll("[data-autofocus]").forEach(e => { delete e.dataset.autofocus; e.focus() })
   }
   const edit = (element) => {
     if (element.dataset.editing !== undefined) { return }
     const before = element.dataset.value ?? element.textContent
-    const input = document.createElement("input")
+    const lines = element.dataset.lines !== undefined
+    const input = document.createElement(lines ? "textarea" : "input")
     input.value = before
     input.className = "tp-edit"
     input.setAttribute("aria-label", element.dataset.label ?? "New name")
@@ -311,7 +325,7 @@ export function render({model, view}) {
     input.addEventListener("blur", () => close(true))
     input.addEventListener("keydown", (event) => {
       event.stopPropagation()
-      if (event.key === "Enter") { close(true) }
+      if (event.key === "Enter" && (!lines || event.ctrlKey || event.metaKey)) { close(true) }
       if (event.key === "Escape") { close(false) }
     })
   }
@@ -402,6 +416,7 @@ export function render({model, view}) {
     dropped(event.dataTransfer.items).then(found => upload(area, found), error => tell("not-sent", area, {value: String(error)}))
   })
   root.addEventListener("change", (event) => {
+    if (event.target.dataset.remember !== undefined) { remember(event.target.dataset.remember, event.target.value) }
     const area = event.target.type === "file" && event.target.closest("[data-upload]")
     if (area) {
       upload(area, [...event.target.files].map(file => ({file, path: file.webkitRelativePath || file.name})))

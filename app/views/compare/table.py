@@ -24,6 +24,9 @@ SORT_WORDS: Mapping[str, str] = {
 }
 ROWS_STEP = 40  # rows shown at first, and added by each click on "more"
 _COUNTS_TIP = "Topics with a partner, and without one, of the layers listed"
+_CARRY_TIP = (
+    "Copies names, notes and tags of A's topics to the topics of B that are the same; what B has stays as it is"
+)
 _LEAST_MARGIN = 0.02  # matches with a smaller margin are marked as uncertain
 _FURTHER_WORDS = 2  # heavy words listed after a title
 _WORDS_LISTED = 4  # of the words that entered or left; "+3" stands for three more
@@ -116,8 +119,16 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
         f'<span class="tp-dim" title="{_COUNTS_TIP}">{paired:,} matched, '
         f"{unmatched}{chance}</span>"
-        f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
+        f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}{_draw_carry_button(comparison)}</div>"
     )
+
+
+def _draw_carry_button(comparison: Comparison) -> str:
+    """Return the button that carries names and notes to B; empty where there is nothing to carry."""
+    a, b = comparison.a, comparison.b
+    if a.run == b.run or a.corpus != b.corpus or not (a.labels or a.notes):
+        return ""
+    return write_element("button", "Carry names and notes to B", class_="ex-soft", data_do="carry", title=_CARRY_TIP)
 
 
 def _describe_unmatched(comparison: Comparison, pair: Pair) -> str:

@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
+from app.analysis.notes import rank_tags
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.analysis.word_use import measure_everywhere
 from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
+from app.views.notes import NoteForm, draw_notes
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
@@ -228,6 +230,8 @@ def draw_topic(
     root: bool,
     alone: bool = False,
     drawn: bool = True,
+    sent: int = 0,
+    focus: bool = False,
 ) -> str:
     """Return the panel about a topic.
 
@@ -243,11 +247,13 @@ def draw_topic(
         Whether the topic is a root of the tree, and whether it is the only root.
     drawn : bool
         Whether the tree shows it.
+    sent, focus : int and bool
+        How often the visitor has added notes, and whether the field for the next one takes the focus.
     """
-    actions = (
-        _draw_actions(format_identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
-    )
-    parts = [CLOSE, _draw_head(hierarchy, node, actions)]
+    key = format_identity(node)
+    actions = _draw_actions(key, root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    form = NoteForm(key, "this topic", rank_tags(hierarchy.notes), sent, focus)
+    parts = [CLOSE, _draw_head(hierarchy, node, actions), draw_notes(hierarchy.notes.get(node, ()), form)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
@@ -256,7 +262,7 @@ def draw_topic(
     parts += [list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)]
     parts += [list_columns_above(hierarchy, node), _draw_classes(hierarchy, node)]
     parts.append(_draw_documents(documents))
-    return f'<article class="ex-detail" data-key="{format_identity(node)}">{"".join(parts)}</article>'
+    return f'<article class="ex-detail" data-key="{key}">{"".join(parts)}</article>'
 
 
 def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:

@@ -8,8 +8,9 @@ import pytest
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export.report import render_report, write_report
 from engine.hierarchy.tree import Node
-from store import runs
+from store import notes, runs
 from store.database import open_database
+from store.notes import TAG, NewNote
 
 
 @pytest.fixture
@@ -57,6 +58,23 @@ def test_only_chosen_topics_and_no_quotations_if_so_asked(db, stored):
     assert read_sections(page) == [("2", "1"), ("1", "3")]
     assert "<blockquote" not in page
     assert "<blockquote" in render_report(db, *stored, topics=[Node(1, 2)])
+
+
+def test_notes_and_tags_are_with_their_topic_and_with_the_quotation_of_their_document(db, stored):
+    row, _ = stored
+    assert "rp-tags" not in re.sub("<style>.*</style>", "", render_report(db, *stored), flags=re.DOTALL)
+    notes.add_topic_note(db, row.number, 1, 3, NewNote("a <b>bold</b> claim\nin two lines", author="Ada"))
+    notes.add_topic_note(db, row.number, 1, 3, NewNote("to check", TAG))
+    page = render_report(db, *stored, topics=[Node(1, 2), Node(1, 3)])
+    first, second = page.split('<article id="')[1:]
+    assert '<ul class="rp-tags"><li>to check</li></ul><p class="rp-remark">a &lt;b&gt;bold' in first
+    assert "in two lines<small>Ada · " in first
+    assert "rp-remark" not in second
+    (quoted,) = {int(number) for number in re.findall(r"document (\d+)</footer>", first)[:1]}
+    notes.add_document_note(db, row.corpus, quoted, NewNote("read it twice"))
+    page = render_report(db, *stored, topics=[Node(1, 2)])
+    assert re.search(rf"document {quoted}</footer></blockquote><p class=\"rp-remark\">read it twice", page)
+    assert "read it twice" not in render_report(db, *stored, topics=[Node(1, 2)], quotes=False)
 
 
 def test_what_cannot_be_written_is_a_sentence(db, stored, tmp_path):

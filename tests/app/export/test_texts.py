@@ -10,13 +10,15 @@ from app.export import texts, topics
 
 ROW = {
     "layer": 1, "rank": 1, "topic": 3, "share": -0.5, "name": "@SUM(A1)", "title": "=cmd()", "words": ["+1", "pear"],
-    "light": False, "role": "live", "npmi": -0.25, "twin": 3,
+    "light": False, "role": "live", "npmi": -0.25, "twin": 3, "tags": ["=tag()", "pear"],
+    "notes": [{"number": 1, "text": "+note()", "author": "", "created": "2026-11-27T12:00:00+00:00"}],
 }  # fmt: skip
 
 
 def test_topics_as_csv_have_no_formula_in_a_text_and_their_numbers_as_they_are() -> None:
     (row,) = csv.DictReader(io.StringIO(topics.render_topics([ROW], "csv")))
     assert (row["name"], row["title"], row["words"]) == ("'@SUM(A1)", "'=cmd()", "'+1 pear")
+    assert (row["tags"], row["notes"]) == ("'=tag(); pear", "'+note() (2026-11-27)")
     assert (row["share"], row["npmi"], row["twin"]) == ("-0.5", "-0.25", "3")
 
 

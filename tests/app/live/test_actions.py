@@ -18,6 +18,7 @@ from store import events, full_text, queue, runs
 from store.annotations import MatchDecision
 from store.database import open_database
 from store.errors import NotFound
+from store.notes import TAG, NewNote
 
 VIEWER = Visitor("viewer", "192.0.2.7")
 ASKED = {
@@ -37,6 +38,11 @@ ASKED = {
     "rename_topic": (1, 1, 1, "x"),
     "match_topics": (1, 2, MatchDecision(1, 1, 1)),
     "unmatch_topics": (1, 2, MatchDecision(1, 1, 1)),
+    "add_topic_notes": (1, 1, 1, [NewNote("x")]),
+    "add_document_notes": (1, 1, [NewNote("x")]),
+    "change_note": (1, "x", ""),
+    "delete_note": (1,),
+    "carry_annotations": (None,),
 }
 OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
 
@@ -81,6 +87,11 @@ def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path
         getattr(analyst, verb)(1)
     analyst.rename_run(1, "second spring")
     analyst.rename_topic(1, 2, 3, "tools | forged")
+    analyst.add_topic_notes(1, 2, 3, [NewNote("a | b"), NewNote("sure", TAG)])
+    analyst.add_document_notes(1, 7, [NewNote("read it")])
+    analyst.change_note(1, "changed", "")
+    for number in (2, 3):
+        analyst.delete_note(number)
     analyst.delete(1)
     lines = (tmp_path / "logs" / logs.AUDIT_NAME).read_text(encoding="utf-8").splitlines()
     assert [line.split(" | ", 3)[3] for line in lines] == [
@@ -89,6 +100,12 @@ def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path
         "resumed run 1",
         "renamed run 1 to second spring",
         "named topic L2:3 of run 1 tools | forged",
+        "added a note to topic L2:3 of run 1",
+        "added a tag to topic L2:3 of run 1",
+        "added a note to document 7 of corpus 1",
+        "changed the note 1 on topic L2:3 of run 1",
+        "deleted the tag 2 on topic L2:3 of run 1",
+        "deleted the note 3 on document 7 of corpus 1",
         "deleted run 1 (second spring)",
     ]
     assert {line.split(" | ")[2] for line in lines} == {"analyst in the browser at 192.0.2.8 (login 012345)"}

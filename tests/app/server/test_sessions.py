@@ -290,10 +290,19 @@ FORGED = {  # by the page that hears it: what is sent, and the action it would b
         ("pause", {"do": "pause"}),
         ("train_more", {"do": "train-more", "run": "1"}),
     ),
-    "page=explore&run=1": (("rename_topic", {"do": "rename", "id": "L1:1", "value": "stolen"}),),
+    "page=explore&run=1": (
+        ("rename_topic", {"do": "rename", "id": "L1:1", "value": "stolen"}),
+        ("add_topic_notes", {"do": "note-add", "id": "L1:1", "form": {"text": "stolen"}}),
+        ("change_note", {"do": "note-change", "number": "1", "value": "stolen"}),
+        ("delete_note", {"do": "note-delete", "number": "1"}),
+    ),
+    "page=documents&run=1&documents=1": (
+        ("add_document_notes", {"do": "note-add", "id": "1", "form": {"tag": "stolen"}}),
+    ),
     "page=compare&run=1&partner=2": (
         ("match_topics", {"do": "match", "side": "b", "id": "L1:1", "value": "L1:2"}),
         ("unmatch_topics", {"do": "unmatch", "side": "b", "id": "L1:1"}),
+        ("carry_annotations", {"do": "carry"}),
     ),
 }
 

@@ -1,0 +1,122 @@
+"""The commands about notes: ``topiary notes`` lists, adds and deletes them, ``topiary carry`` copies them to a run."""
+
+import argparse
+from typing import Any
+
+from app.cli.console import UserError, find_run, notify, print_json, print_table, say
+from app.jobs import logs
+from app.machine import find_user
+from store import notes as notes_of
+from store.database import Database, open_existing
+from store.run_rows import RunRow
+
+
+def notes(arguments: argparse.Namespace) -> int:
+    """Print the notes and tags of a run, or change them."""
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
+    if arguments.tag and arguments.add is None:
+        raise UserError("--tag says that the text of --add is a tag; give --add TEXT too, or --tags to count tags")
+    if arguments.add is not None:
+        return _add_note(db, row, arguments)
+    if arguments.delete is not None:
+        note = notes_of.delete_note(db, arguments.delete)
+        logs.record_action(db.place, f"deleted the {note.kind} {note.number}")
+        say(f"deleted the {note.kind} {note.number}")
+        return 0
+    if arguments.change is not None:
+        return _change_note(db, *arguments.change)
+    if arguments.tags:
+        return _print_tags(db, row, as_json=arguments.json)
+    return _print_notes(db, row, arguments)
+
+
+def _add_note(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
+    from app.facts.notes import add_run_note
+
+    try:
+        note = add_run_note(
+            db, row, arguments.add, topic=arguments.topic, document=arguments.document, tag=arguments.tag,
+            author=arguments.author,
+        )  # fmt: skip
+    except (LookupError, ValueError) as error:
+        raise UserError(str(error.args[0])) from error
+    subject = f"topic {note['topic']}" if note["topic"] else f"document {note['document']}"
+    logs.record_action(db.place, f"added a {note['kind']} to {subject} of run {row.number}")
+    say(note["number"])
+    return 0
+
+
+def _change_note(db: Database, number: str, text: str) -> int:
+    if not number.isdecimal() or len(number) > len(str(1 << 60)):
+        raise UserError(f"--change wants the number of a note and its new text; got {number!r}")
+    note = notes_of.change_note(db, int(number), text, find_user())
+    logs.record_action(db.place, f"changed the note {note.number}")
+    say(f"changed the note {note.number}")
+    return 0
+
+
+def _print_tags(db: Database, row: RunRow, *, as_json: bool) -> int:
+    """Print how often each tag is used on topics and documents of a corpus."""
+    counts = notes_of.count_tags(db, row.corpus)
+    if as_json:
+        print_json([{"tag": tag, "uses": count} for tag, count in counts.items()])
+        return 0
+    print_table(("tag", "uses"), list(counts.items()), f"nothing has a tag in the corpus {row.corpus_name}")
+    return 0
+
+
+def _print_notes(db: Database, row: RunRow, arguments: argparse.Namespace) -> int:
+    from app.facts.notes import list_run_notes
+
+    facts = list_run_notes(db, row, topic=arguments.topic, document=arguments.document)
+    if arguments.json:
+        print_json([each | {"created": each["created"].isoformat()} for each in facts])
+        return 0
+    print_table(
+        ("number", "on", "kind", "author", "time", "text"),
+        [(each["number"], _name_subject(each), each["kind"], each["author"], _format_time(each), each["text"])
+         for each in facts],
+        f"there is no note yet; write one with topiary notes {row.number} --add TEXT --topic L1:1",
+    )  # fmt: skip
+    return 0
+
+
+def _name_subject(note: dict[str, Any]) -> str:
+    return note["topic"] or f"document {note['document']}"
+
+
+def _format_time(note: dict[str, Any]) -> str:
+    return f"{note['created'].astimezone():%Y-%m-%d %H:%M}"
+
+
+def carry(arguments: argparse.Namespace) -> int:
+    """Copy names, notes and tags of the topics of a run to the same topics of another one."""
+    from app.analysis.carry import carry_annotations, describe_carried, summarize_carrying
+    from app.analysis.comparison import compare
+    from app.analysis.hierarchy import format_identity
+    from app.analysis.partners import list_decisions
+    from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+
+    db = open_existing(arguments.store)
+    rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)
+    hierarchies = [read_hierarchy(db, row, find_snapshot_at(db, row, None)) for row in rows]
+    try:
+        comparison = compare(*hierarchies, list_decisions(db, rows[0].number, rows[1].number))
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    carried = carry_annotations(db, comparison)
+    logs.record_action(db.place, f"carried names and notes of run {rows[0].number} to run {rows[1].number}")
+    if arguments.json:
+        print_json(
+            [
+                each._asdict()
+                | {"source": format_identity(each.source), "target": each.target and format_identity(each.target)}
+                for each in carried
+            ]
+        )
+        return 0
+    for each in carried:
+        say(describe_carried(each))
+    notify(summarize_carrying(carried, rows[1].number))
+    return 0

@@ -1,0 +1,336 @@
+"""Notes and tags by users on topics of runs and on documents of corpora, each with its author and time.
+
+A note on a topic belongs to its run, and is copied to the forks of the run; a note on a document belongs to the corpus,
+so that it outlives all runs on it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, literal, select, update
+
+from store import corpus_rows
+from store.cells import CellReader
+from store.database import Database, now, retry_reads
+from store.errors import NotFound, StoreError
+from store.run_rows import lock_run
+from store.tables import notes, topic_labels
+
+NOTE, TAG = "note", "tag"
+KINDS = (NOTE, TAG)
+LONGEST: Mapping[str, int] = {NOTE: 4000, TAG: 60}  # characters of a text, by its kind
+LONGEST_AUTHOR = 80  # characters
+
+
+class NoteRow(NamedTuple):
+    """A note or a tag.
+
+    Attributes
+    ----------
+    number, corpus : int
+    run : int or None
+        The run of a topic; None for a document.
+    layer : int
+        The layer of a topic, from 1; 0 for a document.
+    topic : int or None
+        The identity number of a topic, from 1; None for a document.
+    document : int or None
+        The number of a document in its corpus, from 0; None for a topic.
+    kind : {"note", "tag"}
+    text : str
+    author : str
+        Who wrote it, as they call themselves; may be empty.
+    created : datetime
+        When it was written, or its text was changed last.
+    """
+
+    number: int
+    corpus: int
+    run: int | None
+    layer: int
+    topic: int | None
+    document: int | None
+    kind: str
+    text: str
+    author: str
+    created: datetime
+
+
+class NewNote(NamedTuple):
+    """A note to add, or a tag if that is its kind."""
+
+    text: str
+    kind: str = NOTE
+    author: str = ""
+
+
+def add_topic_note(db: Database, run: int, layer: int, topic: int, new: NewNote) -> NoteRow:
+    """Add a note or a tag to a topic; a tag that the topic has already is returned as it is.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : int
+        The run's number.
+    layer, topic : int
+        The topic's numbers as shown: ``L3:17`` is layer 3, topic 17.
+    new : NewNote
+
+    Raises
+    ------
+    NotFound
+        If there is no such run.
+    StoreError
+        If the text is empty or too long.
+    """
+    text = clean_text(new.text, new.kind)
+
+    def work(connection: Connection) -> NoteRow:
+        corpus = lock_run(connection, run).corpus
+        subject = {"corpus": corpus, "run": run, "layer": layer, "topic": topic, "document": None}
+        is_same = _is_about(run, layer, topic) & (notes.c.kind == TAG) & (notes.c.text == text)
+        return _insert_note(connection, subject, new._replace(text=text), is_same)
+
+    return db.transact(work)
+
+
+def add_document_note(db: Database, corpus: int, document: int, new: NewNote) -> NoteRow:
+    """Add a note or a tag to a document of a corpus, counted from 0; a tag that it has already is returned as it is.
+
+    Raises
+    ------
+    NotFound
+        If there is no such corpus or document.
+    StoreError
+        If the text is empty or too long.
+    """
+    text = clean_text(new.text, new.kind)
+
+    def work(connection: Connection) -> NoteRow:
+        row = corpus_rows.read_corpus(connection, corpus, lock=True)
+        if not 0 <= document < row.documents:
+            raise NotFound(f"corpus {row.name} has no document {document}; its documents are 0 to {row.documents - 1}")
+        subject = {"corpus": corpus, "run": None, "layer": 0, "topic": None, "document": document}
+        is_same = _is_on_document(corpus, document) & (notes.c.kind == TAG) & (notes.c.text == text)
+        return _insert_note(connection, subject, new._replace(text=text), is_same)
+
+    return db.transact(work)
+
+
+def change_note(db: Database, number: int, text: str, author: str = "") -> NoteRow:
+    """Replace the text of a note, and its author and time by those of the change.
+
+    Raises
+    ------
+    NotFound
+        If there is no such note.
+    StoreError
+        If it is a tag, or the text is empty or too long.
+    """
+
+    def work(connection: Connection) -> NoteRow:
+        row = _read_note(connection, number)
+        if row.kind != NOTE:
+            raise StoreError(f"{number} is the tag {row.text!r}; delete it and add another one")
+        values = {"text": clean_text(text, NOTE), "author": _clean_author(author), "created": now()}
+        connection.execute(update(notes).where(notes.c.number == number).values(**values))
+        return _read_note(connection, number)
+
+    return db.transact(work)
+
+
+def delete_note(db: Database, number: int) -> NoteRow:
+    """Delete a note or a tag and return what it was.
+
+    Raises
+    ------
+    NotFound
+        If there is none with this number.
+    """
+
+    def work(connection: Connection) -> NoteRow:
+        row = _read_note(connection, number)
+        connection.execute(delete(notes).where(notes.c.number == number))
+        return row
+
+    return db.transact(work)
+
+
+@retry_reads
+def get_note(db: Database, number: int) -> NoteRow:
+    """Return the note or tag with this number.
+
+    Raises
+    ------
+    NotFound
+        If there is none.
+    """
+    with db.read() as connection:
+        return _read_note(connection, number)
+
+
+@retry_reads
+def list_topic_notes(db: Database, run: int) -> list[NoteRow]:
+    """Return the notes and tags on the topics of a run, oldest first."""
+    with db.read() as connection:
+        return _read_notes(connection, select(notes).where(notes.c.run == run))
+
+
+@retry_reads
+def list_document_notes(db: Database, corpus: int, documents: Collection[int] | None = None) -> list[NoteRow]:
+    """Return the notes and tags on some documents of a corpus, on all of them if None, oldest first."""
+    mine = (notes.c.corpus == corpus) & notes.c.document.is_not(None)
+    with db.read() as connection:
+        if documents is not None and len(documents) == 1:
+            return _read_notes(connection, select(notes).where(_is_on_document(corpus, next(iter(documents)))))
+        rows = _read_notes(connection, select(notes).where(mine))
+    return [row for row in rows if documents is None or row.document in documents]
+
+
+@retry_reads
+def count_tags(db: Database, corpus: int) -> dict[str, int]:
+    """Return how often each tag is on a topic of a run on this corpus or on its documents, the most frequent first."""
+    query = select(notes.c.text).where(notes.c.corpus == corpus, notes.c.kind == TAG)
+    with db.read() as connection:
+        counts = Counter(str(text) for text in connection.execute(query).scalars())
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+class TopicCopy(NamedTuple):
+    """What a topic of a run is to have too: a name, which may be empty, and notes and tags of another topic."""
+
+    layer: int
+    topic: int
+    name: str
+    rows: Sequence[NoteRow]
+
+
+class CopyResult(NamedTuple):
+    """What a topic got: whether it got the name, and how many notes and tags that it did not have."""
+
+    named: bool
+    added: int
+
+
+def copy_to_topics(db: Database, run: int, copies: Sequence[TopicCopy]) -> list[CopyResult]:
+    """Add names, notes and tags of other topics to topics of a run, all or none of them.
+
+    A topic that has a name keeps it, and a note or tag with the same text is not added again; authors and times are
+    those of the originals.
+
+    Raises
+    ------
+    NotFound
+        If there is no such run.
+    """
+
+    def work(connection: Connection) -> list[CopyResult]:
+        corpus = lock_run(connection, run).corpus
+        names = connection.execute(select(topic_labels.c.layer, topic_labels.c.topic).where(topic_labels.c.run == run))
+        named = {tuple(row) for row in names}
+        present = {
+            (row.layer, row.topic, row.kind, row.text)
+            for row in _read_notes(connection, select(notes).where(notes.c.run == run))
+        }
+        return [_copy_to_topic(connection, {"corpus": corpus, "run": run}, copy, named, present) for copy in copies]
+
+    return db.transact(work)
+
+
+def copy_topic_notes(connection: Connection, source: int, target: int) -> None:
+    """Copy the notes and tags on the topics of a run to a new fork of it, inside the transaction that creates it."""
+    copied = ("corpus", "layer", "topic", "kind", "text", "author", "created")
+    rows = select(literal(target), *(notes.c[name] for name in copied)).where(notes.c.run == source)
+    connection.execute(insert(notes).from_select(["run", *copied], rows.order_by(notes.c.number)))
+
+
+def clean_text(text: str, kind: str) -> str:
+    """Return the text of a note or tag without blanks at its ends; a tag is one line.
+
+    Raises
+    ------
+    StoreError
+        If there is no such kind, or the text is empty or too long.
+    """
+    if kind not in KINDS:
+        raise StoreError(f"a text on a topic or document is a {' or a '.join(KINDS)}, not a {kind!r}")
+    cleaned = " ".join(text.split()) if kind == TAG else text.strip()
+    if not cleaned:
+        raise StoreError(f"a {kind} without a text says nothing; write one")
+    if len(cleaned) > LONGEST[kind]:
+        raise StoreError(f"a {kind} has at most {LONGEST[kind]:,} characters, and this one has {len(cleaned):,}")
+    return cleaned
+
+
+def _clean_author(author: str) -> str:
+    return " ".join(author.split())[:LONGEST_AUTHOR]
+
+
+def _copy_to_topic(
+    connection: Connection,
+    owner: Mapping[str, int],
+    copy: TopicCopy,
+    named: Collection[tuple[Any, ...]],
+    present: set[tuple[Any, ...]],
+) -> CopyResult:
+    """Add what a topic does not have yet; ``present`` then includes it."""
+    subject = {"layer": copy.layer, "topic": copy.topic}
+    gets_name = bool(copy.name) and (copy.layer, copy.topic) not in named
+    if gets_name:
+        connection.execute(insert(topic_labels).values(run=owner["run"], text=copy.name, **subject))
+    added = 0
+    for row in copy.rows:
+        key = (copy.layer, copy.topic, row.kind, row.text)
+        if key not in present:
+            present.add(key)
+            said = {"kind": row.kind, "text": row.text, "author": row.author, "created": row.created.timestamp()}
+            connection.execute(insert(notes).values(**owner, **subject, **said))
+            added += 1
+    return CopyResult(gets_name, added)
+
+
+def _insert_note(
+    connection: Connection, subject: Mapping[str, int | None], new: NewNote, is_same: ColumnElement[bool]
+) -> NoteRow:
+    """Insert a note, or return the tag that is the same."""
+    same = _read_notes(connection, select(notes).where(is_same)) if new.kind == TAG else []
+    if same:
+        return same[0]
+    said = {"kind": new.kind, "text": new.text, "author": _clean_author(new.author), "created": now()}
+    number = connection.execute(insert(notes).values(**subject, **said).returning(notes.c.number)).scalar_one()
+    return _read_note(connection, number)
+
+
+def _is_about(run: int, layer: int, topic: int) -> ColumnElement[bool]:
+    return (notes.c.run == run) & (notes.c.layer == layer) & (notes.c.topic == topic)
+
+
+def _is_on_document(corpus: int, document: int) -> ColumnElement[bool]:
+    return (notes.c.corpus == corpus) & (notes.c.document == document)
+
+
+def _read_note(connection: Connection, number: int) -> NoteRow:
+    found = _read_notes(connection, select(notes).where(notes.c.number == number))
+    if not found:
+        raise NotFound(f"there is no note or tag number {number}; list the notes of the run to see their numbers")
+    return found[0]
+
+
+def _read_notes(connection: Connection, query: Select[Any]) -> list[NoteRow]:
+    return [_make_note(row) for row in connection.execute(query.order_by(notes.c.number))]
+
+
+def _make_note(row: Row[Any]) -> NoteRow:
+    """Return a row as a note; a damaged cell becomes a neutral value."""
+    cells = CellReader(row._asdict())
+    values: dict[str, Any] = {
+        **{name: cells.read_whole(name) for name in ("number", "corpus", "layer")},
+        **{name: cells.read_optional(cells.read_whole, name) for name in ("run", "topic", "document")},
+        **{name: cells.read_text(name) for name in ("text", "author")},
+        "kind": cells.read_text("kind", KINDS) or NOTE,
+        "created": cells.read_time("created"),
+    }
+    return NoteRow(**values)

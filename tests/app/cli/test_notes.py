@@ -1,0 +1,132 @@
+"""The commands about notes: what is written is listed, in tables and as JSON, and carried to another run."""
+
+import json
+
+import garden
+import numpy as np
+import pandas as pd
+import pytest
+
+from app.cli import main
+from app.library.stores import Store
+from store import annotations, notes, runs, snapshots
+from store.database import open_database
+from store.notes import NewNote
+
+
+@pytest.fixture
+def call(tmp_path, capsys):
+    """A function that runs a command on a store with a finished run; it returns status, output and messages."""
+    path = tmp_path / "store.db"
+    db = open_database(path)
+    garden.plant(db)
+    db.close()
+
+    def run_command(*words):
+        status = main.main([*words, "--store", str(path)])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        return status, said.out, said.err
+
+    run_command.path = path
+    return run_command
+
+
+def test_notes_are_added_listed_changed_and_deleted(call, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "grace")
+    assert call("notes", "1")[2].startswith("there is no note yet; write one with topiary notes 1 --add TEXT")
+    assert call("notes", "1", "--add", "mostly\nroses", "--topic", "L1:3")[:2] == (0, "1\n")
+    assert call("notes", "last", "--add", "to check", "--tag", "--document", "7", "--author", "Ada")[:2] == (0, "2\n")
+    listed = call("notes", "1")[1].splitlines()
+    assert listed[0].split() == ["number", "on", "kind", "author", "time", "text"]
+    assert listed[1].startswith("1       L1:3        note  grace   ")
+    assert listed[1].endswith("mostly roses")
+    assert listed[2].startswith("2       document 7  tag   Ada     ")
+    (of_topic,) = json.loads(call("notes", "1", "--topic", "L1:3", "--json")[1])
+    assert {name: of_topic[name] for name in ("number", "topic", "document", "kind", "text", "author")} == {
+        "number": 1, "topic": "L1:3", "document": None, "kind": "note", "text": "mostly\nroses", "author": "grace",
+    }  # fmt: skip
+    assert [each["text"] for each in json.loads(call("notes", "1", "--document", "7", "--json")[1])] == ["to check"]
+    assert call("notes", "1", "--tags")[1].splitlines()[1].split() == ["to", "check", "1"]
+    assert json.loads(call("notes", "1", "--tags", "--json")[1]) == [{"tag": "to check", "uses": 1}]
+    assert call("notes", "1", "--change", "1", "roses only")[:2] == (0, "changed the note 1\n")
+    assert call("notes", "1", "--delete", "2")[:2] == (0, "deleted the tag 2\n")
+    assert [each["text"] for each in json.loads(call("notes", "1", "--json")[1])] == ["roses only"]
+    (topic,) = [each for each in json.loads(call("topics", "1", "--json")[1]) if each["notes"]]
+    assert (topic["layer"], topic["topic"], topic["notes"][0]["text"]) == (1, 3, "roses only")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--add", "a"], "a note is on one topic, such as L3:1, or on one document; give one of them"),
+        (["--add", "a", "--topic", "L9:1"], "run 1 has no topic 'L9:1', as in 'L1:3'; its layers have (8, 4, 2)"),
+        (["--add", "a", "--topic", "roses"], "run 1 has no topic 'roses'"),
+        (["--add", "a", "--document", "40"], "has no document 40; its documents are 0 to 39"),
+        (["--add", " ", "--document", "4"], "a note without a text says nothing; write one"),
+        (["--add", "t" * 61, "--tag", "--document", "4"], "a tag has at most 60 characters"),
+        (["--tag"], "--tag says that the text of --add is a tag"),
+        (["--delete", "9"], "there is no note or tag number 9"),
+        (["--change", "one", "a"], "--change wants the number of a note and its new text; got 'one'"),
+    ],
+)
+def test_a_mistake_is_one_sentence(call, words, sentence):
+    status, output, message = call("notes", "1", *words)
+    assert (status, output) == (2, "")
+    assert sentence in message
+    assert message.count("\n") == 1
+
+
+def plant_twin(path):
+    """Add a run with the topics of layer 1 in the reverse order; return its number."""
+    db = open_database(path)
+    row = garden.begin(db, 1)
+    arrays = garden.arrays(400)
+    for name, axis in (("phi.0", 1), ("phi.1", 0)):
+        arrays[name] = np.flip(arrays[name], axis)
+    snapshots.append_snapshot(db, row.number, row.attempt, 400, 1.0, arrays)
+    runs.finish_run(db, row.number, row.attempt, "stopped")
+    annotations.set_label(db, 1, 1, 1, "roses")
+    notes.add_topic_note(db, 1, 1, 1, NewNote("mostly red"))
+    notes.add_topic_note(db, 1, 2, 2, NewNote("of layer 2"))
+    db.close()
+    return row.number
+
+
+def test_names_and_notes_are_carried_by_a_command(call):
+    other = str(plant_twin(call.path))
+    status, output, message = call("carry", "1", other)
+    assert (status, output.splitlines()) == (
+        0, ["L2:2 is L2:2: got 1 note or tag", "L1:1 is L1:8: got the name “roses”, got 1 note or tag"],
+    )  # fmt: skip
+    assert message == f"run {other} got 1 name and 2 notes and tags\n"
+    (_, again) = json.loads(call("carry", "1", other, "--json")[1])
+    assert again == {
+        "source": "L1:1", "target": "L1:8", "name": "roses", "is_named": False, "notes": 1, "carried": 0,
+        "own_name": "",
+    }  # fmt: skip
+    status, output, message = call("carry", "1", "1")
+    assert (status, output) == (2, "")
+    assert "belong to run 1" in message
+
+
+def test_the_library_has_the_same_as_frames(call):
+    other = plant_twin(call.path)
+    with Store(call.path) as store:
+        run = store.runs[1]
+        number = run.add_note("to check", document=7, tag=True, author="Ada")
+        found = run.notes()
+        assert found.columns.tolist() == ["topic", "document", "kind", "text", "author", "created"]
+        assert found.loc[number, ["document", "kind", "text", "author"]].tolist() == [7, "tag", "to check", "Ada"]
+        assert pd.isna(found.loc[number, "topic"])
+        assert run.notes("L1:1")["text"].tolist() == ["mostly red"]
+        carried = run.carry_notes(store.runs[other])
+        assert carried.loc["L1:1"].to_dict() == {
+            "target": "L1:8", "name": "roses", "is_named": True, "notes": 1, "carried": 1,
+        }  # fmt: skip
+        run.delete_note(number)
+        assert number not in run.notes().index
+        with pytest.raises(LookupError, match="has no topic 'L9:9'"):
+            run.add_note("a", topic="L9:9")
+        with pytest.raises(ValueError, match="give one of them"):
+            run.add_note("a", topic="L1:1", document=3)
