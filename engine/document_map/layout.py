@@ -10,13 +10,13 @@ from engine.contract import Array, IntArray
 from engine.document_map import start
 from engine.document_map.features import NONE, MapFeatures, find_strongest
 from engine.document_map.neighbours import find_neighbours, link_neighbours
-from engine.document_map.sweeps import Progress, SweepPlan, sweep_documents
+from engine.document_map.sweeps import MovementPlan, Progress, sweep_documents
 from engine.pool import Pool
 
 _LARGE = 300_000  # documents from which on half the sweeps must do
-_WHOLE, _WHOLE_LARGE = SweepPlan(300, 1.0), SweepPlan(150, 1.0)
-_EXTENSION = SweepPlan(60, 1.0)  # for new documents, while all others stay where they are
-_CONTINUATION = SweepPlan(80, 0.3)  # for all documents after more training
+_WHOLE, _WHOLE_LARGE = MovementPlan(300, 1.0), MovementPlan(150, 1.0)
+_EXTENSION = MovementPlan(60, 1.0)  # for new documents, while all others stay where they are
+_CONTINUATION = MovementPlan(80, 0.3)  # for all documents after more training
 _GAP = 0.06  # between the map and the strip of documents without a topic, in heights of the map
 
 
@@ -139,7 +139,7 @@ class _Movement:
             positions[self._placed] = inside
         return positions, is_new
 
-    def run(self, positions: Array, plan: SweepPlan, moving: NDArray[np.bool_] | None = None) -> DocumentMap:
+    def run(self, positions: Array, plan: MovementPlan, moving: NDArray[np.bool_] | None = None) -> DocumentMap:
         """Return the map after all sweeps, given whether each document moves; all with a topic do by default."""
         wanted = np.ones(len(self._placed), np.bool_) if moving is None else moving[self._placed]
         graph = link_neighbours(self._find_neighbours(wanted))

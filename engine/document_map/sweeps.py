@@ -25,7 +25,7 @@ _HALF_WORD = np.uint64(32)
 Progress = Callable[[float], None]
 
 
-class SweepPlan(NamedTuple):
+class MovementPlan(NamedTuple):
     """A number of sweeps, and the rate of the first; the rate falls linearly to 0."""
 
     sweeps: int
@@ -36,7 +36,7 @@ def sweep_documents(
     positions: Array,
     graph: NeighbourGraph,
     moving: IntArray,
-    plan: SweepPlan,
+    plan: MovementPlan,
     seed: int,
     pool: Pool,
     on_progress: Progress,
@@ -50,7 +50,7 @@ def sweep_documents(
     graph : NeighbourGraph
     moving : (n,) int array
         Documents that move; the others attract and repel them from where they are.
-    plan : SweepPlan
+    plan : MovementPlan
     seed : int
     pool : Pool
     on_progress : (share) -> None

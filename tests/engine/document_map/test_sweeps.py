@@ -8,11 +8,11 @@ from map_samples import compress, draw_groups
 from engine.document_map import sweeps
 from engine.document_map.features import NEGATIVES, find_strongest
 from engine.document_map.neighbours import find_neighbours, link_neighbours
-from engine.document_map.sweeps import SweepPlan, sweep_documents
+from engine.document_map.sweeps import MovementPlan, sweep_documents
 from engine.pool import Pool
 from engine.streams import start_stream
 
-PLAN = SweepPlan(4, 1.0)
+PLAN = MovementPlan(4, 1.0)
 
 
 @pytest.fixture(scope="module")

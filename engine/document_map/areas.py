@@ -1,7 +1,7 @@
-"""The islands of a map: connected areas where documents of a topic lie, for captions and as the map's table.
+"""Areas of a map: the islands of each topic, for captions and as the map's table, and the inside of a drawn line.
 
-A topic, or the parent of several topics, may have several islands.  Each is named, because a caption in the middle of
-all would stand where its documents are not.
+A topic, or the parent of several topics, may have several islands: connected areas where its documents lie.  Each is
+named, because a caption in the middle of all would stand where its documents are not.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from scipy import ndimage
 from engine.contract import Array, FloatArray, IntArray
 from engine.document_map.features import NONE
 from engine.document_map.layout import DocumentMap
+from engine.jit import compiled
 
 LEAST_CELLS, MOST_CELLS = 8, 96  # of the grid in which islands are found, along each axis: the root of the documents
 LEAST_SHARE = 0.1  # of the documents of a topic; smaller areas have no name, unless they are its largest
@@ -98,3 +99,38 @@ def _find_areas(positions: FloatArray, cells: NDArray[np.intp], n_cells: int) ->
         x, y = positions[at_peak].mean(axis=0).tolist()
         found.append((int(sizes[area]), x, y))
     return found
+
+
+def find_inside(positions: Array, polygon: Array) -> NDArray[np.bool_]:
+    """Return whether each document lies inside a polygon, by the even-odd rule, (N,) bool.
+
+    Parameters
+    ----------
+    positions : (N, 2) float array
+    polygon : (n, 2) float array
+        Corners in order; the last is joined to the first.  Fewer than three contain nothing.
+    """
+    inside = np.zeros(len(positions), np.bool_)
+    corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
+    if len(corners) > 2:
+        _cross_edges(positions, corners, inside)
+    return inside
+
+
+@compiled
+def _cross_edges(positions: Array, corners: Array, inside: Array) -> None:
+    """Flip a document's mark at every edge of the polygon that a ray from it to the right crosses."""
+    low, high = corners[0].copy(), corners[0].copy()
+    for corner in range(len(corners)):
+        for axis in range(2):
+            low[axis] = min(low[axis], corners[corner, axis])
+            high[axis] = max(high[axis], corners[corner, axis])
+    for document in range(len(positions)):
+        x, y = np.float64(positions[document, 0]), np.float64(positions[document, 1])
+        if low[0] <= x <= high[0] and low[1] <= y <= high[1]:
+            before = len(corners) - 1
+            for corner in range(len(corners)):
+                x1, y1, x2, y2 = corners[before, 0], corners[before, 1], corners[corner, 0], corners[corner, 1]
+                if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
+                    inside[document] = not inside[document]
+                before = corner

@@ -1,10 +1,10 @@
-"""Islands: planted discs are found with their documents, at their densest place, in every layer."""
+"""Islands: planted discs are found with their documents, in every layer; and the inside of polygons."""
 
 import numpy as np
 import pytest
 
+from engine.document_map.areas import Island, find_inside, find_islands
 from engine.document_map.features import NONE
-from engine.document_map.islands import Island, find_islands
 from engine.document_map.layout import DocumentMap
 
 RNG = np.random.default_rng(3)
@@ -58,3 +58,25 @@ def test_documents_without_a_topic_belong_to_no_island():
 def test_a_document_alone_is_an_island(n):
     found = find_islands(DocumentMap(np.ones((n, 2), np.float32), np.zeros(n, np.int32)))
     assert found == [Island(1, 0, n, 1.0, 1.0)]
+
+
+def test_the_inside_of_a_polygon_is_what_matplotlib_finds():
+    path = pytest.importorskip("matplotlib.path")
+    points = RNG.normal(0, 1, (2000, 2)).astype(np.float32)
+    angles = np.sort(RNG.uniform(0, 2 * np.pi, 40))
+    star = np.stack([np.cos(angles), np.sin(angles)], axis=1) * RNG.uniform(0.3, 2, 40)[:, None]
+    expected = path.Path(star, closed=False).contains_points(points)
+    assert 100 < expected.sum() < 1900
+    assert np.array_equal(find_inside(points, star), expected)
+
+
+def test_what_a_line_encloses_twice_is_outside():
+    square = np.array([(0, 0), (2, 0), (2, 2), (0, 2)])
+    hole = np.array([(0, 0), (0.5, 0.5), (0.5, 1.5), (1.5, 1.5), (1.5, 0.5), (0.5, 0.5)])
+    points = np.array([(1.0, 1.0), (0.25, 1.0), (3.0, 1.0), (1.0, 1.75)])
+    assert find_inside(points, np.concatenate([square, hole])).tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("corners", [0, 1, 2])
+def test_fewer_than_three_corners_contain_nothing(corners):
+    assert not find_inside(np.zeros((3, 2)), np.zeros((corners, 2))).any()
