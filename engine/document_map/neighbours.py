@@ -25,13 +25,15 @@ LARGEST = 1000  # documents of a bucket
 
 
 class NeighbourGraph(NamedTuple):
-    """The neighbours of each document in both directions, as compressed rows.
+    """The links of each document, as compressed rows: to its neighbours, and to the documents whose neighbour it is.
+
+    Two documents that are neighbours of each other are linked twice.
 
     Attributes
     ----------
     starts : (N + 1,) int64
-    documents : (edges,) int32
-        Every edge is there twice, once for each of its ends.
+    documents : (links,) int32
+        The other end of each link; every link is there twice, once for each of its ends.
     """
 
     starts: Array
@@ -166,7 +168,7 @@ def _keep_nearest(products: Array, bucket: Array, rows: Array, documents: Array,
 
 
 def link_neighbours(neighbours: IntArray) -> NeighbourGraph:
-    """Return the graph in which two documents are linked if one is a neighbour of the other.
+    """Return the links between documents and their neighbours.
 
     Parameters
     ----------
@@ -182,15 +184,6 @@ def link_neighbours(neighbours: IntArray) -> NeighbourGraph:
 
 
 @compiled
-def _is_neighbour(neighbours: Array, document: int, other: int) -> bool:
-    """Return whether ``other`` is among the neighbours of a document."""
-    found = False
-    for slot in range(neighbours.shape[1]):
-        found |= neighbours[document, slot] == other
-    return found
-
-
-@compiled
 def _count_links(neighbours: Array, counts: Array) -> None:
     """Add up the links of each document."""
     for document in range(len(neighbours)):
@@ -198,8 +191,7 @@ def _count_links(neighbours: Array, counts: Array) -> None:
             other = neighbours[document, slot]
             if other >= 0:
                 counts[document] += 1
-                if not _is_neighbour(neighbours, other, document):
-                    counts[other] += 1
+                counts[other] += 1
 
 
 @compiled
@@ -210,7 +202,6 @@ def _fill_links(neighbours: Array, ends: Array, documents: Array) -> None:
             other = neighbours[document, slot]
             if other >= 0:
                 documents[ends[document]] = other
+                documents[ends[other]] = document
                 ends[document] += 1
-                if not _is_neighbour(neighbours, other, document):
-                    documents[ends[other]] = document
-                    ends[other] += 1
+                ends[other] += 1

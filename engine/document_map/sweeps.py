@@ -17,7 +17,8 @@ from engine.document_map.neighbours import NeighbourGraph
 from engine.jit import compiled
 from engine.pool import Pool, cut_evenly
 
-NEGATIVES_OF_A_LINK = 3  # random documents that push a document away, for each link that attracts it
+NEGATIVES_OF_A_LINK = 2  # random documents that push a document away, for each link that attracts it
+_PULL = 0.5  # of a link; documents that are neighbours of each other have two
 _FARTHEST = 4.0  # a random document moves another by less than this, times the rate, along each axis
 _SOFT = 0.01  # added to squared distances, so that repulsion stays finite
 _HALF_WORD = np.uint64(32)
@@ -91,7 +92,7 @@ def _sweep_piece(
         x, y = np.float64(before[document, 0]), np.float64(before[document, 1])
         for link in range(starts[document], starts[document + 1]):
             dx, dy = x - before[links[link], 0], y - before[links[link], 1]
-            pull = rate / (1.0 + dx * dx + dy * dy)
+            pull = _PULL * rate / (1.0 + dx * dx + dy * dy)
             x -= pull * dx
             y -= pull * dy
         rng = streams.start_stream(seed, NEGATIVES, sweep, document)

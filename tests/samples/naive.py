@@ -272,8 +272,9 @@ def sweep(before, links, moving, rate, streams):
         x, y = before[document].tolist()
         for other in links[document]:
             dx, dy = x - float(before[other, 0]), y - float(before[other, 1])
-            x, y = x - rate / (1.0 + dx * dx + dy * dy) * dx, y - rate / (1.0 + dx * dx + dy * dy) * dy
-        for _ in range(3 * len(links[document])):
+            pull = 0.5 * rate / (1.0 + dx * dx + dy * dy)
+            x, y = x - pull * dx, y - pull * dy
+        for _ in range(2 * len(links[document])):
             other = ((streams[document].bits() >> 32) * len(before)) >> 32
             if other != document:
                 dx, dy = x - float(before[other, 0]), y - float(before[other, 1])

@@ -82,10 +82,9 @@ def test_a_few_documents_have_as_many_neighbours_as_there_are_others():
 
 
 @pytest.mark.parametrize("n", [1, 30])
-def test_the_graph_has_every_link_in_both_directions_once(n):
+def test_documents_are_linked_to_their_neighbours_and_to_those_whose_neighbour_they_are(n):
     found = find(compress(draw_groups(n)[0]))
     graph = link_neighbours(found)
-    links = {(i, int(j)) for i in range(n) for j in graph.documents[graph.starts[i] : graph.starts[i + 1]]}
-    expected = {(i, int(j)) for i in range(n) for j in found[i] if j != NONE}
-    assert links == expected | {(j, i) for i, j in expected}
-    assert len(links) == len(graph.documents) == graph.starts[-1]
+    links = [(i, int(j)) for i in range(n) for j in graph.documents[graph.starts[i] : graph.starts[i + 1]]]
+    expected = [(i, int(j)) for i in range(n) for j in found[i] if j != NONE]
+    assert sorted(links) == sorted(expected + [(j, i) for i, j in expected])

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from map_samples import compress, draw_groups
 
-from engine.document_map import sweeps
 from engine.document_map.features import NEGATIVES, find_strongest
 from engine.document_map.neighbours import find_neighbours, link_neighbours
 from engine.document_map.sweeps import MovementPlan, sweep_documents
@@ -72,4 +71,3 @@ def test_progress_is_told_after_each_sweep_and_may_end_the_work(graph):
 def test_nothing_moves_without_documents():
     graph = link_neighbours(np.zeros((0, 10), np.int32))
     assert run(graph, np.zeros((0, 2), np.float32), np.zeros(0, int)).shape == (0, 2)
-    assert sweeps.NEGATIVES_OF_A_LINK == 3
