@@ -177,11 +177,13 @@ class Local(NamedTuple):
     ``above[l-1]`` (documents,) exists for every layer but the top in models whose encoder has a downward path: the part
     of the posterior's shape that comes from the layer above, ``Phi^(l+1) theta^(l+1)`` divided by ``k^(l) + Phi^(l+1)
     theta^(l+1)``, both summed over topics (DATM eq. 22), and 0 where that path is left out.  It is () without an
-    encoder.
+    encoder.  ``tokens`` (documents, K_1) is the mean number n_jk of tokens of each topic over the kept samples; None
+    for models that do not assign tokens to topics.
     """
 
     theta: tuple[FloatArray, ...]
     above: tuple[FloatArray, ...] = ()
+    tokens: FloatArray | None = None
 
 
 class Event(NamedTuple):

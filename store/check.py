@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, events, run_rows, snapshots, tables
+from store import corpora, events, run_rows, shares, snapshots, tables
 from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
 from store.cells import GarbledText
 from store.checkpoints import check_checkpoint_row, read_parts
+from store.column_rows import read_columns, read_values
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
-from store.tables import checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints
+from store.tables import checkpoints, column_blocks, corpus_blocks, corpus_texts, earlier_checkpoints
 from store.tables import predictions as kept_predictions
 from store.tables import snapshots as snapshot_table
 from store.upkeep import Progress
@@ -102,6 +103,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
         _check_snapshots(db, run, findings)
         _check_checkpoints(db, run, findings)
     _check_predictions(db, findings)
+    _check_shares(db, findings)
     return CheckReport(findings.read, tuple(findings.damages), findings.unproved)
 
 
@@ -216,6 +218,7 @@ def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progr
         except (StoreError, KeyError) as error:
             is_intact = False
             findings.damages.append(Damage(f"{block_name}: {error}", lost))
+    _check_columns(db, row, findings)
     if not is_intact or row.unusable:
         return
     findings.unproved += not row.content_hash
@@ -229,6 +232,33 @@ def _check_corpus(db: Database, row: CorpusRow, findings: _Findings, tell: Progr
         if getattr(row, name) != n:
             differs = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"
             findings.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+
+
+def _check_columns(db: Database, row: CorpusRow, findings: _Findings) -> None:
+    """Check the rows of the columns of a corpus, and the checksums of their values."""
+    with db.read() as connection:
+        columns = read_columns(connection, row.number)
+        n_rows = connection.execute(
+            select(func.count()).select_from(tables.corpus_columns).where(tables.corpus_columns.c.corpus == row.number)
+        ).scalar_one()
+    if n_rows != len(columns):
+        means = "they are left out; restore the store from a backup"
+        findings.damages.append(Damage(f"corpus {row.name!r}, rows of {n_rows - len(columns)} columns", means))
+    for column in columns:
+        findings.count("columns")
+        is_of_column = (column_blocks.c.corpus == row.number) & (column_blocks.c.place == column.place)
+        n_values = 0
+        try:
+            for first in _read_numbers(db, select(column_blocks.c.first).where(is_of_column)):
+                blob = _read_blob(
+                    db, select(column_blocks.c.arrays).where(is_of_column, column_blocks.c.first == first)
+                )
+                n_values += len(read_values(unpack_arrays(blob), column.kind))
+            if column.has_values and n_values != column.documents:
+                raise DamagedArrays(f"its row says {column.documents:,} documents, and it has {n_values:,} values")
+        except (StoreError, KeyError, ValueError) as error:
+            means = f"topiary columns {row.number} --kind '{column.name}={column.kind}' reads its values again"
+            findings.damages.append(Damage(f"corpus {row.name!r}, column {column.name!r}: {error}", means))
 
 
 def _check_snapshots(db: Database, run: RunRow, findings: _Findings) -> None:
@@ -281,6 +311,15 @@ def _check_predictions(db: Database, findings: _Findings) -> None:
         if not snapshots.check_predictions(db, snapshot):
             means = "they are computed again when they are wanted again"
             findings.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
+
+
+def _check_shares(db: Database, findings: _Findings) -> None:
+    """Check the checksums of all shares of documents."""
+    for snapshot, first, is_intact in shares.check_blocks(db):
+        findings.count("blocks of shares")
+        if not is_intact:
+            what = f"shares under snapshot {snapshot}, documents from {_format_number(first)} on, are damaged"
+            findings.damages.append(Damage(what, "they are computed again when they are wanted again"))
 
 
 def _format_number(number: Any) -> str:

@@ -19,6 +19,7 @@ from store.database import Database, now, retry_reads
 from store.errors import Conflict, DamagedArrays, NotFound
 from store.run_rows import RunRow
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
+from store.text_query import TextQuery
 
 
 @dataclass(frozen=True)
@@ -264,11 +265,17 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
 def search_documents(
     db: Database, number: int, text: str, offset: int = 0, limit: int = 20, is_wanted: Callable[[], bool] = lambda: True
 ) -> tuple[int, list[Document]]:
-    """Return one page of the documents whose title or text has every word of ``text``, in the order of the corpus.
+    """Return one page of the documents whose title or text has all that ``text`` asks for, in the order of the corpus.
 
-    Case does not matter, and an empty ``text`` finds every document.  Indexed documents match if they have words that
-    begin with those of ``text``.  Documents that are not indexed yet are read, one block at a time, and match if they
-    contain the words of ``text``.  As soon as ``is_wanted()`` is false, the documents found so far are returned.
+    ``text`` is a query in the language of `store.text_query`; an empty one finds every document.  Words are looked up
+    in the index; documents that are not indexed yet are read, one block at a time, and match if they contain the words.
+    Phrases and regular expressions are sought in the texts of documents.  As soon as ``is_wanted()`` is false, the
+    documents found so far are returned.
+
+    Raises
+    ------
+    QueryError
+        If a regular expression is wrong or takes too long.
 
     Returns
     -------
@@ -277,6 +284,9 @@ def search_documents(
     page : list of Document
         The documents found from number ``offset`` on, at most ``limit``.
     """
+    if (query := TextQuery(text)).must_read:
+        numbers = _find_by_reading(db, number, query, is_wanted)
+        return len(numbers), read_documents(db, number, numbers[offset : offset + limit].tolist())
     terms = text.casefold().split()
     if not terms:
         row = get_corpus(db, number)
@@ -298,8 +308,15 @@ def search_documents(
 def find_documents(db: Database, number: int, text: str, is_wanted: Callable[[], bool] = lambda: True) -> Array:
     """Return the numbers of all documents that `search_documents` finds, ascending, (found,) int64.
 
-    No text of an indexed document is read.
+    No text of an indexed document is read, unless a phrase or a regular expression has to be sought in it.
+
+    Raises
+    ------
+    QueryError
+        If a regular expression is wrong or takes too long.
     """
+    if (query := TextQuery(text)).must_read:
+        return _find_by_reading(db, number, query, is_wanted)
     terms = text.casefold().split()
     with db.read() as connection:
         row = corpus_rows.read_corpus(connection, number)
@@ -309,6 +326,24 @@ def find_documents(db: Database, number: int, text: str, is_wanted: Callable[[],
         found = list(matches.numbers)
         for first, hits in _scan_unindexed(connection, row, terms, matches.known, is_wanted):
             found += [first + hit for hit in hits]
+    return np.asarray(found, dtype=np.int64)
+
+
+def _find_by_reading(db: Database, number: int, query: TextQuery, is_wanted: Callable[[], bool]) -> Array:
+    """Return the numbers of the documents that match a query, read block by block; as far as ``is_wanted()``."""
+    candidates = find_documents(db, number, query.indexed_words, is_wanted)
+    found: list[int] = []
+    with db.read() as connection, _report_damage(number):
+        row = corpus_rows.read_corpus(connection, number)
+        documents, block_of = _find_blocks(connection, row, candidates.tolist())
+        for first, places in _split_runs(block_of):
+            if not is_wanted():
+                break
+            content = unpack_texts(_read_blob(connection, corpus_texts, "texts", number, first))
+            for document in documents[places].tolist():
+                title, text = (content[name][document - first] for name in ("titles", "texts"))
+                if query.has_match(title, text):
+                    found.append(document)
     return np.asarray(found, dtype=np.int64)
 
 

@@ -30,6 +30,7 @@ _META = match_object(
         "format": is_text,
         "notes": match_list(is_text),
         "additions": match_list(_ADDITION),
+        "typed": match_whole(),
     }
 )
 _NEEDED = frozenset(  # columns without which the corpus cannot be used

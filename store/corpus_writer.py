@@ -10,15 +10,16 @@ import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from store import blocks, corpus_rows, events, full_text
+from store import blocks, column_rows, corpus_rows, events, full_text
 from store.arrays import unpack_arrays
 from store.blocks import ContentHash, DocumentBlock, StoredCounts
 from store.cells import convert_whole
+from store.column_rows import TYPED, ColumnBlock, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database, now
 from store.errors import Conflict, DamagedArrays, LostClaim, StoreError
 from store.run_rows import delete_piecewise
-from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
+from store.tables import column_blocks, corpora, corpus_blocks, corpus_columns, corpus_texts, corpus_words, runs
 
 ABANDONED_SECONDS = 3600.0  # without a change, after which an unfinished corpus is removed
 _WORDS_AT_ONCE = 20_000  # in one transaction
@@ -51,6 +52,8 @@ class CorpusWriter:
         )
         self._totals["words"] = len(vocabulary)
         self._hash = ContentHash(vocabulary, header["kind"])
+        self._columns: tuple[CorpusColumn, ...] | None = None
+        self._covered: dict[int, int] = {}  # number of values in the blocks of each column
 
     def add(self, block: DocumentBlock) -> None:
         """Store the next block.
@@ -74,16 +77,46 @@ class CorpusWriter:
         self._count(block)
         self._hash.update_counts(block.counts)
 
+    def add_values(self, block: ColumnBlock) -> None:
+        """Store values of a column."""
+
+        def work(connection: Connection) -> None:
+            self._touch(connection, {})
+            column_rows.insert_block(connection, self.number, block)
+
+        self._db.transact(work)
+        self._covered[block.place] = self._covered.get(block.place, 0) + len(block.values)
+
+    def set_columns(self, columns: Sequence[CorpusColumn]) -> None:
+        """Set the columns of the corpus, after all documents and values were added.
+
+        Raises
+        ------
+        StoreError
+            If a column does not have one value for each document.
+        """
+        column_rows.check_coverage(columns, self._covered, self._totals["documents"])
+        self._columns = tuple(columns)
+
     def finish(self, name: str) -> None:
         """Make the corpus visible under its name."""
         values = self._totals | {"content_hash": self._hash.hexdigest(), "name": name, "state": "ready"}
-        values |= {"meta": self.meta}
+        values |= {"meta": self.meta | self._note_columns()}
+
+        def work(connection: Connection) -> None:
+            self._touch(connection, values)
+            column_rows.replace_rows(connection, self.number, self._columns or ())
+
         try:
-            self._db.transact(lambda connection: self._touch(connection, values))
+            self._db.transact(work)
         except IntegrityError as error:
             raise Conflict(describe_taken_name(name)) from error
         with self._db.read() as connection:
             self.row = corpus_rows.read_corpus(connection, self.number)
+
+    def _note_columns(self) -> dict[str, int]:
+        """Return the entry of the meta that says that the columns of all documents are typed, if they are."""
+        return {} if self._columns is None else {TYPED: self._totals["documents"]}
 
     def _store(self, piece: DocumentBlock) -> None:
         """Store a piece of a block in one transaction."""
@@ -211,13 +244,15 @@ def sweep_corpora(db: Database) -> None:
 
 def discard_corpus(db: Database, number: int) -> None:
     """Remove an invisible corpus in short transactions, so that no writer waits long."""
-    for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
+    places = (column_blocks, "first"), (corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")
+    for table, place in places:
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
         delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
     statement = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
 
     def delete_row(connection: Connection) -> None:
         full_text.drop_index(connection, number)
+        connection.execute(delete(corpus_columns).where(corpus_columns.c.corpus == number))
         connection.execute(statement)
 
     db.transact(delete_row)
@@ -312,11 +347,16 @@ class CorpusAppender(CorpusWriter):
     ----------
     before : CorpusRow
         The corpus without the new documents.
+    columns_before : tuple of CorpusColumn
+        Its columns.
     """
 
     def __init__(self, db: Database, staged: int, before: CorpusRow, header: dict[str, Any]) -> None:
         super().__init__(db, staged, _read_words(db, before), header)
         self.before = before
+        with db.read() as connection:
+            self.columns_before = column_rows.read_columns(connection, before.number)
+        self._covered = {each.place: before.documents for each in self.columns_before}
         self._totals |= {name: getattr(before, name) for name in SIZES if name != "content_hash"}
         for counts in _read_counts(db, before):
             self._hash.update_counts(counts)
@@ -344,8 +384,13 @@ class CorpusAppender(CorpusWriter):
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
         sizes_before = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
         meta = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), sizes_before | self.meta]}
+        if self._columns is not None and column_rows.read_columns(connection, row.number) == self.columns_before:
+            meta |= self._note_columns()
+            column_rows.replace_rows(connection, row.number, self._columns)
+        else:  # a kind was changed meanwhile; all columns are typed again when they are needed
+            connection.execute(delete(column_blocks).where(column_blocks.c.corpus == self.number))
         _notify_runs(connection, row, sizes["documents"])
-        for table in (corpus_blocks, corpus_texts):
+        for table in (column_blocks, corpus_blocks, corpus_texts):
             connection.execute(update(table).where(table.c.corpus == self.number).values(corpus=row.number))
         connection.execute(delete(corpora).where(corpora.c.number == self.number))
         changed = sizes | {"meta": meta, "touched": now()}

@@ -259,7 +259,7 @@ _ASCII = re.compile(r"[a-z0-9]+")
 LONGEST = 100  # letters of a word; the rest is not indexed
 MOST_BYTES = 900_000  # of the words of one document; PostgreSQL allows a megabyte
 # Scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
@@ -320,7 +320,7 @@ def _find_runs(text: str) -> list[str]:
 def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a word with its combining marks, and of a run of letters in a script without spaces."""
     marks = "".join(chr(code) for code in range(0x300, sys.maxunicode) if code < 0x20000 and _is_mark(chr(code)))
-    return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{_UNSPACED}]+)")
+    return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{UNSPACED}]+)")
 
 
 def _is_mark(letter: str) -> bool:

@@ -292,10 +292,10 @@ def _add_columns_and_shares(connection: Connection) -> None:
     def make_block() -> tuple[Column[Any], ...]:
         return Column("documents", BigInteger, nullable=False), Column("arrays", LargeBinary, nullable=False)
 
-    described = (Column(name, Text, nullable=False) for name in ("name", "kind", "levels"))
-    documents = Column("documents", BigInteger, nullable=False)
+    described = (Column(name, Text, nullable=False) for name in ("name", "kind", "notation", "levels"))
+    sizes = (Column(name, BigInteger, nullable=False) for name in ("documents", "filled", "invalid"))
     owner = make_owner("corpus", "corpora.number")
-    Table("corpus_columns", old_tables, owner, make_key("place"), *described, documents)
+    Table("corpus_columns", old_tables, owner, make_key("place"), *described, *sizes)
     owner = make_owner("corpus", "corpora.number")
     Table("column_blocks", old_tables, owner, make_key("place"), make_key("first"), *make_block())
     made_by, documents = Column("made_by", Text, nullable=False), Column("documents", BigInteger, nullable=False)

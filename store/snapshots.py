@@ -18,7 +18,7 @@ from store.cells import CellReader
 from store.database import Database, now, retry_reads
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
 from store.run_rows import own_run
-from store.tables import predictions, runs, snapshots
+from store.tables import predictions, runs, share_sets, snapshots
 
 log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # runs in one query
@@ -50,7 +50,8 @@ def append_snapshot(
 ) -> SnapshotRow:
     """Add a snapshot, floats as float32, and delete older ones by `choose_kept`; at most ``most`` stay.
 
-    A second snapshot of the same mini-batch replaces the first.
+    The latest one with shares of documents (:mod:`store.shares`) stays too.  A second snapshot of the same mini-batch
+    replaces the first.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def append_snapshot(
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
         values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "arrays": blob}
         connection.execute(insert(snapshots).values(**values, created=now()))
-        _thin_snapshots(connection, run, most)
+        thin_snapshots(connection, run, most)
         return _make_row(connection.execute(_select_snapshots(run).where(snapshots.c.minibatch == minibatch)).one())
 
     return db.transact(work)
@@ -223,10 +224,13 @@ def _make_row(row: Row[Any]) -> SnapshotRow:
     return SnapshotRow(number, run, minibatch, cells.read_real("seconds"), size, cells.read_time("created"))
 
 
-def _thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
-    """Delete the snapshots of a run that `choose_kept` does not keep."""
-    present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
-    for minibatch in sorted(present - choose_kept(present, most)):
+def thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
+    """Delete the snapshots of a run that `choose_kept` does not keep, except one with the shares of documents."""
+    of_run = select(snapshots.c.minibatch).where(snapshots.c.run == run)
+    present = set(connection.execute(of_run).scalars())
+    published = of_run.join(share_sets, share_sets.c.snapshot == snapshots.c.number).where(share_sets.c.documents > 0)
+    needed = set(connection.execute(published).scalars())
+    for minibatch in sorted(present - choose_kept(present, most) - needed):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
 
 
@@ -310,7 +314,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
 
     def work(connection: Connection) -> None:
-        _lock_snapshot(connection, snapshot)
+        lock_snapshot(connection, snapshot)
         connection.execute(delete(predictions).where(predictions.c.snapshot == snapshot))
         connection.execute(insert(predictions).values(snapshot=snapshot, created=now(), **values))
 
@@ -348,7 +352,7 @@ def check_predictions(db: Database, snapshot: int) -> bool:
     return row is None or _hash_blob(row.arrays) == row.checksum
 
 
-def _lock_snapshot(connection: Connection, snapshot: int) -> None:
+def lock_snapshot(connection: Connection, snapshot: int) -> None:
     """Lock the row of a snapshot, but not that of its run, which the worker needs, until the transaction ends."""
     query = (
         select(snapshots.c.number)
@@ -357,7 +361,7 @@ def _lock_snapshot(connection: Connection, snapshot: int) -> None:
         .with_for_update(of=snapshots)
     )
     if connection.execute(query).first() is None:
-        raise NotFound(f"snapshot {snapshot} is not kept any more, so its predictions are not either")
+        raise NotFound(f"snapshot {snapshot} is not kept any more, so nothing can be stored with it")
 
 
 def _hash_blob(blob: bytes) -> str:

@@ -189,8 +189,11 @@ corpus_columns = Table(
     Column("place", WholeNumber, primary_key=True, autoincrement=False),
     Column("name", PlainText, nullable=False),
     Column("kind", PlainText, nullable=False),  # one of `columns.KINDS`
+    Column("notation", PlainText, nullable=False),  # one of `columns.NOTATIONS`
     Column("levels", JsonText, nullable=False),  # the categories, in the order of their numbers
-    _make_whole("documents"),  # those whose values are stored; later ones were appended by an older program
+    _make_whole("documents"),  # those whose values are stored, from the first of the corpus on
+    _make_whole("filled"),  # documents with a value
+    _make_whole("invalid"),  # documents with a text that is no value of the kind, which counts as missing
 )
 
 column_blocks = Table(

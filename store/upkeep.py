@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Table, create_engine, delete, func, select, text
 from sqlalchemy.engine import make_url
 
-from store import checkpoints, corpus_writer, run_rows, snapshots
+from store import checkpoints, corpus_writer, run_rows, shares, snapshots
 from store.database import Database, now, open_database
 from store.errors import DamagedArrays, StoreError
 from store.run_rows import RunRow
@@ -19,6 +19,7 @@ from store.runs import ENDED
 from store.snapshots import SnapshotRow
 from store.tables import (
     checkpoint_parts,
+    column_blocks,
     corpora,
     corpus_blocks,
     corpus_texts,
@@ -283,13 +284,13 @@ def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[Prun
         broken = [each for each in intact if not snapshots.check_snapshot(db, each)]
         intact = [each for each in intact if each not in broken]
         if broken:
-            yield _make_snapshot_item(row, broken, "damaged ")
+            yield _make_snapshot_item(db, row, broken, "damaged ")
     is_unfinished_fork = row.parent is not None and row.state != "finished"  # a fork starts from its first snapshot
     candidates = [each for each in intact if not (is_unfinished_fork and each.minibatch == 0)]
     chosen = _choose_snapshots(candidates, rule)
     removable = [each for each in candidates if each.minibatch not in chosen]
     if removable:
-        yield _make_snapshot_item(row, removable, "")
+        yield _make_snapshot_item(db, row, removable, "")
 
 
 def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
@@ -303,13 +304,15 @@ def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
     return chosen
 
 
-def _make_snapshot_item(row: RunRow, removable: list[SnapshotRow], kind: str) -> PruneItem:
-    """Return the item for some snapshots of a run."""
+def _make_snapshot_item(db: Database, row: RunRow, removable: list[SnapshotRow], kind: str) -> PruneItem:
+    """Return the item for some snapshots of a run, with the shares of documents under them."""
     numbers = [each.number for each in removable]
     which = f"{len(removable)} {kind}snapshots" if len(removable) > 1 else f"1 {kind}snapshot"
     span = f"mini-batches {removable[0].minibatch:,} to {removable[-1].minibatch:,}"
     where = span if len(removable) > 1 else f"mini-batch {removable[0].minibatch:,}"
-    size = sum(each.size for each in removable)
+    with db.read() as connection:
+        size = shares.measure_shares(connection, snapshot_table.c.number.in_(numbers))
+    size += sum(each.size for each in removable)
     return PruneItem(
         f"{which} of run {row.number}, {where}", size, lambda database: _remove_snapshots(database, row.number, numbers)
     )
@@ -348,14 +351,15 @@ def _remove_unfinished(db: Database, run: int) -> None:
 
 def _measure_corpus(connection: Connection, number: int) -> int:
     """Return the size of a corpus in bytes."""
-    columns = ((corpus_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
+    columns = ((corpus_blocks, "arrays"), (column_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
     return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
 
 
 def _measure_run(connection: Connection, number: int) -> int:
     """Return the size of a run in bytes."""
     tables = (snapshot_table, checkpoint_parts)
-    return sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
+    size = sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
+    return size + shares.measure_shares(connection, snapshot_table.c.run == number)
 
 
 def _sum_bytes(connection: Connection, table: Table, column: str, mine: ColumnElement[bool]) -> int:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, UseOfTopic, parse_identity
 from app.ingest.text.cleaning import strip_mail_lines
-from engine.contract import Array, FloatArray
+from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database
+from store.shares import LayerShares
 
 LONGEST_TITLE = 90  # characters
 _SHORTEST_SENTENCE = 20  # characters; a shorter one, such as "Hi all.", is followed by the next
@@ -85,6 +86,8 @@ class DocumentFilter(NamedTuple):
         Words that the title or the text has; "" = any.
     label : int
         Number of a label, from 1; 0 = any.
+    where : tuple of str
+        Conditions on columns (`app.analysis.filters`).
     subject : str
         Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
     """
@@ -92,6 +95,7 @@ class DocumentFilter(NamedTuple):
     text: str = ""
     label: int = 0
     subject: str = ""
+    where: tuple[str, ...] = ()
 
     @property
     def node(self) -> Node | None:
@@ -142,12 +146,14 @@ def select_documents(
     wanted: DocumentFilter,
     hierarchy: Hierarchy | None,
     read_labels: Callable[[CorpusRow], Array],
+    list_uses: Callable[[Hierarchy, Node], list[UseOfTopic]],
     is_wanted: Callable[[], bool],
+    selected: Array | None = None,
 ) -> DocumentSelection:
     """Return the documents that all filters select.
 
-    Those of a topic are the documents stored with the snapshot as using it most, in that order; others are in the
-    order of the corpus.  The search of the text ends early when ``is_wanted()`` returns False.
+    Those of a topic are in the order of ``list_uses``, others in the order of the corpus.  The search of the text ends
+    early when ``is_wanted()`` returns False.
 
     Parameters
     ----------
@@ -158,12 +164,16 @@ def select_documents(
         The topics; None if there are none yet, so that no document has any.
     read_labels : (corpus) -> (documents,) int32 array
         Returns the label of every document, from 0, -1 = none.
+    list_uses : (hierarchy, node) -> list of UseOfTopic
+        Returns the documents that use a topic, the strongest first.
     is_wanted : () -> bool
+    selected : (documents,) bool array, optional
+        The documents that meet the conditions of the filter; None for all.
     """
     numbers: Array | None = None
     if wanted.node is not None:
         has_topic = hierarchy is not None and hierarchy.has(wanted.node)
-        uses = hierarchy.uses(wanted.node) if hierarchy is not None and has_topic else []
+        uses = list_uses(hierarchy, wanted.node) if hierarchy is not None and has_topic else []
         numbers = np.array([use.document for use in uses if use.document < corpus.documents], dtype=np.int64)
     if wanted.text.strip():
         with_text = corpora.find_documents(db, corpus.number, wanted.text, is_wanted)
@@ -175,30 +185,38 @@ def select_documents(
         else:
             numbers = numbers[numbers < len(labels)]
             numbers = numbers[labels[numbers] == wanted.label - 1]
+    if selected is not None:
+        numbers = np.flatnonzero(selected) if numbers is None else numbers[selected[numbers]]
     return DocumentSelection(corpus.documents if numbers is None else len(numbers), numbers)
 
 
 class StrongestTopic(NamedTuple):
-    """The topic of a layer that a document uses most, and its share of the document's activations in that layer."""
+    """The topic of a layer that has the largest share of a document, and this share."""
 
     node: Node
     share: float
 
 
-def find_strongest(hierarchy: Hierarchy, theta: Sequence[FloatArray], row: int) -> tuple[StrongestTopic, ...]:
+def find_strongest(hierarchy: Hierarchy, layers: Sequence[LayerShares], row: int) -> tuple[StrongestTopic | None, ...]:
     """Return the strongest topic of a document in every layer, background topics left out where there are others.
+
+    None where no topic has 1 % of the document.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-    theta : sequence of (documents, K_l) arrays
+    layers : sequence of LayerShares
+        The shares of documents in layers 1, 2, ...
     row : int
         The row of the document.
     """
-    strongest = []
-    for layer, activations in enumerate(theta, start=1):
-        shares = activations[row] / max(float(activations[row].sum()), np.finfo(np.float64).tiny)
-        is_background = np.array([role == BACKGROUND for role in hierarchy.roles[layer - 1]])
-        column = int(np.where(is_background, -1.0, shares).argmax())
-        strongest.append(StrongestTopic(hierarchy.node(layer, column), float(shares[column])))
+    strongest: list[StrongestTopic | None] = []
+    for layer, part in enumerate(layers, start=1):
+        entries = slice(part.starts[row], part.starts[row + 1])
+        columns, shares = part.topics[entries].tolist(), part.shares[entries].tolist()
+        pairs = [(share, -column) for share, column in zip(shares, columns, strict=True)]
+        roles = hierarchy.roles[layer - 1]
+        others = [pair for pair in pairs if roles[-pair[1]] != BACKGROUND]
+        share, column = max(others or pairs, default=(0.0, 0))
+        strongest.append(StrongestTopic(hierarchy.node(layer, -column), share) if share else None)
     return tuple(strongest)

@@ -16,14 +16,17 @@ from app.ingest.new_documents import Rules, WordCounts, find_rules
 from app.jobs import compile_kernels, launcher, records
 from app.jobs.plan import PLACE_SWEEPS
 from app.jobs.records import load_model
-from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
+from app.jobs.shares import infer_shares
+from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Sweeps, Topics
 from engine.corpus import number_document
 from engine.hierarchy import paths
+from engine.hierarchy.shares import compute_shares, cut_shares
 from store import blocks, corpora, snapshots
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound
 from store.run_rows import RunRow
+from store.shares import LayerShares
 from store.snapshots import SnapshotRow
 
 
@@ -36,6 +39,8 @@ class DocumentTopics(NamedTuple):
     counts : (n,) int32 or float32
     theta : tuple of (K_l,) float64
         Posterior means of the activations of every layer.
+    shares : tuple of (K_l,) float64
+        The share of every topic in the document (:mod:`engine.hierarchy.shares`), summing to 1 in every layer.
     probabilities : (C,) float64 or None
         Probabilities of the classes; None where the model predicts no labels.
     above : tuple of float
@@ -46,6 +51,7 @@ class DocumentTopics(NamedTuple):
     words: Array
     counts: Array
     theta: tuple[FloatArray, ...]
+    shares: tuple[FloatArray, ...]
     probabilities: FloatArray | None
     above: tuple[float, ...] = ()
 
@@ -83,26 +89,34 @@ class DocumentInference:
         """
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
-    def find_paths(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
-        """Return the ``n`` heaviest paths of a document through the layers of `mixtures`."""
+    def find_paths(self, placed: DocumentTopics, n: int) -> list[paths.Path]:
+        """Return the ``n`` heaviest paths of a document through the layers of `mixtures`.
+
+        The shares of the paths through a topic sum to the share of the topic.
+        """
         phi = self.mixtures
-        return paths.find_best_paths(phi, theta[: len(phi)], n)
+        return paths.find_best_paths(phi, (placed.shares[0], *placed.theta[1 : len(phi)]), n)
 
     def place_texts(self, recounts: Sequence[WordCounts]) -> list[DocumentTopics]:
         """Place texts whose words have been counted; the result for a text does not depend on the others."""
         cells = [(recount.words, recount.counts) for recount in recounts]
-        return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
+        return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64), None)
 
     def place_documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
-        """Place documents of the corpus, given their counts and numbers."""
+        """Place documents of the corpus, given their counts and numbers; their shares are those that are stored."""
         bounds = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[start:stop], counts.values[start:stop]) for start, stop in bounds]
-        return self._place(cells, np.asarray(numbers, dtype=np.int64))
+        return self._place(cells, np.asarray(numbers, dtype=np.int64), PLACE_SWEEPS)
 
-    def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
-        """Return the layer-1 activations of documents, (documents, K_1), each summing to 1."""
-        theta = self.infer_activations(counts, numbers, sweeps)[0]
-        return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+    def cut_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> tuple[LayerShares, ...]:
+        """Return the shares of topics in documents of the corpus as they are stored, for layers 1, 2, ..."""
+        return tuple(LayerShares(*cut_shares(layer)) for layer in self.infer_shares(counts, numbers))
+
+    def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> tuple[FloatArray, ...]:
+        """Return the share of every topic in documents of the corpus, (documents, K_l) for layers 1, 2, ..."""
+        batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
+        with self.lock:
+            return infer_shares(self.kernel, self.run.seed, self.state, batch)
 
     def infer_activations(
         self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None
@@ -112,22 +126,24 @@ class DocumentInference:
         with self.lock:
             return self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta
 
-    def _place(self, cells: list[tuple[Array, Array]], numbers: Array) -> list[DocumentTopics]:
+    def _place(self, cells: list[tuple[Array, Array]], numbers: Array, sweeps: Sweeps | None) -> list[DocumentTopics]:
         """Place documents, given pairs of words and counts, and the numbers that seed their random streams."""
         value_type = np.float32 if self.corpus.kind == "real" else np.int32
         words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in cells)])
         values = np.concatenate([np.empty(0, value_type), *(values for _, values in cells)])
         batch = Counts.of(np.array([len(words) for words, _ in cells], np.int64), words, values).batch(numbers)
         with self.lock:
-            theta, above = self.kernel.infer(self.run.seed, self.state, batch, None)
+            local = self.kernel.infer(self.run.seed, self.state, batch, sweeps)
             predict = self.kernel.predict
             classes = None if predict is None else predict(self.run.seed, self.state, batch)
+        shares = compute_shares(self.topics, local, batch)
         return [
             DocumentTopics(
                 *pair,
-                tuple(layer[row] for layer in theta),
+                tuple(layer[row] for layer in local.theta),
+                tuple(layer[row] for layer in shares),
                 None if classes is None else np.asarray(classes[row]),
-                tuple(float(layer[row]) for layer in above),
+                tuple(float(layer[row]) for layer in local.above),
             )
             for row, pair in enumerate(cells)
         ]
@@ -238,22 +254,22 @@ class Neighbourhood:
             block = self.numbers[self.done : self.done + BLOCK]
             if len(block):
                 counts = corpora.read_counts(self._db, self._document_inference.corpus.number, block.tolist())
-                shares = self._document_inference.infer_shares(counts, block.tolist(), PLACE_SWEEPS)
+                shares = self._document_inference.infer_shares(counts, block.tolist())[0]
                 self._shares[self.done : self.done + len(block)] = shares
                 self.done += len(block)
 
-    def find_nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
+    def find_nearest(self, shares: Array, n: int, *, without: int = -1) -> list[Neighbour]:
         """Find the ``n`` nearest of the documents placed so far.
 
         Parameters
         ----------
-        theta : (K_1,) array
-            Activations of layer 1 of the document whose neighbours are wanted.
+        shares : (K_1,) array
+            Shares of layer 1 of the document whose neighbours are wanted.
         n : int
         without : int
             Number of a document to leave out, usually that document itself.
         """
-        distances = paths.measure_hellinger(paths.normalise_shares(theta), self._shares[: self.done])
+        distances = paths.measure_hellinger(paths.normalise_shares(shares), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
         neighbours = [Neighbour(int(self.numbers[index]), float(distances[index])) for index in order]
         return [each for each in neighbours if each.document != without][:n]

@@ -164,3 +164,8 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
 def _clean_lines(text: object) -> str:
     """Return a text without control characters other than line breaks."""
     return "\n".join(flatten_text(line) for line in str(text).split("\n"))
+
+
+def make_file_error(path: str, error: OSError) -> UserError:
+    """Return the error for a file that cannot be written."""
+    return UserError(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")

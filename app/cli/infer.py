@@ -10,6 +10,7 @@ from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, round_percent
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.shares import complete_shares
 from app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
@@ -22,7 +23,7 @@ from app.ingest.new_documents import (
 )
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
 from app.jobs.progress import Progress
-from engine.hierarchy import paths
+from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpora import Document
@@ -85,6 +86,22 @@ def interpolate(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def place(arguments: argparse.Namespace) -> int:
+    """Place the documents of the corpus that have no stored shares yet in the topics of a run, and store them."""
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run)
+    snapshot = find_snapshot_at(db, run, arguments.minibatch)
+    progress = Progress()
+
+    def report(done: int, total: int) -> None:
+        progress.show("placing documents", done / total, f"{done:,} of {total:,}")
+
+    found = complete_shares(db, run, snapshot, report)
+    progress.end()
+    say(f"run {run.number}, mini-batch {snapshot.minibatch:,}: {found.documents:,} documents are placed in its topics")
+    return 0
+
+
 def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     """Open the snapshot that the arguments name for inference, and read its hierarchy."""
     run = find_run(db, arguments.run)
@@ -141,11 +158,11 @@ def _list_document_facts(
     }
     if word_counts.blank:
         return facts
-    heaviest_paths = inference.find_paths(topics.theta, arguments.paths)
+    heaviest_paths = inference.find_paths(topics, arguments.paths)
     facts |= {
         "theta": [[float(value) for value in layer] for layer in topics.theta],
         "from_above": list(topics.above),  # share of each posterior's shape that the layer above contributes
-        "topics": [_list_topics(hierarchy, layer, theta) for layer, theta in enumerate(topics.theta, start=1)],
+        "topics": [_list_topics(hierarchy, layer, shares) for layer, shares in enumerate(topics.shares, start=1)],
         "paths": [
             {
                 "share": path.share,
@@ -169,7 +186,7 @@ def _list_nearest(
     db: Database, inference: DocumentInference, neighbourhood: Neighbourhood, topics: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
     """Return facts about the ``n`` nearest documents of the corpus."""
-    neighbours = neighbourhood.find_nearest(topics.theta[0], n)
+    neighbours = neighbourhood.find_nearest(topics.shares[0], n)
     documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in neighbours])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
@@ -177,9 +194,8 @@ def _list_nearest(
     ]
 
 
-def _list_topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
+def _list_topics(hierarchy: Hierarchy, layer: int, shares: Array) -> list[dict[str, Any]]:
     """Return facts about the topics of a layer that have the largest shares of a document."""
-    shares = paths.normalise_shares(theta)
     columns = np.argsort(-shares, kind="stable")[:N_TOPICS].tolist()
     return [
         {**_list_topic_facts(hierarchy, hierarchy.node(layer, column)), "share": float(shares[column])}

@@ -75,6 +75,7 @@ def build_parser() -> Parser:
     _add_import(commands)
     _add_append(commands)
     _add_corpora(commands)
+    _add_columns(commands)
     _add_train(commands)
     _add_fork(commands)
     _add_results(commands)
@@ -166,6 +167,15 @@ def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
     action_help = "list (default), show or delete; or the name or number of a corpus to show"
     parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action_help)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
+
+
+def _add_columns(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the command ``columns``."""
+    description = "list the columns of a corpus with their kinds, or change a kind"
+    parser = _add_command(commands, "columns", "columns.columns", description, reads=True)
+    parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
+    kind_help = "make a column a date, number, category, text or id, without importing again; may be repeated"
+    parser.add_argument("--kind", action="append", default=[], metavar="NAME=KIND", dest="kinds", help=kind_help)
 
 
 def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -272,8 +282,6 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
-    film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
-    film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
@@ -293,8 +301,9 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     seeds.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     seeds.add_argument("--most", type=read_whole(0), default=10, help="topics listed a layer (default 10)")
     _add_figure(commands)
+    _add_files(commands)
     points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
-    for parser in (show, topics, quality, tree, film, seeds, points):
+    for parser in (show, topics, quality, tree, seeds, points):
         _add_run(parser)
     threshold_help = (
         "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
@@ -309,6 +318,47 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     for parser in (topics, quality, tree):
         _add_minibatch(parser)
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
+
+
+def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that write whole results to a file: ``film``, ``report``, ``export`` and ``refine``."""
+    film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
+    _add_run(film)
+    film.add_argument("--output", required=True, metavar="FILE", help="film.html, which plays in any browser")
+    report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
+    _add_run(report)
+    report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
+    report.add_argument(
+        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
+    )
+    report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
+    export = _add_command(commands, "export", "export.export", "write a table of a run for Excel, R or pandas")
+    _add_run(export)
+    table_help = (
+        "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
+        "groups (topics by period or group, with intervals), or contexts (every place where --query finds something)"
+    )
+    export.add_argument("table", metavar="WHAT", help=table_help)
+    export.add_argument("--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet")
+    export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
+    export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
+    export.add_argument(
+        "--column", default="", metavar="NAME", help="of time and groups (default: the first that fits)"
+    )
+    units = ("day", "week", "month", "quarter", "year", "decade")
+    export.add_argument("--unit", choices=units, help="of time: length of the periods (default: by density)")
+    by_help = "of time and groups: weight of a document, its words or 1 (default: tokens)"
+    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=by_help)
+    where_help = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
+    refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
+    _add_run(refine)
+    refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
+    refine.add_argument("--share", type=read_share, default=0.2, help="least share of it in a document (default 0.2)")
+    refine.add_argument("--name", default="", help="name of the new corpus (default: of the corpus and the topic)")
+    for parser in (export, refine):
+        parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
+    for parser in (report, export, refine):
+        _add_minibatch(parser)
 
 
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -332,7 +382,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
-    """Add the commands ``infer``, ``classify`` and ``interpolate``."""
+    """Add the commands ``infer``, ``place``, ``classify`` and ``interpolate``."""
     infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
     _add_run(infer)
     infer.add_argument(
@@ -347,6 +397,9 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
         action = "append" if name in options.REPEATABLE_OPTIONS else "store"
         flag = f"--{name.replace('_', '-')}"
         infer.add_argument(flag, action=action, type=kind, metavar=metavar, help=options.HELP[name])
+    place_help = "place the documents of the corpus in the topics of a run, if its worker has not placed them all"
+    place = _add_command(commands, "place", "infer.place", place_help)
+    _add_run(place)
     classify = _add_command(
         commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True
     )
@@ -362,7 +415,7 @@ def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
     layer_help = "layer whose activations are mixed (default: the highest that tells the two apart)"
     interpolate.add_argument("--layer", type=int, help=layer_help)
     interpolate.add_argument("--words", type=read_whole(1), default=10, help="words of a step (default 10)")
-    for parser in (infer, interpolate):
+    for parser in (infer, place, interpolate):
         _add_minibatch(parser)
 
 

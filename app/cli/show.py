@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.console import UserError, find_run, notify, print_json, print_table, say, say_json
+from app.cli.console import UserError, find_run, make_file_error, notify, print_json, print_table, say, say_json
 from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.jobs import launcher
@@ -177,9 +177,38 @@ def tree(arguments: argparse.Namespace) -> int:
         options = {"label": label, "light": arguments.light}
         path = write_tree(hierarchy, roots, threshold, direction, arguments.output, **options)
     except OSError as error:
-        raise _make_file_error(arguments.output, error) from error
+        raise make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
+    say(path)
+    return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the report of a run to an HTML file and print the path of the file."""
+    from app.analysis.hierarchy import parse_identity
+    from app.analysis.read_hierarchy import find_snapshot_at
+    from app.export.report import write_report
+    from app.jobs.progress import Progress
+
+    nodes = [parse_identity(text) for text in arguments.topic]
+    if None in nodes:
+        wrong = arguments.topic[nodes.index(None)]
+        raise UserError(f"{wrong!r} is no topic; topiary topics lists them, as in L1:3")
+    db = open_existing(arguments.store)
+    row, progress = find_run(db, arguments.run), Progress()
+    try:
+        path = write_report(
+            db, row, find_snapshot_at(db, row, arguments.minibatch), arguments.output,
+            topics=[node for node in nodes if node is not None], quotes=arguments.quotes,
+            report=lambda share: progress.show("writing the report", share),
+        )  # fmt: skip
+    except OSError as error:
+        raise make_file_error(arguments.output, error) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    finally:
+        progress.end()
     say(path)
     return 0
 
@@ -192,7 +221,7 @@ def film(arguments: argparse.Namespace) -> int:
     try:
         say(write_film(db, find_run(db, arguments.run), arguments.output))
     except OSError as error:
-        raise _make_file_error(arguments.output, error) from error
+        raise make_file_error(arguments.output, error) from error
     except ValueError as error:
         raise UserError(str(error)) from error
     return 0
@@ -231,7 +260,7 @@ def compare(arguments: argparse.Namespace) -> int:
                 as_json=arguments.json,
             )
     except OSError as error:
-        raise _make_file_error(arguments.output, error) from error
+        raise make_file_error(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise UserError(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if arguments.json and not arguments.output else say)(text)
@@ -277,11 +306,6 @@ def _refuse_without_picture(example: str, output: str | None, options: dict[str,
         raise UserError(f"{flags} without a picture would change nothing; give --output {example} too")
 
 
-def _make_file_error(path: str, error: OSError) -> UserError:
-    """Return the error for a file that cannot be written."""
-    return UserError(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
-
-
 def _format_quality(topic: dict[str, Any]) -> str:
     """Return the NPMI of a topic as a column of text."""
     npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
@@ -316,7 +340,7 @@ def figure(arguments: argparse.Namespace) -> int:
         _check_number_of_runs(arguments.kind, kind.runs, 1 + len(arguments.others))
         say(_write_figure(arguments, request))
     except OSError as error:
-        raise _make_file_error(arguments.output, error) from error
+        raise make_file_error(arguments.output, error) from error
     except (FigureError, LookupError) as error:
         raise UserError(str(error.args[0])) from error
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.column_kinds import ValueWriter
 from app.ingest.dividing import draw_part
 from app.ingest.errors import IngestError
 from app.ingest.importing import (
@@ -19,6 +20,7 @@ from app.ingest.importing import (
     index_corpus,
     make_block,
     read_kept_documents,
+    store_values,
 )
 from app.ingest.new_documents import Rules, WordCounts, find_rules, make_recounter
 from app.ingest.options import APPENDED, ImportOptions
@@ -27,10 +29,12 @@ from app.ingest.report.observing import Observer
 from app.ingest.report.report import describe_parts
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
 from app.ingest.survey import batch_documents
+from app.ingest.tables.kinds import ColumnProfiles
 from app.ingest.text.passages import Division
 from engine.contract import TEST, TRAIN, VALIDATION, Counts
 from engine.parts import PartSizes, divide_share, hash_contents
 from store import corpora, corpus_writer
+from store.columns import is_typed
 from store.corpus_rows import CorpusRow
 from store.database import Database
 
@@ -98,6 +102,7 @@ class _Reading:
         self.tokens = self.known = 0
         self.strangers: Counter[str] = Counter()
         self.classes: Counter[str] = Counter()  # labels that the corpus does not have, with their frequencies
+        self.columns = ColumnProfiles()
 
     def add(self, counted: WordCounts, label: str | None, part: int | None) -> None:
         """Add a document."""
@@ -173,9 +178,8 @@ def append_path(
         texts = division.divide_source(texts)
     source = _count_words(texts, rules, row, reading, progress, map_batches)
     prepared = _prepare_documents(db, source, row, reading, division)
-    addition = _store(
-        db, row, prepared, progress, _make_facts(opened_source.file, opened_source.format, options, reading, source)
-    )
+    facts = _make_facts(opened_source.file, opened_source.format, options, reading, source)
+    addition = _store(db, row, prepared, progress, facts, reading.columns)
     index_corpus(db, row.number, progress, map_batches)
     for note in addition.notes:
         progress(f"Note: {note}", None)
@@ -213,6 +217,7 @@ def _count_texts(
     if row.has_scored:
         cause = f"has no words held out for scoring, as corpus {row.name!r} has"
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
+    source = _keep_unknown_labels(source, row)
     pending: deque[tuple[str | None, int | None]] = deque()  # label and part of documents whose words are being counted
 
     def documents() -> Iterator[TextDocument]:
@@ -220,6 +225,7 @@ def _count_texts(
             if document.part != LEFT_OUT:
                 label = None if document.label is None else source.classes.get(document.label, document.label)
                 pending.append((label, document.part))
+                reading.columns.add(document.columns)
                 yield document
 
     for counted in map_batches(
@@ -230,9 +236,8 @@ def _count_texts(
             _report_progress(len(reading.labels), progress)
     from app.ingest import vectorise  # loads scikit-learn, which takes a second and is not needed for counts
 
-    relabelled = replace(source, documents=lambda: _move_unknown_labels(source, row))
     counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
-    return _make_source(source, row, reading, lambda: vectorise.read_blocks(relabelled, counts.rows, labels))
+    return _make_source(source, row, reading, lambda: vectorise.read_blocks(source, counts.rows, labels))
 
 
 def _recount_texts(
@@ -243,13 +248,17 @@ def _recount_texts(
     return [each._replace(spans=()) for each in recounts]
 
 
-def _move_unknown_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
-    """Yield the documents, with labels that the corpus does not have as an additional column."""
+def _keep_unknown_labels(source: TextSource, row: CorpusRow) -> TextSource:
+    """Return the source with labels that the corpus does not have as an additional column."""
     classes = set(row.label_names)
-    for document in source.documents():
-        label = None if document.label is None else source.classes.get(document.label, document.label)
-        extra = {} if label is None or label in classes else {"label": label}
-        yield document._replace(columns={**document.columns, **extra})
+
+    def documents() -> Iterator[TextDocument]:
+        for document in source.documents():
+            label = None if document.label is None else source.classes.get(document.label, document.label)
+            extra = {} if label is None or label in classes else {"label": label}
+            yield document._replace(columns={**document.columns, **extra})
+
+    return replace(source, documents=documents)
 
 
 def _count_counts(
@@ -260,6 +269,8 @@ def _count_counts(
     recount = make_recounter(source.vocabulary, rules)
     held_out: list[tuple[Array, Array]] = []
     for rows in source.blocks():
+        for columns in rows.columns:
+            reading.columns.add(columns)
         for index in range(len(rows.labels)):
             number, label = len(reading.labels), int(rows.labels[index])
             part = None if source.part is None else int(source.part[number])
@@ -395,20 +406,35 @@ def _make_facts(file: str, form: str, options: ImportOptions, reading: _Reading,
 
 
 def _store(
-    db: Database, row: CorpusRow, prepared: PreparedDocuments, progress: Progress, facts: dict[str, Any]
+    db: Database,
+    row: CorpusRow,
+    prepared: PreparedDocuments,
+    progress: Progress,
+    facts: dict[str, Any],
+    profiles: ColumnProfiles,
 ) -> Addition:
-    """Store prepared documents and their facts, and return a summary."""
+    """Store prepared documents, their columns and facts, and return a summary.
+
+    The columns of a corpus of an earlier version are typed later, together with those that are there.
+    """
     train, validation, stored, tokens, total = 0, 0, 0, 0, int(np.count_nonzero(prepared.keep_mask))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
+        typed = is_typed(appender.before)
+        values = ValueWriter(profiles.choose_kinds() if typed else {}, first, appender.columns_before if typed else ())
         for rows, parts in read_kept_documents(prepared):
             tokens += check_tokens(prepared.source.where, rows, tokens)
             appender.add(make_block(rows, parts, first + stored, binary=row.kind == "binary"))
+            store_values(appender, values.add(rows.columns))
             stored += len(parts)
             train += int(np.count_nonzero(parts == TRAIN))
             validation += int(np.count_nonzero(parts == VALIDATION))
             progress(f"Storing documents: {stored:,}", stored / total)
-        appender.meta |= facts | {"added": stored, "added_train": train}
+        if typed:
+            store_values(appender, values.finish())
+            appender.set_columns(values.list_columns())
+        notes = [*facts["notes"], *values.list_notes()]
+        appender.meta |= facts | {"added": stored, "added_train": train, "notes": notes}
     return Addition(
         corpus=appender.row,
         documents=stored,
@@ -417,7 +443,7 @@ def _store(
         tokens=facts["tokens_read"],
         outside=facts["outside"],
         strangers=tuple(facts["strangers"]),
-        notes=tuple(facts["notes"]),
+        notes=tuple(notes),
     )
 
 

@@ -1,7 +1,7 @@
 """Import or inspect a file or folder: read documents, count their words, divide them into parts, report and store."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.column_kinds import ValueWriter
 from app.ingest.dividing import choose_parts
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -26,7 +27,9 @@ from engine.contract import TEST, TRAIN, VALIDATION, Counts
 from engine.parts import hash_contents
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
+from store.column_rows import ColumnBlock
 from store.corpus_rows import CorpusRow
+from store.corpus_writer import CorpusWriter
 from store.database import Database
 from store.errors import StoreError
 
@@ -205,6 +208,7 @@ def make_report(prepared: PreparedDocuments, options: ImportOptions, *, file: st
         why=why,
         understood=dict(source.understood),
         columns=observer.columns,
+        kinds={name: chosen.kind for name, chosen in tally.columns.choose_kinds().items()},
         kind="binary" if options.binary else source.kind,
         documents=int(np.count_nonzero(prepared.keep_mask)),
         train=int(np.count_nonzero(prepared.keep_mask & (prepared.part == TRAIN))),
@@ -346,18 +350,30 @@ def import_source(
         source=make_storable(counted.where),
         has_scored=counted.has_scored,
     ) as writer:
+        tally = prepared.observer.tally or Tally()
+        values = ValueWriter(tally.columns.choose_kinds())
         stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.keep_mask))
         for rows, parts in read_kept_documents(prepared):
             tokens += check_tokens(source.where, rows, tokens)
             writer.add(make_block(rows, parts, stored, binary=options.binary))
+            store_values(writer, values.add(rows.columns))
             stored += len(parts)
             progress(f"Storing documents: {stored:,}", stored / total)
+        store_values(writer, values.finish())
+        writer.set_columns(values.list_columns())
+        counted.notes.extend((*values.list_notes(), *tally.columns.list_notes()))
         record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | wording_facts | {"notes": counted.notes, "record": record.to_json()})
     index_corpus(db, writer.row.number, progress, map_batches)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
+
+
+def store_values(writer: CorpusWriter, values: Iterable[ColumnBlock]) -> None:
+    """Store blocks of the values of columns."""
+    for block in values:
+        writer.add_values(block)
 
 
 def index_corpus(db: Database, corpus: int, progress: Progress, map_batches: Map = map) -> None:

@@ -66,6 +66,21 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     return child
 
 
+def start_placing(db_url: str, run: int) -> "subprocess.Popen[bytes]":
+    """Start a process that places the documents appended to the corpus of a run (``topiary place``); return it."""
+    child = process.start_module(
+        "app.cli.main",
+        "place",
+        str(run),
+        store=db_url,
+        apart=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _children.append(child)
+    return child
+
+
 def start_queued_runs(db: Database) -> list[int]:
     """Start queued runs in order, as long as there is room for the next one; return their numbers.
 

@@ -118,6 +118,8 @@ class Trainer:
 
     def _run(self) -> None:
         """Load, prepare, train and finish the run."""
+        from app.jobs.shares import place_documents
+
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
@@ -147,6 +149,9 @@ class Trainer:
         if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
             self._judge_test(training, plan, best)
         message = self._describe_end(training, plan, position, done=done)
+        if (done or self.claim.ending == "stopped") and not place_documents(self.claim, training.kernel):
+            self.claim.finish(self.claim.ending, f"{self.claim.ending} while documents were placed in the topics")
+            return
         self.claim.finish("finished" if done else self.claim.ending, message)
 
     def _load(self) -> "Corpus":

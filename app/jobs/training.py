@@ -30,6 +30,7 @@ from engine.contract import (
 )
 from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import certainty, class_scores, evaluate
+from engine.hierarchy.shares import compute_shares
 from engine.hierarchy.topics import collect_arrays
 
 EXAMPLES = 20  # example documents of a topic
@@ -195,7 +196,8 @@ class Training:
     def warm_rest(self, *, averaged: bool) -> None:
         """Compile the kernels that place and evaluate documents."""
         state, batch = self._read_first_documents()
-        self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
+        local = self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
+        compute_shares(self.kernel.topics(state), local, batch)
         if self.kernel.predict is not None:
             self.kernel.predict(self.seed, state, batch)
         if len(self.watched):

@@ -18,6 +18,8 @@ from app.ingest.options import APPENDED, ImportOptions, OptionError
 from app.jobs import logs
 from engine.contract import TEST, TRAIN, VALIDATION
 from store import corpora
+from store.column_rows import CATEGORY
+from store.columns import find_column
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound
@@ -135,6 +137,7 @@ class Corpus:
 
     def _set_facts(self, row: CorpusRow) -> None:
         """Set the attributes from a row of the store."""
+        self._row = row
         self.number, self.name, self.kind = row.number, row.name, row.kind
         self.documents, self.training_documents = row.documents, row.train_documents
         self.validation_documents, self.test_documents = row.validation_documents, row.test_documents
@@ -146,6 +149,68 @@ class Corpus:
     def vocabulary(self) -> tuple[str, ...]:
         """The words of the corpus, in the order of the columns of :meth:`counts`."""
         return corpora.read_vocabulary(self._opened.db, self.number)
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """The columns of the corpus, the label first: kind, values and range of each, by name.
+
+        A table with kind ("date", "number", "category", "text" or "id"), filled and invalid (numbers of documents
+        with a value, and with a text that is no value of the kind), first and last (the range of dates and numbers)
+        and categories (how many there are).
+        """
+        from app.facts.columns import list_column_facts
+
+        rows = [each.to_json() for each in list_column_facts(self._opened.db, self._row)]
+        names = ["column", "kind", "filled", "invalid", "first", "last", "categories"]
+        return pd.DataFrame(rows, columns=names).set_index("column").astype({"categories": "Int64"})
+
+    def column(self, name: str) -> pd.Series:
+        """Return the values of a column, or the label, for all documents.
+
+        Parameters
+        ----------
+        name : str
+            Its name, as in :attr:`columns`.
+
+        Returns
+        -------
+        pandas.Series
+            By the number of the document: dates as datetime64[ms] (UTC), numbers as float64, categories as
+            categorical, texts and ids as str; missing values are NaT, NaN, or empty texts.
+
+        Raises
+        ------
+        NotFound
+            When there is no such column.
+        """
+        from app.ingest.column_kinds import ensure_columns, read_values
+
+        column = find_column(ensure_columns(self._opened.db, self._row), name)
+        values = read_values(self._opened.db, self._row, column)
+        index = pd.RangeIndex(len(values), name="number")
+        if column.kind == CATEGORY:
+            return pd.Series(pd.Categorical.from_codes(values, categories=list(column.levels)), index, name=column.name)
+        return pd.Series(values, index, name=column.name)
+
+    def change_kind(self, name: str, kind: str) -> None:
+        """Change the kind of a column, whose texts are read again, without importing the corpus again.
+
+        Parameters
+        ----------
+        name : str
+            Its name, as in :attr:`columns`.
+        kind : {"date", "number", "category", "text", "id"}
+
+        Raises
+        ------
+        KindError
+            When no text of the column is a value of the kind, or there are too many categories.
+        NotFound
+            When there is no such column.
+        """
+        from app.ingest.column_kinds import change_kind
+
+        change_kind(self._opened.db, self._row, name, kind)
 
     def texts(self, documents: Iterable[int] | None = None) -> pd.DataFrame:
         """Return the texts and labels of documents.

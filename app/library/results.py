@@ -24,6 +24,7 @@ from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
 from app.views.tree.opening import choose_threshold
+from engine.contract import FloatArray
 from engine.hierarchy.tree import Node
 from store import annotations, corpora
 from store.annotations import MatchDecision
@@ -66,12 +67,19 @@ class Inference:
     @cached_property
     def theta(self) -> tuple[pd.DataFrame, ...]:
         """The activations of each layer from 1 on: (documents, topics), with columns such as "L1:3"."""
-        return tuple(self._build_layer(layer) for layer in range(1, self._hierarchy.n_layers + 1))
+        return tuple(
+            self._build_layer(layer, [placed.theta[layer - 1] for placed in self._placed])
+            for layer in range(1, self._hierarchy.n_layers + 1)
+        )
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """The activations of all layers side by side, scaled to sum 1 in each layer of a document."""
-        return pd.concat([layer.div(layer.sum(axis=1, skipna=False), axis=0) for layer in self.theta], axis=1)
+        """The shares of the topics of all layers side by side; those of a layer of a document sum to 1."""
+        layers = range(1, self._hierarchy.n_layers + 1)
+        return pd.concat(
+            [self._build_layer(layer, [placed.shares[layer - 1] for placed in self._placed]) for layer in layers],
+            axis=1,
+        )
 
     @cached_property
     def classes(self) -> pd.DataFrame | None:
@@ -95,7 +103,7 @@ class Inference:
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
             for number, placed in self._known_documents
-            for path in self._document_inference.find_paths(placed.theta, n)
+            for path in self._document_inference.find_paths(placed, n)
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
@@ -123,19 +131,16 @@ class Inference:
         where = f"run {self._hierarchy.run} at mini-batch {self._hierarchy.minibatch:,}"
         return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
 
-    def _build_layer(self, layer: int) -> pd.DataFrame:
-        """Return the activations of a layer, (documents, topics)."""
+    def _build_layer(self, layer: int, values: Sequence[FloatArray]) -> pd.DataFrame:
+        """Return values of the topics of a layer for each document as a table (documents, topics)."""
         width = self._hierarchy.widths[layer - 1]
         names = [format_identity(self._hierarchy.node(layer, column)) for column in range(width)]
-        rows = [
-            np.full(width, np.nan) if blank else placed.theta[layer - 1]
-            for placed, blank in zip(self._placed, self._blank, strict=True)
-        ]
+        rows = [np.full(width, np.nan) if blank else row for row, blank in zip(values, self._blank, strict=True)]
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
     def _list_neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
         """Return a row for each of the ``n`` documents of the corpus that are nearest to a document."""
-        neighbours = self._near.find_nearest(placed.theta[0], n)
+        neighbours = self._near.find_nearest(placed.shares[0], n)
         documents = corpora.read_documents(
             self._db, self._document_inference.corpus.number, [neighbour.document for neighbour in neighbours]
         )

@@ -1,12 +1,15 @@
 """A run in a store: its state and records, and methods that wait for it, fork it and control it."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any, Self, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pandas as pd
 
+from app.analysis.read_hierarchy import find_snapshot_at
 from app.facts.records import list_all_facts
 from app.jobs import launcher, logs
 from app.jobs.estimates import choose_headline, read_latest
@@ -21,6 +24,9 @@ from store.errors import NotFound
 from store.points import Point
 
 from .run_topics import RunTopics, find_nodes
+
+if TYPE_CHECKING:
+    from .corpora import Corpus
 
 OPTION_DEFAULTS = {  # defaults of the arguments of `Store.train` other than the model and its settings
     "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
@@ -194,6 +200,82 @@ class Run(RunTopics):
             if progress is True:
                 shown.end()
         return self
+
+    def refine(
+        self,
+        name: str = "",
+        *,
+        topic: str = "",
+        share: float = 0.2,
+        where: Sequence[str] = (),
+        minibatch: int | None = None,
+    ) -> "Corpus":
+        """Make a corpus of the documents of a topic, or of those that meet conditions.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the new corpus; by default it is made from the names of the corpus and of the topic.
+        topic : str, optional
+            A topic, such as ``"L2:17"``.
+        share : float
+            Least share of the topic in a document.
+        where : sequence of str
+            Conditions, such as ``"date=2004..2005"``.
+        minibatch : int, optional
+            The last snapshot at or before this mini-batch is used; the latest one by default.
+
+        Raises
+        ------
+        ValueError
+            When nothing is selected, or too little.
+        LookupError
+            When there is no such topic.
+        """
+        from app.analysis.refine import refine_run
+
+        from .corpora import Corpus
+
+        hierarchy = self.hierarchy(minibatch)
+        node = find_nodes(hierarchy, topic, None)[0] if topic else None
+        made = refine_run(self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where)
+        return Corpus(self._opened, made.number)
+
+    def report(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        topics: Sequence[str] = (),
+        quotes: bool = True,
+        minibatch: int | None = None,
+    ) -> Path:
+        """Write a report to an HTML file that needs no other: corpus, tree, every topic with passages, and the method.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name ends in ``.html``.
+        topics : sequence of str
+            The topics to include, as in ``"L3:1"``; by default all but those with few tokens.
+        quotes : bool, default=True
+            Whether passages of documents are quoted.
+        minibatch : int, optional
+            The last snapshot at or before this mini-batch is described; the latest one by default.
+
+        Raises
+        ------
+        ValueError
+            When the suffix is not ``.html``.
+        LookupError
+            When there is no such topic.
+        OSError
+            When the file cannot be written.
+        """
+        from app.export.report import write_report
+
+        nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
+        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
+        return write_report(self._opened.db, self._row, snapshot, Path(file), topics=nodes, quotes=quotes)
 
     def fork(
         self,

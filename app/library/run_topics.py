@@ -20,6 +20,7 @@ from .corpora import OpenStore
 
 if TYPE_CHECKING:
     import networkx as nx
+    from scipy.sparse import csr_array
 
     from .results import Classification, Comparison, Inference
 
@@ -340,6 +341,36 @@ class RunTopics:
 
         return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
 
+    def shares(self, layer: int, *, minibatch: int | None = None) -> "csr_array":
+        """Return the share of every topic of a layer in every document of the corpus as a sparse matrix.
+
+        They are stored when a run ends; those that are missing, as of documents that were appended to the corpus
+        later, are computed and stored now.  Pages and exports read the same numbers.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer, from 1 next to the words.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            (documents, topics) float32; the columns are those of :meth:`weights`.  Shares below 1 % are left out; with
+            them, a row sums to 1.  The row of a document without words is empty.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        from app.analysis.shares import build_matrix, fetch_use
+
+        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
+        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy.at_rank(layer, 1)
+        use = fetch_use(self._opened.db, self._row, snapshot, layer)
+        return build_matrix(use.layer, hierarchy.widths[layer - 1])
+
     def interpolate(
         self,
         one: int,
@@ -480,6 +511,35 @@ class RunTopics:
             path,
             label=find_class(hierarchy.classes, label) if label else 0,
         )
+
+    def table(self, kind: str = "topics", *, minibatch: int | None = None, **options: Any) -> pd.DataFrame:
+        """Return a table as ``topiary export`` writes it.
+
+        Parameters
+        ----------
+        kind : {"topics", "documents", "time", "groups", "contexts"}
+            Topics with words, shares, certainty and relatives; documents with the shares of the topics of a layer;
+            shares of topics by period or by group, with 90 % intervals; or every place where ``query`` finds something.
+        layer : int, optional
+            Number of the layer, from 1 next to the words; all of topics, 1 of documents, the top one of others.
+        query : str
+            Words, "a phrase" or /a regular expression/.
+        column, unit, by : str
+            Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
+        where : sequence of str
+            Conditions on documents, such as ``"date=2004..2005"``.
+
+        Raises
+        ------
+        ValueError
+            When there is no such table, or something that it needs is missing.
+        LookupError
+            When there is no such layer.
+        """
+        from app.export.run_tables import build_table, read_request
+
+        request = read_request(self._opened.db, self._row, minibatch=minibatch, **options)
+        return build_table(kind, request).join()
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False, seeds: bool = False) -> Hierarchy:
         """Return the hierarchy of a snapshot, as pages use it: topics, weights, shares and edges.

@@ -113,6 +113,7 @@ class _SharedActions:
     filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
+    placed: set[tuple[int, int]] = field(default_factory=set)  # runs, and documents of their corpora
 
 
 @dataclass
@@ -295,6 +296,17 @@ class Actions:
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
         store_predictions(self._writing(), predictions)
+
+    def place_appended(self, run: int, documents: int) -> None:
+        """Start a process that places the documents appended to a run's corpus, which then has so many.
+
+        Once a server: what fails is left to ``topiary place``.
+        """
+        with self._shared.lock:
+            is_new = (run, documents) not in self._shared.placed
+            self._shared.placed.add((run, documents))
+        if is_new:
+            launcher.start_placing(self.url, run)
 
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs and build search indexes; the feed calls this after every query."""

@@ -2,15 +2,20 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection
+from datetime import datetime
+from operator import attrgetter
 from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import Hierarchy, UseOfTopic
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
+from app.analysis.shares import LayerUse, find_shares, rank_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
 from store.database import Database
+from store.errors import DamagedArrays, NotFound
+from store.shares import ShareSet
 
 CacheKey = TypeVar("CacheKey")
 CacheValue = TypeVar("CacheValue")
@@ -164,6 +169,53 @@ class ComparisonCache:
 MOST_RECURRENCES = 24  # results in memory
 # Numbers of the snapshot of the reference and of the others, and the analysts' decisions by run.
 RecurrenceKey: TypeAlias = tuple[int, tuple[int, ...], frozenset[tuple[int, frozenset[TopicPair]]]]
+
+MOST_SHARE_BYTES = 256 << 20  # bytes of shares of documents in memory
+# Snapshot, number of documents, time of writing, and layer.
+ShareKey: TypeAlias = tuple[int, int, datetime, int]
+
+
+class ShareCache:
+    """The shares of topics in all documents of a corpus, read once from the store for all sessions of a server.
+
+    Parameters
+    ----------
+    db : Database
+        Read-only.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._uses: Cache[ShareKey, LayerUse] = Cache(MOST_SHARE_BYTES, attrgetter("size"), least=1)
+
+    def find(self, run: int, snapshot: int) -> ShareSet | None:
+        """Return the stored shares under a snapshot of a run; None if there are none that are valid."""
+        return find_shares(self._db, runs.get_run(self._db, run), snapshot)
+
+    def read(self, found: ShareSet, layer: int) -> LayerUse:
+        """Return the shares of the topics of a layer in all documents.
+
+        Raises
+        ------
+        NotFound, DamagedArrays
+            If they are gone, or their bytes were altered.
+        """
+        key = (found.snapshot, found.documents, found.created, layer)
+        return self._uses.fetch(key, lambda: read_use(self._db, found, layer))
+
+    def rank(self, run: int, snapshot: int, layer: int, column: int, n: int | None = None) -> list[UseOfTopic] | None:
+        """Return the documents that use a topic most (:func:`app.analysis.shares.rank_documents`).
+
+        None if their shares are not stored, or are damaged.
+        """
+        found = self.find(run, snapshot)
+        if found is None:
+            return None
+        try:
+            return rank_documents(self.read(found, layer), column, n)
+        except (NotFound, DamagedArrays):
+            return None
+
 
 MOST_INFERENCES = 4  # snapshots in memory, ready for placing documents
 

@@ -13,7 +13,7 @@ from functools import partial
 from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -22,7 +22,15 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
 from app.jobs.gallery import choose_run, is_of_gallery
-from app.live.cache import MOST_RECURRENCES, Cache, ComparisonCache, InferenceCache, RecurrenceKey, count_bytes
+from app.live.cache import (
+    MOST_RECURRENCES,
+    Cache,
+    ComparisonCache,
+    InferenceCache,
+    RecurrenceKey,
+    ShareCache,
+    count_bytes,
+)
 from app.live.history import History
 from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
@@ -30,6 +38,7 @@ from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
 from store.arrays import Array
+from store.column_rows import CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
@@ -44,6 +53,8 @@ SPARK_POINTS = 48  # points of a sparkline
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
 MOST_POINTS = 4_000_000  # in all cached histories together; a point takes 32 bytes
 LEAST_HISTORIES = 24  # cached regardless of their size
+MOST_COLUMN_BYTES = 200_000_000  # of the values of all cached columns together
+ColumnKey: TypeAlias = tuple[int, int, CorpusColumn]  # corpus, its number of documents, column
 MOST_BYTES = 400_000_000  # of all cached hierarchies together
 LEAST_HIERARCHIES = 3  # cached regardless of their size
 VOCABULARIES = 8  # corpora whose words are cached
@@ -78,6 +89,10 @@ class Feed:
         The imports that are running or have failed.
     places : InferenceCache
         Snapshots that are ready for placing documents.
+    shares : ShareCache
+        Stored shares of topics in documents.
+    columns : Cache
+        Values of columns of corpora, by corpus, its number of documents, and column.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -97,6 +112,8 @@ class Feed:
         self.notice = progress.Notice()
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
+        self.shares = ShareCache(db)
+        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

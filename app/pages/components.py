@@ -134,7 +134,7 @@ class Board(Component):
 _LEAST_PIXELS = 50  # width and height of a window; a smaller one is about to appear or disappear
 _ASPECTS = (0.6, 2.6)  # smallest and largest width / height of a tree
 _SAME_ASPECT = 0.12  # relative change of width / height below which a tree is not drawn again
-_MEDIA_TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
+_MEDIA_TYPES = {"html": "text/html", "svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
 class TreeView(Component):

@@ -54,6 +54,7 @@ _WATCHED = (
     "query",
     "label",
     "subject",
+    "where",
     "table_page",
 )
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."

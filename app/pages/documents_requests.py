@@ -3,12 +3,13 @@
 import base64
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.analysis.concordance import find_contexts
 from app.analysis.document_table import (
     DocumentFilter,
     DocumentSelection,
@@ -21,21 +22,27 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
 from app.analysis.topic_images import draw_picture_uri, has_pictures
+from app.ingest.column_kinds import list_columns
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
 from app.ingest.readers.documents import read_contents
 from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
+from app.pages.filters import read_selection
+from app.pages.requests import list_topic_uses
 from app.pages.session import LONGEST_QUERY, Context
-from app.views.documents.document_table import PAGE_ROWS, DocumentRow
+from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
 from engine.hierarchy import paths
-from store import corpora, runs
+from store import corpora, runs, shares
 from store.corpora import Document
 from store.corpus_rows import CorpusRow
+from store.errors import DamagedArrays, NotFound
+from store.shares import LayerShares
+from store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
@@ -152,12 +159,16 @@ class TableRequest(NamedTuple):
 
 
 class SelectedDocuments(NamedTuple):
-    """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents."""
+    """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents.
+
+    ``columns`` are the names of the columns of the corpus.
+    """
 
     request: TableRequest
     corpus: CorpusRow
     hierarchy: Hierarchy | None
     selection: DocumentSelection
+    columns: tuple[str, ...] = ()
 
 
 def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
@@ -165,8 +176,20 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, request.run).corpus)
     hierarchy = context.feed.hierarchy(request.run, request.snapshot)
     wanted = request.wanted
-    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, is_wanted)
-    return SelectedDocuments(request, corpus, hierarchy, selection)
+    if hierarchy is not None:
+        _place_appended(context, hierarchy, corpus)
+    uses = partial(list_topic_uses, context)
+    marked = read_selection(context, corpus, hierarchy, wanted.where)
+    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked)
+    names = tuple(column.name for column in list_columns(context.db, corpus))
+    return SelectedDocuments(request, corpus, hierarchy, selection, names)
+
+
+def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:
+    """Have documents placed in the background that were appended after the others had been placed."""
+    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    if found is not None and found.documents < corpus.documents:
+        context.actions.place_appended(hierarchy.run, corpus.documents)
 
 
 def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[DocumentRow]:
@@ -176,21 +199,54 @@ def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[
     counts = corpora.read_counts(context.db, corpus.number, numbers)
     totals = [float(counts.values[start:end].sum()) for start, end in pairwise(counts.starts.tolist())]
     pictures = _draw_pictures(context, corpus.number, numbers)
+    query = TextQuery(selected.request.wanted.text)
     return [
-        DocumentRow(each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture)
+        DocumentRow(
+            each.number, _entitle(each), each.label or "", total, bool(each.text.strip()), picture,
+            tuple(islice(find_contexts(each, query), CONTEXTS)),
+        )
         for each, total, picture in zip(documents, totals, pictures, strict=True)
-    ]
+    ]  # fmt: skip
+
+
+def must_compile_rows(context: Context, run: int, snapshot: int, numbers: Sequence[int]) -> bool:
+    """Return whether kernels must be compiled before `place_rows`; none is needed if all shares are stored."""
+    found = context.feed.shares.find(run, snapshot)
+    is_stored = found is not None and max(numbers, default=-1) < found.documents
+    return not is_stored and must_compile_kernels(context, run)
 
 
 def place_rows(
     context: Context, run: int, snapshot: int, numbers: Sequence[int]
-) -> dict[int, tuple[StrongestTopic, ...]]:
-    """Return the strongest topics, by layer, of some documents of the corpus; those without words are left out."""
-    hierarchy, inference = _open_snapshot(context, run, snapshot)
-    counts = corpora.read_counts(context.db, inference.corpus.number, numbers)
-    theta = inference.infer_activations(counts, numbers)
-    filled = np.flatnonzero(np.diff(counts.starts)).tolist()
-    return {int(numbers[row]): find_strongest(hierarchy, theta, row) for row in filled}
+) -> dict[int, tuple[StrongestTopic | None, ...]]:
+    """Return the strongest topics, by layer, of some documents of the corpus; those without words are left out.
+
+    They follow from the stored shares of documents; only documents without stored shares are placed now.
+    """
+    found = context.feed.shares.find(run, snapshot)
+    stored = [] if found is None else [number for number in numbers if number < found.documents]
+    strongest: dict[int, tuple[StrongestTopic | None, ...]] = {}
+    if stored:
+        hierarchy = _read_hierarchy(context, run, snapshot)
+        try:
+            layers = shares.read_documents(context.db, snapshot, stored, hierarchy.n_layers)
+            strongest = _find_all_strongest(hierarchy, layers, stored)
+        except (NotFound, DamagedArrays):
+            stored = []
+    others = [number for number in numbers if number not in set(stored)]
+    if others:
+        hierarchy, inference = _open_snapshot(context, run, snapshot)
+        counts = corpora.read_counts(context.db, inference.corpus.number, others)
+        strongest |= _find_all_strongest(hierarchy, inference.cut_shares(counts, others), others)
+    return strongest
+
+
+def _find_all_strongest(
+    hierarchy: Hierarchy, layers: Sequence[LayerShares], numbers: Sequence[int]
+) -> dict[int, tuple[StrongestTopic | None, ...]]:
+    """Return the strongest topics of documents, given their shares; those without words have no shares at all."""
+    filled = np.flatnonzero((np.diff(layers[0].starts) > 0) | (layers[0].rest > 0)).tolist()
+    return {int(numbers[row]): find_strongest(hierarchy, layers, row) for row in filled}
 
 
 def read_listed(context: Context, run: int, number: int) -> ListedDocument:
@@ -262,10 +318,15 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
     """Return the hierarchy of a snapshot, and the inference that places documents in it."""
     row = find_snapshot(context.db, run, snapshot)
     inference = context.feed.places.inference(run, row.number)
-    hierarchy = context.feed.hierarchy(run, row.number)
+    return _read_hierarchy(context, run, row.number), inference
+
+
+def _read_hierarchy(context: Context, run: int, snapshot: int) -> Hierarchy:
+    """Return the hierarchy of a snapshot, given by its number."""
+    hierarchy = context.feed.hierarchy(run, snapshot)
     if hierarchy is None:
-        raise LookupError(f"snapshot {row.number} of run {run} is no longer there; choose another moment")
-    return hierarchy, inference
+        raise LookupError(f"snapshot {snapshot} of run {run} is no longer there; choose another moment")
+    return hierarchy
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
@@ -313,10 +374,11 @@ def _make_answer(
         counts=placed.counts.astype(np.float64),
         spots=spots,
         theta=placed.theta,
+        shares=placed.shares,
         rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
         paths=[
             paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
-            for path in inference.find_paths(placed.theta, PATHS)
+            for path in inference.find_paths(placed, PATHS)
         ],
         classes=classes,
         above=placed.above,
@@ -324,7 +386,7 @@ def _make_answer(
 
 
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    neighbours = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    neighbours = near.find_nearest(inferred.answer.shares[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
     documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
     rows = _list_documents(context, corpus, documents)

@@ -12,11 +12,12 @@ from app.pages.documents_requests import (
     SelectedDocuments,
     TableRequest,
     find_selection,
-    must_compile_kernels,
+    must_compile_rows,
     place_rows,
     read_rows,
     try_work,
 )
+from app.pages.filters import handle_filter
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from app.views.documents.document_table import (
     PAGE_ROWS,
@@ -69,7 +70,7 @@ class DocumentTable:
         self._selected: SelectedDocuments | None = None
         self._page = -1  # the page whose rows are on their way or shown
         self._shown: ShownRows | None = None
-        self._strongest: dict[int, tuple[StrongestTopic, ...]] = {}
+        self._strongest: dict[int, tuple[StrongestTopic | None, ...]] = {}
         self._placing = False
         self._fault = self._note = ""
         self._title = ""  # of the document that is read
@@ -83,7 +84,8 @@ class DocumentTable:
     def choose(self) -> None:
         """Show what the view asks for, and request what is missing."""
         view = self._view
-        wanted = DocumentFilter(view.query, view.label, view.subject[0] if view.subject else "")
+        subject = view.subject[0] if view.subject else ""
+        wanted = DocumentFilter(view.query, view.label, subject, view.where)
         request = TableRequest(view.run, view.snapshot, wanted)
         if request != self._request:
             before, self._request, self._page, self._fault = self._request, request, -1, ""
@@ -161,11 +163,12 @@ class DocumentTable:
 
     def _fetch_topics(self) -> None:
         """Find the strongest topics of the rows, once the kernels for it are there."""
-        selected = self._selected
-        if self._placing or selected is None or selected.hierarchy is None or not self._list_unplaced():
+        selected, numbers = self._selected, self._list_unplaced()
+        if self._placing or selected is None or selected.hierarchy is None or not numbers:
             return
         self._placing = True
-        work = partial(try_work, must_compile_kernels, self._context, selected.request.run)
+        used = selected.hierarchy
+        work = partial(try_work, must_compile_rows, self._context, used.run, used.snapshot, numbers)
         self._context.later(work, partial(self._place_rows, selected), self._end_placing)
 
     def _place_rows(self, selected: SelectedDocuments, must_compile: bool | Failure) -> None:  # noqa: FBT001 - as computed
@@ -181,7 +184,7 @@ class DocumentTable:
         start(work, partial(self._receive_topics, selected), self._end_placing)
 
     def _receive_topics(
-        self, selected: SelectedDocuments, placed: dict[int, tuple[StrongestTopic, ...]] | Failure
+        self, selected: SelectedDocuments, placed: dict[int, tuple[StrongestTopic | None, ...]] | Failure
     ) -> None:
         self._placing = False
         if isinstance(placed, Failure):
@@ -229,11 +232,16 @@ class DocumentTable:
                 rows=shown.rows,
                 labels=selected.corpus.label_names,
                 hierarchy=None if selected.hierarchy is None else self._context.feed.update_names(selected.hierarchy),
-                strongest={n: topics[layer - 1] for n, topics in self._strongest.items() if layer <= len(topics)},
+                strongest={
+                    number: topic
+                    for number, topics in self._strongest.items()
+                    if layer <= len(topics) and (topic := topics[layer - 1]) is not None
+                },
                 note=self._note,
                 link=to_query(self._view),
                 read=self._read,
                 focus=focus,
+                columns=selected.columns,
             )
         )
 
@@ -266,7 +274,7 @@ class DocumentTable:
             case {"do": "subject", "value": str(text)}:
                 self._filter(subject=read_field("subject", text))
             case {"do": "clear"}:
-                self._filter(query="", label=0, subject=())
+                self._filter(query="", label=0, subject=(), where=())
             case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
                 self._view.table_page = int(text[:8]) + 1
             case {"do": "read", "number": str(text)} | {"do": "read", "form": {"number": str(text)}}:
@@ -277,6 +285,8 @@ class DocumentTable:
                 self._go_back()
             case {"do": "quoted"}:
                 self._context.notify("The quotation and its address are in the clipboard.", "success")
+            case _:
+                handle_filter(self._view, message)
 
     def _filter(self, **fields: Any) -> None:
         """Change filters, and show the first page of what they select."""

@@ -16,6 +16,7 @@ from app.pages.explore_requests import (
     ExploreRequests,
     FetchedHierarchy,
     KeptTopic,
+    ReportFile,
     TopicDocuments,
     explain_lonely_roots,
     explain_threshold,
@@ -23,15 +24,18 @@ from app.pages.explore_requests import (
     fetch_hierarchy,
     find_documents,
     find_passages,
+    make_report,
     send_tree_file,
     split_tab,
 )
 from app.pages.film import Film
+from app.pages.filters import SelectionReader
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import (
+    REPORTS,
     ControlState,
     SnapshotOption,
     draw_controls,
@@ -42,6 +46,7 @@ from app.views.explore.controls import (
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
+from app.views.filters import draw_selection
 from app.views.theme import read_style
 from app.views.tree.icicle import draw_icicle
 from app.views.tree.layout import WIDE
@@ -64,7 +69,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation"),
+    *("picture", "relation", "where"),
 )
 
 
@@ -109,7 +114,9 @@ class ExplorePage(TreePage):
         self._word: WordPassages | None = None  # shown in place of the topic
         self._documents = TopicDocuments(context)
         self._seeds = SeedReader(context)
+        self._selection = SelectionReader(context)
         self._child = ""
+        self._is_reporting = False
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
             self._show_word,
@@ -222,6 +229,8 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.choose_words(self._view.relevance)
+        if "where" in changed:
+            self._select_documents()
         if changed & {"threshold", "detail"} and self._hierarchy is not None:
             self._first_roots = self._choose_first_roots(self._hierarchy)
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab", "search"}))
@@ -250,6 +259,13 @@ class ExplorePage(TreePage):
         else:
             self._draw_nothing()
 
+    def _select_documents(self) -> None:
+        """Show the shares of topics in the documents that the view selects, once they are measured."""
+        if self._original is not None:
+            selected = self._selection.add(self._original, self._select_documents)
+            self._hierarchy = selected.choose_words(self._view.relevance)
+            self._draw_all()
+
     def _clear_run(self) -> None:
         """Clear the state that belongs to the run shown before."""
         self._kept_topic.hold(None)
@@ -267,7 +283,8 @@ class ExplorePage(TreePage):
         self._previous = self._hierarchy if is_newer else None
         if self._hierarchy is not None and self._hierarchy.minibatch != hierarchy.minibatch:
             self._kept_topic.hold(self._find_selected_in_picture())
-        self._original, self._hierarchy = hierarchy, hierarchy.choose_words(self._view.relevance)
+        chosen = self._selection.add(hierarchy, self._select_documents).choose_words(self._view.relevance)
+        self._original, self._hierarchy = hierarchy, chosen
         roots = self._choose_first_roots(hierarchy)
         # topics stay in the picture while their ranks change only a little
         nodes = list_top_topics(hierarchy)
@@ -363,7 +380,7 @@ class ExplorePage(TreePage):
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
-        self._controls.html = draw_controls(hierarchy, self.choice, state)
+        self._controls.html = draw_controls(hierarchy, self.choice, state) + draw_selection(self._selection.answer)
         optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
@@ -446,10 +463,31 @@ class ExplorePage(TreePage):
             self._draw_detail(self._hierarchy)
 
     def _save(self, file_format: str) -> None:
-        if self._hierarchy is not None:
+        if file_format in REPORTS:
+            self._save_report(file_format)
+        elif self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
                 self._tree, self._seeds.add(self._hierarchy, self._draw_documents), self.choice, file_format,
                 aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip
+
+    def _save_report(self, form: str) -> None:
+        """Write the report with the tree on screen in another thread, and let the browser download it."""
+        hierarchy = self._hierarchy
+        if hierarchy is not None and not self._is_reporting:
+            self._is_reporting = True
+            self._context.notify("The report is being written; the download begins in some seconds.", "info")
+            work = partial(make_report, self._context, hierarchy, self.choice, form)
+            self._context.aside(work, self._hand_over_report, self._end_report)
+
+    def _hand_over_report(self, made: ReportFile) -> None:
+        self._end_report()
+        if made.fault:
+            self._context.notify(made.fault, "warning")
+        else:
+            self._tree.hand_over(made.name, made.text)
+
+    def _end_report(self) -> None:
+        self._is_reporting = False

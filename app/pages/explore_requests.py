@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.filters import FilterError
+from app.analysis.hierarchy import Hierarchy, UseOfTopic, format_identity, parse_identity
+from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import cut_passage
 from app.export import trees
+from app.export.report import render_report
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments
+from app.pages.filters import handle_filter, read_selection
+from app.pages.requests import PageRequests, list_moments, list_topic_uses
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -16,13 +20,15 @@ from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
 from app.views.explore.word_card import WordPassage, WordPassages
 from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
-from app.views.text import break_lines
+from app.views.text import break_lines, end_sentence
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL, find_opening_threshold
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
 from engine.hierarchy.tree import Node
-from store import corpora
+from store import corpora, runs
+from store.errors import StoreError
+from store.run_rows import RunRow
 
 _SHOWN_DOCUMENTS = 8  # of a topic
 _FOUND_DOCUMENTS = 12  # shown of a search
@@ -79,6 +85,10 @@ def find_passages(context: Context, run: int, word: str, request: Callable[[], b
     return WordPassages(word, passages, total)
 
 
+# Run, snapshot, topic, state of the run, and the conditions of the view.
+TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
+
+
 class TopicDocuments:
     """The documents of topics, read in other threads and cached.
 
@@ -89,25 +99,28 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._cached: dict[tuple[int, int, Node], list[TopicDocument]] = {}
-        self._pending: set[tuple[int, int, Node]] = set()
+        self._cached: dict[TopicKey, list[TopicDocument]] = {}
+        self._pending: set[TopicKey] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
         """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
-        key = (hierarchy.run, hierarchy.snapshot, node)
+        # When a run ends, all documents have been placed, so they are read again.
+        where = self._context.view.where
+        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run), where)
         if not hierarchy.documents:
             return []
         documents = self._cached.get(key)
         if documents is None and key not in self._pending:
             self._pending.add(key)
-            self._context.later(
-                partial(self._read, hierarchy, node), partial(self._receive, key, then), partial(self._fail, key, then)
-            )
+            work = partial(self._read, hierarchy, node, where)
+            self._context.later(work, partial(self._receive, key, then), partial(self._fail, key, then))
         return documents
 
-    def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
+    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
-        uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
+        uses = list_topic_uses(self._context, hierarchy, node, None if where else _SHOWN_DOCUMENTS)
+        if row is not None and where:
+            uses = self._keep_selected(hierarchy, row, uses, where)[:_SHOWN_DOCUMENTS]
         if row is None or not uses:
             return []
         rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
@@ -118,11 +131,26 @@ class TopicDocuments:
             if (document := documents.get(use.document)) is not None
         ]
 
-    def _fail(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+    def _keep_selected(
+        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
+    ) -> list[UseOfTopic]:
+        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
+        corpus = corpora.get_run_corpus(self._context.db, row)
+        try:
+            selected = read_selection(self._context, corpus, hierarchy, where)
+        except (FilterError, StoreError):
+            return uses
+        return (
+            uses
+            if selected is None
+            else [use for use in uses if use.document < len(selected) and selected[use.document]]
+        )
+
+    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
         self._pending.discard(key)
         then()
 
-    def _receive(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
+    def _receive(self, key: TopicKey, then: Callable[[], None], documents: list[TopicDocument]) -> None:
         self._pending.discard(key)
         if len(self._cached) >= _MOST_CACHED_TOPICS:
             self._cached.clear()
@@ -220,6 +248,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "word": lambda _, value: self._callbacks.show_word(value),
             "rename": self._rename,
+            "unfilter": lambda message, _: handle_filter(self._view, message),
             "save": lambda _, value: self._callbacks.save(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
@@ -421,3 +450,27 @@ def send_tree_file(
             window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.FORMATS:
         window.hand_over(name, trees.render_tree(hierarchy, choice, form))
+
+
+class ReportFile(NamedTuple):
+    """A report as a file: its name and text, or a sentence on why there is none."""
+
+    name: str
+    text: str
+    fault: str = ""
+
+
+def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> ReportFile:
+    """Write the report on a snapshot, with a part of its tree; this waits for the store.
+
+    ``form`` is one of `app.views.explore.controls.REPORTS`.
+    """
+    name = f"topiary-run-{hierarchy.run}-{form}.html"
+    topics = cut_tree(hierarchy, choice)[0].nodes if form == "report-tree" else ()
+    try:
+        row = runs.get_run(context.db, hierarchy.run)
+        snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
+        quotes = form != "report-plain"
+        return ReportFile(name, render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes))
+    except StoreError as error:
+        return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))

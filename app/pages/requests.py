@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from app.analysis.hierarchy import Hierarchy, UseOfTopic
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
 from app.views.explore.controls import SnapshotOption
@@ -196,6 +197,18 @@ def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     """Return the snapshots of a run in the order of training; this waits for the store."""
     rows = snapshots.list_snapshots(context.db, run)
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+
+
+def list_topic_uses(context: Context, hierarchy: Hierarchy, node: Node, n: int | None = None) -> list[UseOfTopic]:
+    """Return the documents that use a topic most, at most ``n``; this waits for the store.
+
+    They are chosen from all documents if their shares are stored, else from the examples in the snapshot.
+    """
+    column = hierarchy.place(node)
+    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, n)
+    if ranked is not None:
+        return ranked
+    return hierarchy.uses(node) if n is None else hierarchy.uses(node, n)
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 import param
 
@@ -33,6 +33,10 @@ LONGEST_QUERY = 200  # characters of a search text in a link
 
 class TopicParameter(param.String):  # type: ignore[type-arg]
     """The identity of a topic, such as ``L3:17``."""
+
+
+class ConditionParameter(param.String):  # type: ignore[type-arg]
+    """A condition on documents, such as ``source=BBC`` (`app.analysis.filters`); a link has its commas as ``%2C``."""
 
 
 class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
@@ -78,6 +82,12 @@ class View(param.Parameterized):
     documents with the words of ``query`` and with ``label``, or those of them that use the topic ``subject`` most;
     ``table_page`` counts its pages from 1.
     ``label`` is the number of the chosen class, from 1; 0 = none.
+
+    ``where`` are conditions on documents (`app.analysis.filters`).  On the trends page, ``trend`` chooses topics over
+    time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
+    over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
+    periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
+    as one, and ``areas`` whether topics are stacked.
     """
 
     page: Any = param.Selector(default="watch", objects=list(NAMES))
@@ -119,6 +129,17 @@ class View(param.Parameterized):
     query = param.String(default="", regex=rf"(?s)\A.{{0,{LONGEST_QUERY}}}\Z")
     subject = TupleParameter(TopicParameter(), most=1)
     table_page = param.Integer(default=1, bounds=(1, None))
+    where = TupleParameter(ConditionParameter(default="column=value", regex=r"(?s)\A[^=]{1,200}=.{0,200}\Z"), most=20)
+    trend: Any = param.Selector(default="time", objects=["time", "groups"])
+    trend_layer = param.Integer(default=0, bounds=(0, 999))
+    trend_topic = TupleParameter(TopicParameter(), most=1)
+    column = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
+    unit: Any = param.Selector(
+        default="automatic", objects=["automatic", "day", "week", "month", "quarter", "year", "decade"]
+    )
+    moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
+    weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
+    areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
 
 
 class BackgroundCall(Protocol):
@@ -209,6 +230,10 @@ ANOTHER_RUN = {
         "label",
         "subject",
         "table_page",
+        "where",
+        "trend_layer",
+        "trend_topic",
+        "column",
     )
 }  # choices that have no meaning for another run
 
@@ -245,7 +270,7 @@ def _write(value: Any) -> str:
     if value is None:
         return _UNSET
     if isinstance(value, tuple):
-        return ",".join(str(item) for item in value)
+        return ",".join(str(item).replace("%", "%25").replace(",", "%2C") for item in value)
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else repr(value)
     return str(value)
@@ -271,6 +296,8 @@ def _parse(parameter: Any, text: str) -> Any:
         case TopicParameter():
             node = parse_identity(text)
             return None if node is None else format_identity(node)
+        case ConditionParameter():
+            return unquote(text)
         case param.Integer():
             return int(text) if _NUMBER.fullmatch(text) else None
         case param.Number():

@@ -59,6 +59,7 @@ PAGES = (
     AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
     AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
             "app.pages.seeds:build_seeds_page", in_bar=False),
+    AppPage("trends", "Trends", "chart", "See topics over time and by group", "app.pages.trends:build_trends_page"),
     AppPage("documents", "Documents", "page", "Find the topics of a document",
             "app.pages.documents:build_documents_page"),
     AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),

@@ -91,11 +91,16 @@ class Tallies(NamedTuple):
 
 
 class NetOutcome(NamedTuple):
-    """Sums over kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1) in ``chance``."""
+    """Sums over kept sweeps.
+
+    Tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1), P(h = 1) in ``chance`` (documents, units) and the tokens
+    of every topic in ``tokens`` (documents, K_1).
+    """
 
     tallies: Tallies
     theta: FloatArray
     chance: FloatArray
+    tokens: FloatArray
 
 
 class NetMemory(NamedTuple):
@@ -138,7 +143,10 @@ def sweep_documents(
             rng, n_active = _sweep_document(rng, glob, docs, j, plan.all_topics_on, s, memory, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
                 if plan.quantity >= RATES:
-                    _add_activations(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
+                    _add_activations(glob.shapes, memory, out.theta[j])
+                    if plan.quantity == THETA:
+                        out.chance[j] += s.chance
+                        out.tokens[j] += memory.n
                 elif plan.quantity != NOTHING:
                     rng = _add_tallies(rng, glob, docs, j, plan, s, memory, out.tallies)
 
@@ -299,14 +307,10 @@ def _sweep_document(
 
 
 @compiled
-def _add_activations(
-    shapes: FloatArray, memory: NetMemory, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
-) -> None:
-    """Add ``E[theta_k h_k | tokens, layers above]`` to ``theta``, and, if ``units``, P(h = 1) to ``chance``."""
+def _add_activations(shapes: FloatArray, memory: NetMemory, theta: FloatArray) -> None:
+    """Add ``E[theta_k h_k | tokens, layers above]`` to ``theta``."""
     for k in range(len(shapes)):
         theta[k] += 0.5 * (memory.n[k] + shapes[k] if memory.n[k] > 0.0 else memory.prior[k])
-    if units:
-        chance += s.chance
 
 
 @compiled

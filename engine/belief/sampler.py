@@ -107,17 +107,19 @@ def rate_documents(
 
 
 def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sweeps | None, pool: Pool) -> Local:
-    """Return posterior means for new documents: of theta o h (elementwise), and of the units of the layers above."""
+    """Return posterior means for new documents: of theta o h (elementwise), the units above, and tokens by topic."""
     net = glob.net
     request = sweeps or Sweeps(PLACING.burn_in * len(net.widths), PLACING.collect * len(net.widths))
     plan = NetPlan(True, request.burn_in, request.collect, request.thin, False, documents.THETA)
     local = allocate_locals(glob, batch)
     shape = local.h.shape
-    out = _NO_OUTCOME._replace(theta=np.zeros((shape[0], len(glob.shapes))), chance=np.zeros(shape))
+    theta, tokens = (np.zeros((shape[0], len(glob.shapes))) for _ in range(2))
+    out = _NO_OUTCOME._replace(theta=theta, chance=np.zeros(shape), tokens=tokens)
     _sweep_documents(glob, address, batch, local, plan, lambda: out, pool)
     n_kept = max(request.collect // request.thin, 1)
     upper = zip(net.first[1:].tolist(), net.widths[1:].tolist(), strict=True)
-    return Local((out.theta / n_kept, *(out.chance[:, first : first + width] / n_kept for first, width in upper)))
+    above = (out.chance[:, first : first + width] / n_kept for first, width in upper)
+    return Local((theta / n_kept, *above), tokens=tokens / n_kept)
 
 
 def _sweep_documents(
@@ -157,5 +159,5 @@ def _allocate_tallies(glob: NetGlobals, plan: NetPlan, n_tokens: int) -> Tallies
 
 _EMPTY = np.zeros(0, np.int64)
 _NO_OUTCOME = NetOutcome(
-    Tallies(np.zeros((0, 0), np.int32), _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY), np.zeros((0, 0)), np.zeros((0, 0))
+    Tallies(np.zeros((0, 0), np.int32), _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY), *(np.zeros((0, 0)) for _ in range(3))
 )

@@ -104,7 +104,7 @@ def find_strongest(features: MapFeatures) -> IntArray:
 def _fill_strongest(starts: Array, topics: Array, roots: Array, strongest: Array) -> None:
     """Fill in the two strongest topics of each document."""
     for document in range(len(starts) - 1):
-        first, second = 0, 0
+        first = second = np.int64(0)
         for cell in range(starts[document], starts[document + 1]):
             root = np.int64(roots[cell])
             if root > first:

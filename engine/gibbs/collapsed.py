@@ -42,7 +42,8 @@ class Outcome(NamedTuple):
     COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
     m^(2) ... m^(L) of the last sweep, or (documents, K_1 + T) with m^(1) first if theta^(1) is drawn.
     RATES: sums at the ``scored`` cells in ``rates`` (cells,), and ``totals`` (documents,).
-    THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T).
+    THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T), and the mean numbers of tokens of
+    each topic, ``tokens`` (documents, K_1).
     """
 
     tables: Tables
@@ -53,6 +54,7 @@ class Outcome(NamedTuple):
     totals: FloatArray
     theta1: FloatArray
     theta: FloatArray
+    tokens: FloatArray
 
 
 COUNTS, RATES, THETA = 0, 1, 2
@@ -279,7 +281,10 @@ def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan
     elif plan.quantity == RATES:
         _add_rates(glob, doc, desk, n, j, out)
     else:
-        _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
+        share = plan.thin / plan.collect
+        _add_theta(glob, doc, desk, n, share, out.theta1[j], out.theta[j])
+        for slot in range(n):
+            out.tokens[j, desk.slots.topic[slot]] += desk.slots.tokens[slot] * share
 
 
 @compiled

@@ -37,6 +37,7 @@ _EMPTY = Outcome(
     np.zeros(0),
     np.zeros((0, 0)),
     np.zeros((0, 0)),
+    np.zeros((0, 0)),
 )
 
 
@@ -218,14 +219,14 @@ class Sampler(NamedTuple):
         return rates
 
     def place_documents(self, glob: Globals, address: Address, batch: Batch, plan: SweepPlan) -> Local:
-        """Return posterior means of theta of every layer for new documents."""
+        """Return posterior means of theta of every layer for new documents, and of the tokens of every topic."""
         local = self.allocate_locals(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
-        theta = np.zeros_like(local.theta)
-        out = _EMPTY._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta)
+        theta, tokens = np.zeros_like(local.theta), np.zeros_like(theta1)
+        out = _EMPTY._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta, tokens=tokens)
         self._sweep_documents(glob, address, batch, local, plan, lambda: out)
         edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
-        return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
+        return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)), tokens=tokens)
 
     def _sweep_documents(
         self,

@@ -202,6 +202,7 @@ def sweep_documents(
             elif keep:
                 out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
                 out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
+                out.tokens[j] += work.m * (plan.thin / plan.collect)
         if plan.quantity == COUNTS:
             out.counts[j, : len(work.m)] = work.m
             out.counts[j, len(work.m) :] = work.s.counts

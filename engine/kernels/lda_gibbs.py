@@ -276,7 +276,7 @@ def _infer_theta(setup: _LdaSetup, seed: int, state: State, docs: Batch, sweeps:
     local = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
     )
-    return Local((normalise_shares(local.theta[0]),))
+    return local._replace(theta=(normalise_shares(local.theta[0]),))
 
 
 def _start_chain(setup: _LdaSetup, seed: int, state: State, docs: Batch) -> TopicChain:

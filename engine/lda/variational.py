@@ -313,8 +313,10 @@ def _fit_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> F
 
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
-    """Return E[theta] of the documents: the share of each topic in them."""
-    return Local((normalise_shares(_fit_gamma(setup, state, docs, setup.init_gamma(state, docs))),))
+    """Return E[theta] of the documents, the share of each topic in them, and the expected tokens, gamma - alpha."""
+    gamma = _fit_gamma(setup, state, docs, setup.init_gamma(state, docs))
+    alpha = setup.config.expand_alpha(gamma.shape[1])
+    return Local((normalise_shares(gamma),), tokens=np.maximum(gamma - alpha, 0.0))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:

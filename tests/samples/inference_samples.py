@@ -60,7 +60,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         theta = [first]
         for layer in state.phi[1:]:
             theta.append(theta[-1] @ layer)
-        return Local(tuple(theta))
+        return Local(tuple(theta), tokens=first)
 
     def predict(seed: int, state: State, batch: Batch) -> Any:
         first = infer(seed, state, batch).theta[0] + 0.5

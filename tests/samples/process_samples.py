@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs import claim, launcher, new_run, trainer
-from store import checkpoints, corpus_rows, corpus_writer, points, runs, snapshots
+from store import checkpoints, corpora, corpus_rows, corpus_writer, points, runs, snapshots
 from store.blocks import TEST, TRAIN, VALIDATION, DocumentBlock, StoredCounts
 from store.database import Database
 from store.run_rows import RunRow
@@ -65,6 +65,13 @@ def small_corpus(
     with corpus_writer.write_corpus(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
         writer.add(block)
     return writer.row
+
+
+def more_documents(db: Database, number: int, first: int) -> DocumentBlock:
+    """All documents of a corpus as a block that begins with a number."""
+    arrays = corpora.load_corpus(db, number)
+    n = len(arrays.part)
+    return DocumentBlock(first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)])
 
 
 def order(

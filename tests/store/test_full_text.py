@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, text
 
-from store import corpora, corpus_writer, full_text
+from store import corpora, corpus_writer, full_text, text_query
 from store.blocks import DocumentBlock, StoredCounts
 from store.full_text import LONGEST, MOST_BYTES, list_words, split_query, split_words
 
@@ -49,14 +49,33 @@ SEARCHES = [
     ("the", [1]),
     ("", [0, 1, 2, 3, 4]),
 ]
+READ = [
+    ('"green apples"', [0]),
+    ('"apples green"', []),
+    ('"PLUM cake"', [2]),
+    ('"plum-cake" applesauce', [2]),
+    ('"plum-cake" pears', []),
+    ("„Äpfel und“", [3]),
+    ('"機械学"', [4]),
+    (r"/apples\w/", [2]),
+    (r"/^on|ä/", [0, 3]),
+]
 
 
-@pytest.mark.parametrize(("words", "numbers"), SEARCHES)
+@pytest.mark.parametrize(("words", "numbers"), [*SEARCHES, *READ])
 def test_the_index_finds_what_looking_through_the_documents_finds(db, words, numbers):
     corpus = add_corpus(db)
     before = found(db, corpus, words)
     assert full_text.build_index(db, corpus)
     assert found(db, corpus, words) == before == (len(numbers), numbers)
+
+
+@pytest.mark.parametrize(("query", "message"), [("/(/", "is wrong"), ("/(a|aa)+$/", "takes longer than")])
+def test_an_expression_that_is_wrong_or_never_ends_is_an_error(db, monkeypatch, query, message):
+    monkeypatch.setattr(text_query, "LONGEST_SEARCH", 0.05)
+    monkeypatch.setitem(globals(), "TEXTS", ["a" * 60 + "b"] * 5)
+    with pytest.raises(text_query.QueryError, match=message):
+        corpora.find_documents(db, add_corpus(db), query)
 
 
 @pytest.mark.parametrize(("words", "numbers"), SEARCHES)

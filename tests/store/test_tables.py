@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from store import annotations, arrays, blocks, events, runs, snapshots, tables
+from store import annotations, arrays, blocks, events, runs, shares, snapshots, tables
 from store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
@@ -56,12 +56,15 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
     runs.record_progress(db, run.number, 1, minibatch=3, seconds=1.0, point_perplexity=700.0, points=new)
     snapshot = snapshots.append_snapshot(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
     snapshots.save_predictions(db, snapshot.number, "this program", {"labels": np.arange(3)})
+    shares.begin_set(db, snapshot.number, "this program")
+    layer = shares.LayerShares(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.uint16), np.ones(1, np.uint16))
+    shares.append_block(db, snapshot.number, "this program", 0, [layer], np.ones(1))
     annotations.set_label(db, run.number, 1, 1, "food")
     events.append_event(db, run.number, 1, 3, "started")
     annotations.save_match(db, run.number, new_run(db).number, annotations.MatchDecision(1, 1, 2))
     dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
     statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
-    assert len(statements) == 11
+    assert len(statements) == 12
     with db.read() as connection:
         for statement in statements:
             assert connection.execute(text(statement.replace("::", "\\:\\:"))).all(), statement

@@ -13,6 +13,7 @@ import numpy as np
 from app.ingest.options import CHAPTERS, ImportOptions
 from app.ingest.report.recommending import Recommendation
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
+from app.ingest.tables.kinds import ColumnProfiles
 from app.ingest.tables.values import Column, is_number
 from app.ingest.text.passages import LongTexts
 
@@ -159,6 +160,7 @@ class Tally:
         Documents of each label.
     long : LongTexts
         Statistics on the lengths of texts, and on ways to divide them.
+    columns : ColumnProfiles
     tokens : int
         Sum of the counts; of real values, the number of cells.
     document_counts, totals : (V,) or None
@@ -170,6 +172,7 @@ class Tally:
         self.characters = Characters()
         self.labels: Counter[str] = Counter()
         self.long = LongTexts()
+        self.columns = ColumnProfiles()
         self.document_counts: Array | None = None
         self.totals: Array | None = None
         self._hashes = array("q")
@@ -184,6 +187,7 @@ class Tally:
         if document.part == LEFT_OUT:
             return
         self.documents += 1
+        self.columns.add(document.columns)
         if document.label is not None:
             self.labels[document.label] += 1
         text = document.text.strip()
@@ -202,6 +206,8 @@ class Tally:
         if self.document_counts is None or self.totals is None:
             self.document_counts, self.totals = np.zeros(n_words, np.int64), np.zeros(n_words)
         self.documents += len(rows.labels)
+        for columns in rows.columns:
+            self.columns.add(columns)
         self.document_counts += np.bincount(words, minlength=n_words)
         self.totals += np.bincount(words, weights=values, minlength=n_words)
         self.tokens += len(words) if source.kind == "real" else int(values.sum(dtype=np.int64))

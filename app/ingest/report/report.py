@@ -8,6 +8,7 @@ from app.ingest.report.observing import Cut
 from app.ingest.report.recommending import Recommendation
 from app.ingest.source import GUESS
 from app.ingest.tables.values import Column
+from store.column_rows import KINDS
 
 
 class Share(NamedTuple):
@@ -31,6 +32,8 @@ class Report:
         How the file was read: "encoding", "separator", "quote", "header" and so on.
     columns : tuple of Column
         Columns of a table; empty for other files.
+    kinds : dict of str to str
+        The kind of every column that documents keep: "date", "number", "category", "text" or "id".
     kind : str
         "counts", "binary" or "real".
     documents, train, validation : int
@@ -93,6 +96,7 @@ class Report:
     proposed: dict[str, str] = field(default_factory=dict)
     validation: int = 0
     recommended: tuple[Recommendation, ...] = ()
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
@@ -134,6 +138,8 @@ def _is_sound(report: Report) -> bool:
         and isinstance(report.options, dict)
         and all(isinstance(each, str) for each in (*report.warnings, *report.notes, *(name for name, _ in texts)))
         and all(isinstance(value, str) for value in report.understood.values())
+        and isinstance(report.kinds, dict)
+        and all(isinstance(value, str) for value in report.kinds.values())
         and all(isinstance(count, int) for _, count in report.labels)
         and all(isinstance(share.share, int | float) for share in (*report.scripts, *report.languages))
     )
@@ -146,6 +152,7 @@ def _make_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 LABELS = 6  # classes in a line
+MOST_NAMES = 8  # columns of a kind in a line
 CUTS = {  # names of the words left out by an option, singular and plural
     "stop_words": ("stop word", "stop words"),
     "leave_out_common": ("word that is everywhere", "words that are everywhere"),
@@ -173,10 +180,11 @@ def list_summary(report: Report) -> tuple[str, ...]:
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
     read = "; ".join(f"{name} {text}" for name, text in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
+    kinds = f"; other columns: {listed}" if (listed := describe_kinds(report.kinds)) else ""
     left_out = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
         f"read as {_describe_format(report)}" + (f"; {read}" if read else ""),
-        roles or _describe_kind(report),
+        (roles or _describe_kind(report)) + kinds,
         f"{_describe_documents(report)}; {_describe_labels(report) or 'no labels'}",
         f"{_count_things(report.words, 'different word')} met, {report.words_kept:,} kept"
         + (f"; left out {left_out}" if left_out else ""),
@@ -186,8 +194,24 @@ def list_summary(report: Report) -> tuple[str, ...]:
 
 
 def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """Return the name, role and some values of every column."""
-    return tuple((each.name, each.role, " | ".join(each.samples)) for each in report.columns)
+    """Return the name, the role (or the kind, where the column is kept) and some values of every column."""
+    roles = {each.name: each.role for each in report.columns}
+    kept = {name: kind for name, kind in report.kinds.items() if roles.get(name) in ("date", "id", "other")}
+    return tuple((each.name, kept.get(each.name, each.role), " | ".join(each.samples)) for each in report.columns)
+
+
+def describe_kinds(kinds: Mapping[str, str]) -> str:
+    """Return the names of columns by their kinds: ``posted (date), score, age (number)``."""
+    by_kind: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        by_kind.setdefault(kind, []).append(name)
+    return ", ".join(f"{_list_names(by_kind[kind])} ({kind})" for kind in KINDS if kind in by_kind)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return the first of some names, separated by commas, and the number of others."""
+    others = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {others:,} more" if others > 0 else "")
 
 
 def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
@@ -227,6 +251,7 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "documents", _describe_documents(report)
     yield "parts", describe_parts(report.documents, report.train, report.validation)
     yield "labels", _describe_labels(report)
+    yield "kinds", describe_kinds(report.kinds)
     yield "scripts", _describe_shares(report.scripts)
     yield "languages", _describe_shares(report.languages)
     yield "words", f"{_count_things(report.tokens, 'word')}, {report.words:,} different"

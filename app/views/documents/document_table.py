@@ -4,24 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.analysis.concordance import ContextLine
 from app.analysis.document_table import DocumentFilter, StrongestTopic
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.views.documents.documents_form import ListedDocument
 from app.views.documents.placed_document import mark_words
+from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
 
+CONTEXTS = 3  # matches of a search that are shown of a document
 PAGE_ROWS = 25  # documents on a page
 _NUMBER_TIP = "Number of the document in the corpus, counted from 0"
 _WORDS_TIP = "Words that the corpus counts in the document, repetitions included"
 _TOPIC_TIP = (
-    "The topic of layer {layer} with the largest share of the document's activations (theta) in that layer, "
-    "topics of the background left out"
+    "The topic of layer {layer} with the largest share of the document in that layer, topics of the background left out"
 )
-_USES_TIP = "The documents that use the topic most, as stored with the snapshot; strongest first"
+_USES_TIP = "The documents that use the topic most, the strongest first; short documents rank lower"
 _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: titles are those that came with it."
-_TEXT_TIP = "Words of the title or the text, each from its beginning; press / to type here"
+_TEXT_TIP = 'Words from their beginning, a "phrase", or /a regular expression/; press / to type here'
 
 
 class DocumentRow(NamedTuple):
@@ -36,6 +38,8 @@ class DocumentRow(NamedTuple):
     has_text : bool
     picture : str
         Data URI, or "" where documents are texts.
+    contexts : tuple of ContextLine
+        The first matches of the search in it.
     """
 
     number: int
@@ -44,6 +48,7 @@ class DocumentRow(NamedTuple):
     words: float
     has_text: bool
     picture: str = ""
+    contexts: tuple[ContextLine, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +79,8 @@ class TablePage:
         Number of the document read last; -1 for none.
     focus : bool
         Whether the row of that document takes the focus.
+    columns : sequence of str
+        Names of the columns by which documents can be filtered.
     """
 
     wanted: DocumentFilter
@@ -88,6 +95,7 @@ class TablePage:
     link: str = ""
     read: int = -1
     focus: bool = False
+    columns: Sequence[str] = ()
 
     @property
     def last_page(self) -> int:
@@ -107,7 +115,7 @@ def _draw_filters(table: TablePage) -> str:
     wanted = table.wanted
     text = (
         '<div class="ex-find"><input type="search" data-input="find" data-hold data-keys="/" '
-        f'value="{escape(wanted.text)}" placeholder="Words of a document" title="{_TEXT_TIP}" '
+        f'value="{escape(wanted.text)}" placeholder="Words of a document" title="{escape(_TEXT_TIP)}" '
         'aria-label="Filter by words"><kbd aria-hidden="true">/</kbd></div>'
     )
     label = ""
@@ -122,7 +130,9 @@ def _draw_filters(table: TablePage) -> str:
         f'autocomplete="off" placeholder="Number" aria-label="Number of a document"{write_title(_tell_range(table))}>'
         '<button type="submit" class="ex-soft">Open</button></form>'
     )
-    return f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}</div>'
+    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}</div>'
+    more = draw_conditions(wanted.where) + draw_filter_form(table.columns)
+    return f'{first}<div class="dc-row">{more}</div>' if more else first
 
 
 def _tell_range(table: TablePage) -> str:
@@ -179,9 +189,12 @@ def _describe_filters(table: TablePage) -> str:
     if wanted.node is not None and hierarchy is not None and hierarchy.has(wanted.node):
         parts.append(f" that use “{escape(shorten(hierarchy.title(wanted.node), 44))}” most")
     if wanted.text.strip():
-        parts.append(f" with “{escape(shorten(wanted.text.strip(), 40))}”")
+        query = escape(shorten(wanted.text.strip(), 40))
+        parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
     if 0 < wanted.label <= len(table.labels):
         parts.append(f" labelled {escape(shorten(table.labels[wanted.label - 1], 40))}")
+    if wanted.where:
+        parts.append(f" with {escape(shorten(' and '.join(wanted.where), 80))}")
     return f"{','.join(parts)}, in a corpus of {table.documents:,}" if parts else ""
 
 
@@ -251,7 +264,7 @@ def _draw_row(table: TablePage, row: DocumentRow) -> str:
     )
     number_tip, words_tip = describe_origin(_NUMBER_TIP), describe_origin(_WORDS_TIP)
     cells: list[tuple[str, str | None, str | None]] = [(f"{row.number:,}", "dc-number", number_tip)]
-    cells += [(picture + title, "dc-title", None)]
+    cells += [(picture + title + "".join(map(_draw_context, row.contexts)), "dc-title", None)]
     cells += [(_draw_label(row.label), None, None)] if table.labels else []
     cells += [(_draw_strongest(table, row), None, None)] if table.hierarchy is not None else []
     cells += [(f"{row.words:,.6g}", "dc-number", words_tip)]
@@ -261,6 +274,14 @@ def _draw_row(table: TablePage, row: DocumentRow) -> str:
         role="row",
         data_key=f"d{row.number}",
         aria_current="true" if is_last else None,
+    )
+
+
+def _draw_context(line: ContextLine) -> str:
+    """Return a match of the search with the text around it."""
+    return (
+        f'<span class="dc-context"><span>{escape(line.before)}</span>'
+        f"<mark>{escape(line.match)}</mark><span>{escape(line.after)}</span></span>"
     )
 
 

@@ -11,7 +11,7 @@ from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictu
 from app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
-from engine.hierarchy.paths import Path, normalise_shares
+from engine.hierarchy.paths import Path
 from engine.hierarchy.tree import Node
 
 TOPICS = 6  # listed per layer
@@ -25,9 +25,9 @@ _COUNT_TIP = "How often the word is in the document"
 _PROBABILITY_TIP = (
     "Probability of the class, in percent: the mean over samples of the document's topics; all classes sum to 100 %"
 )
-_SHARE_TIP = "Part of the document's activations (theta) in this layer that the topic has, in percent"
+_SHARE_TIP = "Share of the document that the topic has, in percent; those of a layer sum to 100 %"
 _PATH_TIP = "Part of the document that comes along this path, in percent; all paths together are 100 %"
-_TOPIC_TIP = "Part of the document's activations (theta) in layer 1 that the topic has, in percent"
+_TOPIC_TIP = "Share of the document's words that the topic of layer 1 has, in percent"
 _TOTAL_TIP = "How many are listed, and the part of the document that they have together, in percent"
 
 
@@ -70,6 +70,8 @@ class PlacedDocument(NamedTuple):
         The places of known words in the text.
     theta : tuple of (K_l,) arrays
         Activations of the topics of each layer.
+    shares : tuple of (K_l,) arrays
+        Shares of the topics of each layer, which sum to 1.
     rates : (V,) array or None
         The reconstruction from the topics, for images.
     paths : sequence of Path
@@ -89,6 +91,7 @@ class PlacedDocument(NamedTuple):
     counts: NDArray[np.float64]
     spots: Sequence[WordSpan]
     theta: tuple[NDArray[np.float64], ...]
+    shares: tuple[NDArray[np.float64], ...]
     rates: NDArray[np.float64] | None
     paths: Sequence[Path]
     classes: Sequence[tuple[str, float]] | None
@@ -280,12 +283,12 @@ def _draw_path(hierarchy: Hierarchy, path: Path, largest: float, *, chosen: bool
 
 def _draw_layers(hierarchy: Hierarchy, placed: PlacedDocument, trail: Sequence[Node]) -> str:
     tables = "".join(_draw_layer(hierarchy, layer, placed, trail) for layer in range(len(placed.theta), 0, -1))
-    hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
+    hint = "Shares of the document in each layer; the number is the topic's rank in the run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
 def _draw_layer(hierarchy: Hierarchy, layer: int, placed: PlacedDocument, trail: Sequence[Node]) -> str:
-    shares = normalise_shares(placed.theta[layer - 1])
+    shares = placed.shares[layer - 1]
     heaviest = np.argsort(-shares, kind="stable")[:TOPICS].tolist()
     largest = float(shares[heaviest[0]])
     rows = "".join(

@@ -16,6 +16,13 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
 
 
+REPORTS = {  # reports that can be saved, by form
+    "report": "Report on every topic",
+    "report-tree": "Report on the topics of the tree",
+    "report-plain": "Report without quotations",
+}
+
+
 class SnapshotOption(NamedTuple):
     """A snapshot that can be chosen."""
 
@@ -208,9 +215,9 @@ def draw_class_choice(classes: Sequence[str], label: int) -> str:
 
 
 def _draw_saving(formats: Sequence[str]) -> str:
-    names = ((name, name.upper()) for name in (*formats[:1], "png", *formats[1:]))
-    hint = "Save the tree as a file"
-    return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", hint, again=True)
+    names = [(name, name.upper()) for name in (*formats[:1], "png", *formats[1:])]
+    hint = "Save the tree, or a report for people who do not have Topiary, as a file"
+    return draw_select("save", (("", "Save as …"), *names, *REPORTS.items()), "", "Save the tree as", hint, again=True)
 
 
 def _draw_wide_switch(*, wide: bool) -> str:

@@ -36,7 +36,7 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
         for line in list_lines(report)
         if vocabulary or line.name not in _NEW_CORPUS_LINES
     )
-    columns = _draw_table("Columns", ("column", "role", "values"), list_columns(report))
+    columns = _draw_table("Columns", ("column", "role or kind", "values"), list_columns(report))
     rows = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
     cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), rows * vocabulary)
     return f'<div class="tp-report">{list_warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'

@@ -16,10 +16,12 @@ from app.analysis.document_table import (
     select_documents,
     shorten_title,
 )
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import BACKGROUND, Hierarchy
 from app.live.feed import Feed
+from engine.hierarchy.shares import cut_shares
 from store import corpora
 from store.database import Database, open_database
+from store.shares import LayerShares
 
 __all__ = ["plain_model"]
 
@@ -82,7 +84,7 @@ def select(db: Database, hierarchy: Hierarchy | None, **wanted: Any) -> Document
         return corpora.read_labels(db, row)
 
     corpus = corpora.get_corpus(db, 1)
-    return select_documents(db, corpus, DocumentFilter(**wanted), hierarchy, read_labels, lambda: True)
+    return select_documents(db, corpus, DocumentFilter(**wanted), hierarchy, read_labels, Hierarchy.uses, lambda: True)
 
 
 def test_filters_select_documents_that_fit_all_of_them(db: Database, hierarchy: Hierarchy) -> None:
@@ -120,8 +122,27 @@ def test_the_next_document_is_the_next_of_those_selected() -> None:
     assert DocumentSelection(0, np.array([])).find_neighbour(4, 1) is None
 
 
+def cut(*rows: list[float]) -> LayerShares:
+    return LayerShares(*cut_shares(np.array(rows)))
+
+
 def test_the_strongest_topic_of_each_layer_comes_with_its_share(hierarchy: Hierarchy) -> None:
-    theta = (np.array([[1.0, 6.0, 2.0, 1.0]]), np.array([[1.0, 3.0]]))
-    first, second = find_strongest(hierarchy, theta, 0)
-    assert (first.node, first.share) == (hierarchy.node(1, 1), 0.6)
-    assert (second.node, second.share) == (hierarchy.node(2, 1), 0.75)
+    first, second = find_strongest(hierarchy, (cut([1, 0, 0, 0], [0.1, 0.6, 0.2, 0.1]), cut([1, 0], [0.25, 0.75])), 1)
+    assert first is not None
+    assert second is not None
+    assert (first.node, second.node) == (hierarchy.node(1, 1), hierarchy.node(2, 1))
+    assert (first.share, second.share) == pytest.approx((0.6, 0.75), abs=2e-5)
+
+
+def test_a_document_whose_topics_are_all_below_a_hundredth_has_no_strongest_one(hierarchy: Hierarchy) -> None:
+    assert find_strongest(hierarchy, (cut([0.0] * 4),), 0) == (None,)
+
+
+def test_background_topics_come_last(hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch) -> None:
+    roles = (("live", BACKGROUND, "live", "live"), ("live", "live"))
+    monkeypatch.setattr(Hierarchy, "roles", property(lambda _: roles))
+    (first,) = find_strongest(hierarchy, (cut([0.1, 0.6, 0.2, 0.1]),), 0)
+    (only,) = find_strongest(hierarchy, (cut([0.0, 1.0, 0.0, 0.0]),), 0)
+    assert first is not None
+    assert only is not None
+    assert (first.node, only.node) == (hierarchy.node(1, 2), hierarchy.node(1, 1))

@@ -7,14 +7,14 @@ import sys
 from dataclasses import replace
 
 import pytest
-from inference_samples import NAMES, plain_model, plant
+from inference_samples import DOCUMENTS, NAMES, plain_model, plant
 from office_samples import docx
 
 from app.analysis.inference import find_snapshot, open_inference
 from app.cli import main
 from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from app.ingest.options import ImportOptions
-from store import runs
+from store import runs, shares
 from store.database import open_database
 
 __all__ = ["plain_model"]
@@ -287,3 +287,13 @@ def test_the_line_is_told_to_people_with_a_plus_before_what_comes_in(store, caps
     out = capsys.readouterr().out
     assert "+goal" in out
     assert "+garden" not in out
+
+
+def test_place_stores_the_shares_of_all_documents_and_does_nothing_the_second_time(store, capsys, monkeypatch):
+    for _ in range(2):
+        assert main.main(["place", "1", "--store", store]) == 0
+        assert capsys.readouterr().out == f"run 1, mini-batch 9: {DOCUMENTS} documents are placed in its topics\n"
+        monkeypatch.setattr("app.analysis.shares.open_inference", lambda *_: pytest.fail("they are placed already"))
+    db = open_database(store, readonly=True)
+    assert len(shares.read_layer(db, find_snapshot(db, 1).number, 2).rest) == DOCUMENTS
+    db.close()

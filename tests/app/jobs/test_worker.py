@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
+from process_samples import SMALL, Written, bury, kill_after, more_documents, order, small_corpus, written
 from store_samples import flip_checkpoint
 
 from app.jobs import claim, estimates, forks, launcher, new_run, process, records, run_rules, trainer, training, worker
@@ -12,7 +12,7 @@ from app.jobs.estimates import read_concentrations, read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
-from store import blocks, checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
+from store import checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
 from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
 
@@ -720,15 +720,6 @@ def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(
     assert load_corpus(file, corpora.get_run_corpus(file, fork)).counts.n_documents == 160
     assert runs.get_run(file, fork.number).state == "finished"
     assert {point.documents for point in points.read_points(file, fork.number) if point.minibatch == 1} == {120}
-
-
-def more_documents(db, number, first):
-    """All documents of a corpus as a block that begins with a number."""
-    arrays = corpora.load_corpus(db, number)
-    n = len(arrays.part)
-    return blocks.DocumentBlock(
-        first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
-    )
 
 
 def test_a_fork_of_the_length_of_its_parent_ends_too_if_it_overfits(file):

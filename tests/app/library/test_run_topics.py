@@ -2,12 +2,16 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import topiary
+from inference_samples import DOCUMENTS, plain_model, plant
 from seed_samples import add_group, add_seed, plant_arrays
 
 from store.database import open_database
+
+__all__ = ["plain_model"]
 
 
 @pytest.fixture
@@ -50,3 +54,18 @@ def test_exports_have_a_column_for_it_where_there_are_other_seeds(store, tmp_pat
     graph = json.loads(store.runs[1].export(tmp_path / "tree.json", roots=["L2:2"], threshold=1.0).read_text())
     assert {node["id"]: node["found_in"] for node in graph["nodes"]} == {"L2:2": 5, "L1:3": 5, "L1:4": 4}
     assert "found_in" not in pd.read_csv(store.runs[6].export(tmp_path / "alone.csv"))
+
+
+def test_shares_of_all_documents_are_a_sparse_matrix_with_the_columns_of_the_weights(tmp_path, plain_model):
+    db = open_database(tmp_path / "store.db")
+    plant(db)
+    db.close()
+    with topiary.open(tmp_path / "store.db") as opened:
+        run = opened.runs[1]
+        matrix = run.shares(1)
+        assert matrix.shape == (DOCUMENTS, 4)
+        np.testing.assert_allclose(matrix.toarray(), np.eye(4)[np.arange(DOCUMENTS) % 4], atol=2e-5)
+        assert run.shares(2).shape == (DOCUMENTS, run.weights(2).shape[1])
+        np.testing.assert_allclose(run.shares(2).sum(axis=1), 1, atol=1e-4)
+        with pytest.raises(LookupError):
+            run.shares(3)

@@ -479,6 +479,24 @@ def test_filters_are_in_the_link_and_begin_at_the_first_page(reading: Reading, d
     assert reading.listed() == list(range(DOCUMENTS))
 
 
+def test_columns_filter_the_table_and_a_search_shows_its_matches_in_context(reading: Reading, db: Database) -> None:
+    corpus = corpora.list_corpora(db)[0]
+    label = corpus.label_names[2]
+    reading.tell("filter", form={"column": "label", "value": label.upper()}).work()
+    assert reading.view.where == (f"label={label.upper()}",)
+    found = reading.listed()
+    assert found
+    assert all(n % 4 == 2 for n in found)
+    assert f"with label={label.upper()}" in reading.table
+    reading.tell("find", value='"goal"').work()
+    assert set(reading.listed()) <= set(found)
+    assert "<mark>goal</mark>" in reading.table
+    reading.tell("find", value="/goal(/").work()
+    assert "is wrong" in reading.table
+    reading.tell("find", value="").tell("unfilter", value=f"label={label.upper()}").work()
+    assert reading.listed() == list(range(DOCUMENTS))
+
+
 def test_a_document_is_read_with_its_neighbours_among_those_selected(reading: Reading) -> None:
     reading.tell("label", value="3").work()
     reading.tell("read", number="6").work(1)

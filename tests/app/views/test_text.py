@@ -136,7 +136,8 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
     found = PlacedDocument(
         title="", text="", document=-1, label="", reading=TextReading(4, 4, 0, (), own=True),
         words=np.array([3], np.int32),
-        counts=np.array([4.0]), spots=[], theta=theta, rates=None, classes=[],
+        counts=np.array([4.0]), spots=[], theta=theta, shares=tuple(map(paths.normalise_shares, theta)),
+        rates=None, classes=[],
         paths=paths.find_best_paths(hierarchy.phi, theta, 5),
     )  # fmt: skip
     html = draw_placed_document(hierarchy, found, (), {})

@@ -128,7 +128,7 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
         np.zeros(squares, np.int64),
         np.zeros(pairs + widths[-1], np.int64),
     )
-    out = NetOutcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
+    out = NetOutcome(tallies, np.zeros((n, width)), np.zeros((n, units)), np.zeros((n, width)))
     plan = NetPlan(True, burn_in, sweeps, 1, False, wants)
     documents.sweep_documents(NetGlobals(PHI, SHAPES, net), Address(seed, 2, 1), docs, 0, n, plan, out)
     return out, docs

@@ -38,6 +38,7 @@ def made(hierarchy: Hierarchy, **changes: object) -> PlacedDocument:
         "counts": np.array([1.0, 2.0, 1.0]),
         "spots": [WordSpan(0, 6, 20), WordSpan(33, 39, 21), WordSpan(40, 46, 20)],
         "theta": theta,
+        "shares": tuple(paths.normalise_shares(layer) for layer in theta),
         "rates": None,
         "paths": paths.find_best_paths(hierarchy.phi, theta, 5),
         "classes": [("sport & <games>", 0.8), ("rest", 0.2)],

@@ -1,0 +1,209 @@
+"""Filters of documents by the columns of a corpus and by the shares of topics.
+
+A condition is written ``column=value``: a category or label by its name (``source=BBC``), a date or a number by a range
+(``date=2004..2005-06``, ``rating=3..``), a missing value by nothing (``source=``), and the share of a topic by its
+identity and a range (``L2:17=20%..``).  Both ends of a range belong to it; an end that is left out is open.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy, parse_identity
+from app.analysis.shares import LayerUse, find_shares, read_use
+from app.ingest.column_kinds import list_columns
+from engine.contract import Array
+from engine.hierarchy.tree import Node
+from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from store.columns import find_column, read_column
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.errors import NotFound
+from store.run_rows import RunRow
+from store.shares import UNITS, ShareSet
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+_RANGE = ".."
+_UNITS: dict[int, Literal["Y", "M", "D"]] = {1: "Y", 2: "M", 3: "D"}  # by the number of parts of a date
+
+
+class FilterError(ValueError):
+    """An error in a condition; its message is one sentence."""
+
+
+class Condition(NamedTuple):
+    """A condition on a column, or on the share of a topic: the name of either, and the value as it is written."""
+
+    column: str
+    value: str
+
+    def __str__(self) -> str:
+        """Return the condition as it is written."""
+        return f"{self.column}={self.value}"
+
+    @property
+    def node(self) -> Node | None:
+        """The topic whose share is asked for; None for a condition on a column."""
+        return parse_identity(self.column)
+
+
+class FilterSources(NamedTuple):
+    """Where filters read values.
+
+    Attributes
+    ----------
+    columns : sequence of CorpusColumn
+    read_column : (column) -> array
+        Returns the values of a column for all documents.
+    read_use : (layer) -> LayerUse
+        Returns the shares of the topics of a layer in all documents.
+    find_place : (node) -> int
+        Returns the column of Phi in which a topic is.
+    """
+
+    columns: Sequence[CorpusColumn]
+    read_column: Callable[[CorpusColumn], Array]
+    read_use: Callable[[int], LayerUse]
+    find_place: Callable[[Node], int]
+
+
+def parse_condition(text: str) -> Condition:
+    """Return the condition that a text stands for.
+
+    >>> parse_condition("date = 2004..")
+    Condition(column='date', value='2004..')
+
+    Raises
+    ------
+    FilterError
+        If the text has no sign of equality, or no name before it.
+    """
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise FilterError(f"{text!r} is no condition; write one as in source=BBC or date=2004..2005")
+    return Condition(name.strip(), value.strip())
+
+
+def select_by_conditions(sources: FilterSources, conditions: Sequence[Condition], documents: int) -> Array | None:
+    """Return which documents meet all conditions, (documents,) bool; None for all documents, without a condition.
+
+    Raises
+    ------
+    FilterError
+        If a value is none of its column.
+    NotFound
+        If there is no such column.
+    """
+    if not conditions:
+        return None
+    selected = np.ones(documents, dtype=bool)
+    for condition in conditions:
+        found = _meet_condition(sources, condition)
+        selected[: len(found)] &= found[:documents]
+        selected[len(found) :] = False  # appended since the values were stored
+    return selected
+
+
+def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
+    """Return which documents meet a condition."""
+    node = condition.node
+    if node is not None:
+        return _has_share(sources, node, condition)
+    column = find_column(sources.columns, condition.column)
+    values = sources.read_column(column)
+    match column.kind:
+        case kind if kind == CATEGORY:
+            return np.asarray(values == _find_level(column, condition.value))
+        case kind if kind == DATE:
+            low, high = _read_ends(condition, _read_date)
+            missing = np.iinfo(np.int64).min
+            if condition.value == "":
+                return np.asarray(values == missing)
+            return np.asarray((values != missing) & (values >= low) & (values <= high))
+        case kind if kind == NUMBER:
+            if condition.value == "":
+                return np.isnan(values)
+            low, high = _read_ends(condition, _read_number)
+            return np.asarray((values >= low) & (values <= high))
+    wanted = condition.value.casefold()
+    return np.array([text.strip().casefold() == wanted for text in values], dtype=bool)
+
+
+def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
+    """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
+    low, high = _read_ends(condition, _read_number)
+    use = sources.read_use(node.layer)
+    own = use.layer.topics == sources.find_place(node)
+    shares = np.zeros(len(use.layer.rest))
+    shares[np.searchsorted(use.layer.starts, np.flatnonzero(own), side="right") - 1] = use.layer.units[own] / UNITS
+    return np.asarray((shares >= low) & (shares <= high))
+
+
+def _find_level(column: CorpusColumn, value: str) -> int:
+    """Return the number of a category; -1 for the missing value."""
+    if value == "":
+        return -1
+    for wanted in (value, value.casefold()):
+        for number, level in enumerate(column.levels):
+            if wanted in (level, level.casefold()):
+                return number
+    listed = ", ".join(column.levels[:8]) + (" …" if len(column.levels) > 8 else "")
+    raise FilterError(f"column {column.name!r} has no category {value!r}; it has {listed}")
+
+
+def _read_ends(condition: Condition, read: Callable[[str, int], float]) -> tuple[float, float]:
+    """Return the ends of a range; a single value is a range from its first to its last moment."""
+    first, sign, last = condition.value.partition(_RANGE)
+    if not sign:
+        last = first
+    try:
+        low = read(first.strip(), 0) if first.strip() else -np.inf
+        high = read(last.strip(), 1) if last.strip() else np.inf
+    except ValueError as error:
+        raise FilterError(f"{str(condition)!r} has no range as in 2004..2005-06, 3.. or 20%..") from error
+    return low, high
+
+
+def _read_date(text: str, side: int) -> float:
+    """Return the first (side 0) or the last (side 1) millisecond of a year, a month or a day."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    unit = _UNITS[sum(part is not None for part in match.groups())]
+    iso = "-".join([match[1], *(part.zfill(2) for part in match.groups()[1:] if part is not None)])
+    date = np.datetime64(iso, unit)
+    return float((date + side).astype("datetime64[ms]").astype(np.int64) - side)
+
+
+def _read_number(text: str, _: int) -> float:
+    number = float(text.removesuffix("%"))
+    return number / 100 if text.endswith("%") else number
+
+
+def read_sources(db: Database, run: RunRow, corpus: CorpusRow, hierarchy: Hierarchy) -> FilterSources:
+    """Return sources that read columns and stored shares from the store each time; pages cache them instead."""
+
+    def read_layer(layer: int) -> LayerUse:
+        return read_use(db, require_shares(db, run, hierarchy), layer)
+
+    columns = list_columns(db, corpus)
+    return FilterSources(columns, lambda column: read_column(db, corpus, column), read_layer, hierarchy.place)
+
+
+def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:
+    """Return the stored shares of documents under a snapshot.
+
+    Raises
+    ------
+    NotFound
+        If there are none; the message names the command that computes them.
+    """
+    found = find_shares(db, run, hierarchy.snapshot)
+    if found is None:
+        raise NotFound(
+            f"run {run.number} has no shares of documents under the snapshot of mini-batch {hierarchy.minibatch:,}; "
+            f"topiary place {run.number} computes those of the newest one"
+        )
+    return found

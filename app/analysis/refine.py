@@ -1,0 +1,85 @@
+"""Make a corpus of the documents of a run that meet conditions, such as those of one topic."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from app.analysis.filters import Condition, parse_condition, read_sources, select_by_conditions
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.ingest.importing import ignore_progress
+from app.ingest.refining import RefineError, refine_corpus
+from app.ingest.source import Progress
+from engine.hierarchy.tree import Node
+from store import corpora
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.run_rows import RunRow
+
+SHARE = 0.2  # of a document that belongs to the topic, at least
+
+
+def refine_run(
+    db: Database,
+    run: RunRow,
+    hierarchy: Hierarchy,
+    name: str = "",
+    *,
+    topic: Node | None = None,
+    share: float = SHARE,
+    where: Sequence[str] = (),
+    progress: Progress = ignore_progress,
+) -> CorpusRow:
+    """Write the documents of a topic, or those that meet conditions, as a corpus of its own.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : RunRow
+    hierarchy : Hierarchy
+        A snapshot of the run, under which shares of documents are stored.
+    name : str, optional
+        Name of the new corpus; by default it is made from the names of the corpus and of the topic.
+    topic : Node, optional
+    share : float
+        Least share of the topic in a document.
+    where : sequence of str
+        Conditions (`app.analysis.filters`).
+    progress : Progress
+        Called with the activity and its share.
+
+    Raises
+    ------
+    RefineError
+        If nothing is selected, or too little; also if the run has no such topic.
+    FilterError
+        If a condition means nothing.
+    Conflict
+        If the name is taken.
+    """
+    if topic is None and not where:
+        raise RefineError("say which documents: give a topic or a condition")
+    if topic is not None and not hierarchy.has(topic):
+        raise RefineError(f"run {run.number} has no topic {format_identity(topic)}")
+    corpus = corpora.get_run_corpus(db, run)
+    own = [] if topic is None else [Condition(format_identity(topic), f"{100 * share:g}%..")]
+    conditions = [*map(parse_condition, where), *own]
+    selected = select_by_conditions(read_sources(db, run, corpus, hierarchy), conditions, corpus.documents)
+    numbers = np.arange(corpus.documents) if selected is None else np.flatnonzero(selected)
+    origin = {
+        "run": run.number,
+        "snapshot": hierarchy.snapshot,
+        "minibatch": hierarchy.minibatch,
+        "topic": "" if topic is None else format_identity(topic),
+        "title": "" if topic is None else hierarchy.title(topic),
+        "where": [str(condition) for condition in conditions],
+    }
+    return refine_corpus(db, corpus, numbers, name or _choose_name(db, corpus, origin), origin, progress)
+
+
+def _choose_name(db: Database, corpus: CorpusRow, origin: dict[str, Any]) -> str:
+    """Return a name that is free: that of the corpus and of the topic, or the conditions."""
+    base = f"{corpus.name} · {origin['title'] or ', '.join(origin['where'])}"[:80]
+    taken = {row.name for row in corpora.list_corpora(db)}
+    return next(each for each in (base, *(f"{base} {n}" for n in range(2, len(taken) + 3))) if each not in taken)

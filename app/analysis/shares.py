@@ -1,0 +1,129 @@
+"""The shares of topics in the documents of a corpus: found in the store, completed, ranked, and as a sparse matrix."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import UseOfTopic
+from app.analysis.inference import open_inference
+from app.analysis.predictions import Report
+from app.jobs.shares import hash_share_origin, store_shares
+from store import corpora, shares
+from store.database import Database
+from store.errors import DamagedArrays, NotFound
+from store.run_rows import RunRow
+from store.shares import LayerShares, ShareSet
+from store.snapshots import SnapshotRow
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that very short ones do not come first
+
+
+class LayerUse(NamedTuple):
+    """The shares of the topics of a layer in all documents of a corpus, and the number of tokens of each document."""
+
+    layer: LayerShares
+    tokens: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """Size of the arrays in bytes."""
+        return sum(int(array.nbytes) for array in (*self.layer, self.tokens))
+
+
+def find_shares(db: Database, run: RunRow, snapshot: int) -> ShareSet | None:
+    """Return the stored shares of documents under a snapshot of a run; None if there are none that are valid.
+
+    They may lack documents that were appended to the corpus later.
+    """
+    return shares.find_set(db, snapshot, hash_share_origin(run))
+
+
+def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Report = lambda *_: None) -> ShareSet:
+    """Return the shares of all documents under a snapshot; compute and store those that are missing.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : RunRow
+    snapshot : SnapshotRow
+    report : (done, total) -> None, optional
+        Called repeatedly with the number of documents placed so far and the number of all.
+
+    Raises
+    ------
+    NotFound, Conflict
+        If the snapshot is gone, or another program replaces its shares.
+    engine.settings.SettingError
+        If the run used a setting that has since been removed.
+    """
+
+    def proceed(done: int, total: int) -> bool:
+        report(done, total)
+        return True
+
+    found = find_shares(db, run, snapshot.number)
+    if found is not None and found.documents == corpora.get_corpus(db, run.corpus).documents:
+        return found
+    inference = open_inference(db, run, snapshot)
+    store_shares(db, run, snapshot.number, inference.kernel, inference.state, proceed)
+    found = find_shares(db, run, snapshot.number)
+    if found is None:
+        raise NotFound(f"the corpus of run {run.number} has no documents to place")
+    return found
+
+
+def read_use(db: Database, found: ShareSet, layer: int) -> LayerUse:
+    """Return the stored shares of the topics of a layer, counted from 1, in all documents of a set.
+
+    Raises
+    ------
+    NotFound, DamagedArrays
+        If they are gone, or their bytes were altered.
+    """
+    return LayerUse(shares.read_layer(db, found.snapshot, layer), shares.read_tokens(db, found.snapshot))
+
+
+def fetch_use(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int) -> LayerUse:
+    """Return the shares of the topics of a layer in all documents; compute those that are missing or damaged.
+
+    Parameters and errors are those of `complete_shares`.
+    """
+    found = complete_shares(db, run, snapshot)
+    try:
+        return read_use(db, found, layer)
+    except DamagedArrays:
+        shares.begin_set(db, snapshot.number, hash_share_origin(run))  # drops what is damaged
+        return read_use(db, complete_shares(db, run, snapshot), layer)
+
+
+def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
+    """Return the shares of a layer as a sparse matrix (documents, topics) of float32; shares below 1 % are missing."""
+    from scipy.sparse import csr_array
+
+    return csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
+
+
+def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[UseOfTopic]:
+    """Return the documents with the largest shares of a topic, largest first, and these shares.
+
+    A document is ranked as if it had ``LENGTH`` more tokens of other topics; equal ones are in the order of the corpus.
+
+    Parameters
+    ----------
+    use : LayerUse
+    column : int
+        Column of the topic.
+    n : int, optional
+        Number of documents; all that have at least 1 % of the topic by default.
+    """
+    entries = np.flatnonzero(use.layer.topics == column)
+    documents = np.searchsorted(use.layer.starts, entries, side="right") - 1
+    weights = use.layer.units[entries] / np.float32(shares.UNITS)
+    ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
+    order = np.argsort(-ranks, kind="stable")[:n]
+    return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]

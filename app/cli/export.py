@@ -1,0 +1,55 @@
+"""The commands ``topiary export`` and ``refine``: tables of a run as files, and parts of its corpus as a corpus."""
+
+import argparse
+
+from app.analysis.filters import FilterError
+from app.analysis.hierarchy import parse_identity
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.refine import refine_run
+from app.cli.console import UserError, find_run, make_file_error, say
+from app.export.run_tables import build_table, read_request
+from app.export.tables import TableFileError, write_table
+from app.ingest.refining import RefineError
+from app.jobs.progress import Progress
+from store.database import open_existing
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a table of a run to a file and print the path of the file."""
+    db, progress = open_existing(arguments.store), Progress()
+    row = find_run(db, arguments.run)
+    try:
+        names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
+        request = read_request(db, row, **{name: getattr(arguments, name) for name in names})
+        table = build_table(arguments.table, request)
+        path = write_table(table, arguments.output, lambda rows: progress.show(f"writing {rows:,} rows"))
+    except OSError as error:
+        raise make_file_error(arguments.output, error) from error
+    except (LookupError, TableFileError) as error:
+        raise UserError(str(error.args[0])) from error
+    finally:
+        progress.end()
+    say(path)
+    return 0
+
+
+def refine(arguments: argparse.Namespace) -> int:
+    """Make a corpus of some documents of a run, and print its name and how to train on it."""
+    topic = parse_identity(arguments.topic)
+    if arguments.topic and topic is None:
+        raise UserError(f"{arguments.topic!r} is no topic; topiary topics lists them, as in L1:3")
+    db, progress = open_existing(arguments.store), Progress()
+    row = find_run(db, arguments.run)
+    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, arguments.minibatch))
+    try:
+        corpus = refine_run(
+            db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
+            progress=progress.show,
+        )  # fmt: skip
+    except (FilterError, RefineError) as error:
+        raise UserError(str(error)) from error
+    finally:
+        progress.end()
+    say(f"corpus {corpus.number}, {corpus.name}: {corpus.documents:,} documents, {corpus.words:,} words")
+    say(f"topiary train {corpus.number} finds its topics")
+    return 0

@@ -1,0 +1,174 @@
+"""The report of a run as one HTML file: corpus, tree, a section for every topic with quotations, and the method."""
+
+import platform
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.passages import TopicPassage, choose_passages, weigh_words
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.recurrence import read_recurrence
+from app.export.film import choose_film_tree
+from app.export.texts import find_format
+from app.ingest.new_documents import Rules, find_rules
+from app.jobs.estimates import choose_headline, read_latest, summarize_estimate
+from app.jobs.plan import STEPS, name_step
+from app.machine import find_asset
+from app.views.palette import LIGHT
+from app.views.report import ReportContents, ReportTopic, draw_report
+from app.views.run_facts import name_inference, name_model
+from app.views.tree.picture import TreeChoice, draw_tree
+from engine.hierarchy.tree import Node
+from store import corpora
+from store.corpora import Document
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
+
+QUOTES = 3  # passages of a topic
+_READ = 8  # documents of a topic among which they are sought
+_TOPICS_AT_ONCE = 16  # topics whose documents are in memory
+_PROJECT = "topiary-explorer"
+
+
+def write_report(
+    db: Database,
+    row: RunRow,
+    snapshot: SnapshotRow,
+    path: str | Path,
+    *,
+    topics: Collection[Node] = (),
+    choice: TreeChoice | None = None,
+    quotes: bool = True,
+    report: Callable[[float], None] = lambda _: None,
+) -> Path:
+    """Write the report of a run to an HTML file; see :func:`render_report`.
+
+    Raises
+    ------
+    ValueError
+        If the name does not end in ``.html``, or the run has none of the topics.
+    OSError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    find_format(path, ("html",), f"a report as {str(path)!r}")
+    text = render_report(db, row, snapshot, topics=topics, choice=choice, quotes=quotes, report=report)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def render_report(
+    db: Database,
+    row: RunRow,
+    snapshot: SnapshotRow,
+    *,
+    topics: Collection[Node] = (),
+    choice: TreeChoice | None = None,
+    quotes: bool = True,
+    report: Callable[[float], None] = lambda _: None,
+) -> str:
+    """Return the report of a run as an HTML page that needs no other file.
+
+    Parameters
+    ----------
+    db : Database
+    row : RunRow
+    snapshot : SnapshotRow
+    topics : collection of Node
+        The topics to include; by default all but those with few tokens.
+    choice : TreeChoice, optional
+        The part of the tree that is drawn; by default that with which the page Explore opens.
+    quotes : bool
+        Whether passages of documents are quoted.
+    report : (share) -> None
+        Called with the share of the work that is done.
+
+    Raises
+    ------
+    ValueError
+        If the run has none of the topics.
+    """
+    hierarchy = read_recurrence(db, row, read_hierarchy(db, row, snapshot))[1]
+    corpus = corpora.get_run_corpus(db, row)
+    nodes = _choose_nodes(hierarchy, topics)
+    found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
+    report(1.0)
+    contents = ReportContents(
+        title=f"What “{corpus.name}” is about",
+        lead=_write_lead(hierarchy, corpus, row),
+        hierarchy=hierarchy,
+        topics=[ReportTopic(node, found.get(node, ())) for node in nodes],
+        tree=draw_tree(hierarchy, choice or choose_film_tree(hierarchy), theme=LIGHT).svg,
+        facts=_list_facts(db, row, corpus, hierarchy),
+    )
+    return draw_report(contents, find_asset("css/report.css").read_text(encoding="utf-8"))
+
+
+def _choose_nodes(hierarchy: Hierarchy, topics: Collection[Node]) -> list[Node]:
+    """Return the topics of the report, by layer from the top, most popular first."""
+    if missing := [node for node in topics if not hierarchy.has(node)]:
+        names = ", ".join(map(format_identity, missing))
+        raise ValueError(f"run {hierarchy.run} has no topic {names}; its layers have {hierarchy.widths} topics")
+    layers = range(hierarchy.n_layers, 0, -1)
+    every = [node for layer in layers for node in hierarchy.nodes(layer)]
+    return [node for node in every if (node in topics if topics else node not in hierarchy.light)]
+
+
+def _find_quotes(
+    db: Database, corpus: CorpusRow, hierarchy: Hierarchy, nodes: list[Node], report: Callable[[float], None]
+) -> dict[Node, list[TopicPassage]]:
+    """Return the passages that are quoted for each topic; a topic whose documents have no texts has none."""
+    rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
+    quotes: dict[Node, list[TopicPassage]] = {}
+    for first in range(0, len(nodes), _TOPICS_AT_ONCE):
+        report(first / len(nodes))
+        part = nodes[first : first + _TOPICS_AT_ONCE]
+        wanted = {node: [use.document for use in hierarchy.uses(node, _READ)] for node in part}
+        numbers = sorted({number for each in wanted.values() for number in each if number < corpus.documents})
+        documents = {each.number: each for each in corpora.read_documents(db, corpus.number, numbers)}
+        for node, used in wanted.items():
+            quotes[node] = _quote_topic(hierarchy, node, rules, (documents[n] for n in used if n in documents))
+    return quotes
+
+
+def _quote_topic(hierarchy: Hierarchy, node: Node, rules: Rules, documents: Iterable[Document]) -> list[TopicPassage]:
+    with_text = (document for document in documents if document.text.strip())
+    return choose_passages(with_text, rules, weigh_words(hierarchy, node), QUOTES)
+
+
+def _write_lead(hierarchy: Hierarchy, corpus: CorpusRow, row: RunRow) -> str:
+    layers = ", ".join(f"{width:,}" for width in hierarchy.widths)
+    counted = f" with {corpus.tokens:,} words, {corpus.words:,} of them different," if corpus.kind != "real" else ""
+    several = f"in {hierarchy.n_layers} layers" if hierarchy.n_layers > 1 else "in one layer"
+    return (
+        f"{corpus.documents:,} documents{counted} and the topics that {name_model(row.model)} found in them: "
+        f"{layers} topics {several}, from the words up."
+    )
+
+
+def _list_facts(db: Database, row: RunRow, corpus: CorpusRow, hierarchy: Hierarchy) -> dict[str, str]:
+    """Return how the report was made, so that it can be repeated."""
+    best = choose_headline(row, read_latest(db, row.number))
+    method = name_inference(row.model, row.inference)
+    n_seeds = hierarchy.recurrence.n_runs if hierarchy.recurrence is not None else 0
+    settings = ", ".join(f"{name} {value}" for name, value in row.settings.items() if name != "layers")
+    facts = {
+        "Corpus": f"{corpus.name}, read from {corpus.source}" if corpus.source else corpus.name,
+        "Documents": f"{corpus.train_documents:,} for training, {corpus.validation_documents:,} for validation, "
+        f"{corpus.test_documents:,} for tests",
+        "Content hash": corpus.content_hash,
+        "Model": f"{name_model(row.model)}{f', {method}' if method else ''}, {'-'.join(map(str, hierarchy.widths))}",
+        "Run": f"{row.number}{f' ({row.name})' if row.name else ''}, seed {row.seed}, "
+        f"{hierarchy.minibatch:,} {STEPS[name_step(row)]}",
+        "Other seeds": f"compared with {n_seeds - 1} runs that differ in the seed alone" if n_seeds > 1 else "",
+        "How well it predicts words": "" if best is None else summarize_estimate(row, best, ""),
+        "Settings": settings,
+        "Versions": f"Topiary {version(_PROJECT)}, NumPy {version('numpy')}, Numba {version('numba')}, "
+        f"Python {platform.python_version()}",
+        "Date": datetime.now().astimezone().strftime("%-d %B %Y"),
+    }
+    return {name: value for name, value in facts.items() if value}

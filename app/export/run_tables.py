@@ -1,0 +1,307 @@
+"""The tables of a run that pages, commands and the library export: one definition of each, so that numbers agree."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from app.analysis.concordance import list_contexts
+from app.analysis.document_table import make_title
+from app.analysis.filters import FilterError, FilterSources, parse_condition, read_sources, select_by_conditions
+from app.analysis.hierarchy import Hierarchy, Relative, format_identity
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.recurrence import read_recurrence
+from app.analysis.trends import group_documents, join_shares, measure_by_group
+from app.export.tables import ExportTable, TableFileError
+from app.export.topics import list_topics
+from engine.contract import Array
+from engine.hierarchy.tree import Node
+from engine.lens import periods
+from engine.lens.moments import Weighting
+from store import columns, corpora
+from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.run_rows import RunRow
+from store.shares import UNITS
+from store.text_query import TextQuery
+
+_ROWS = 2000  # of one frame
+_RELATIVES = 6  # parents and children of a topic
+_DOCUMENTS = 10  # documents of a topic
+_LEAST = 0.01  # weight of a parent or child that is listed
+
+
+class RunTableRequest(NamedTuple):
+    """What a table is about.
+
+    Attributes
+    ----------
+    db : Database
+    corpus : CorpusRow
+        The corpus of the run.
+    hierarchy : Hierarchy
+    layer : int or None
+        The layer of a table of one layer; None for its default.
+    query : str
+        The search of a table of matches, as in `store.text_query`.
+    column : str
+        Name of the column of dates or groups; by default the first one of a fitting kind.
+    unit : str or None
+        Length of the periods; None to choose it by density.
+    by : "tokens" or "documents"
+        Weight of a document in shares over time and by group.
+    where : sequence of str
+        Conditions on documents (`app.analysis.filters`).
+    """
+
+    db: Database
+    run: RunRow
+    corpus: CorpusRow
+    hierarchy: Hierarchy
+    layer: int | None = None
+    query: str = ""
+    column: str = ""
+    unit: str | None = None
+    by: Weighting = "tokens"
+    where: Sequence[str] = ()
+
+
+def read_request(db: Database, row: RunRow, *, minibatch: int | None = None, **options: Any) -> RunTableRequest:
+    """Return the request for a table of the snapshot at or before a mini-batch, the newest one by default.
+
+    Parameters
+    ----------
+    db : Database
+    row : RunRow
+    minibatch : int, optional
+    **options
+        Fields of `RunTableRequest`.
+
+    Raises
+    ------
+    NotFound
+        If there is no such snapshot.
+    """
+    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
+    hierarchy = read_recurrence(db, row, hierarchy)[1]
+    return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, **options)
+
+
+def build_table(kind: str, request: RunTableRequest) -> ExportTable:
+    """Return one of the `TABLES` of a run.
+
+    Raises
+    ------
+    TableFileError
+        If there is no such kind, or something that it needs is missing; the message is one sentence.
+    LookupError
+        If the run has no such layer.
+    """
+    if kind not in TABLES:
+        raise TableFileError(f"there is no table {kind!r}; choose one of {', '.join(TABLES)}")
+    return TABLES[kind](request)
+
+
+def _build_topics(request: RunTableRequest) -> ExportTable:
+    """Return the table of topics: names, words, shares, certainty, parents, children and documents."""
+    hierarchy = request.hierarchy
+    rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
+    return ExportTable("topics", (pd.DataFrame(rows),))
+
+
+def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
+    node = Node(facts["layer"], facts["topic"] - 1)
+    is_known = len(hierarchy.steadiness) >= node.layer
+    steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
+    return {
+        "topic": format_identity(node),
+        "layer": node.layer,
+        "rank": facts["rank"],
+        "share": facts["share"],
+        "weight": hierarchy.weight(node),
+        "name": facts["name"],
+        "title": facts["title"],
+        "words": " ".join(facts["words"]),
+        "role": facts["role"],
+        "npmi": np.nan if facts["npmi"] is None else facts["npmi"],
+        "steadiness": float(steady),
+        "found_in": facts.get("found_in", np.nan),
+        "of_runs": facts.get("of_runs", np.nan),
+        "parents": _join_relatives(hierarchy.parents(node, _RELATIVES)),
+        "children": _join_relatives(hierarchy.children(node, _RELATIVES)),
+        "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
+    }
+
+
+def _join_relatives(relatives: list[Relative]) -> str:
+    """Return parents or children with their weights, as in ``L2:17 0.412, L2:3 0.078``."""
+    heavy = (each for each in relatives if abs(each.weight) >= _LEAST)
+    return ", ".join(f"{format_identity(each.node)} {each.weight:.3f}" for each in heavy)
+
+
+def _build_contexts(request: RunTableRequest) -> ExportTable:
+    """Return the table of all places where a search finds something, with the text around them."""
+    query = TextQuery(request.query)
+    if query.is_empty:
+        raise TableFileError("a table of contexts needs a search: --query WORDS")
+    return ExportTable("contexts", _read_contexts(request, query))
+
+
+def _read_contexts(request: RunTableRequest, query: TextQuery) -> Iterator[pd.DataFrame]:
+    columns = ["document", "title", "label", "place", "before", "match", "after"]
+    numbers = corpora.find_documents(request.db, request.corpus.number, request.query)
+    inside = numbers[numbers < request.corpus.documents].tolist()
+    rows: list[tuple[Any, ...]] = []
+    is_first = True
+    for line in list_contexts(request.db, request.corpus.number, query, inside):
+        rows.append(tuple(line))
+        if len(rows) == _ROWS:
+            yield pd.DataFrame(rows, columns=columns)
+            rows, is_first = [], False
+    if rows or is_first:
+        yield pd.DataFrame(rows, columns=columns)
+
+
+def _choose_layer(request: RunTableRequest, default: int) -> int:
+    """Return the layer of a table of one layer; raise LookupError if the run does not have it."""
+    layer = default if request.layer is None else request.layer
+    request.hierarchy.at_rank(layer, 1)
+    return layer
+
+
+def _open_sources(request: RunTableRequest) -> FilterSources:
+    """Return where filters and tables read columns and shares."""
+    return read_sources(request.db, request.run, request.corpus, request.hierarchy)
+
+
+def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
+    try:
+        return select_by_conditions(
+            sources, [parse_condition(text) for text in request.where], request.corpus.documents
+        )
+    except FilterError as error:
+        raise TableFileError(str(error)) from error
+
+
+def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequence[str]) -> CorpusColumn:
+    """Return the column of a table over time or by group."""
+    fitting = [column for column in sources.columns if column.kind in kinds]
+    if request.column:
+        chosen = columns.find_column(sources.columns, request.column)
+        if chosen not in fitting:
+            raise TableFileError(
+                f"column {chosen.name!r} is of kind {chosen.kind}; this table needs {' or '.join(kinds)}"
+            )
+        return chosen
+    if not fitting:
+        raise TableFileError(f"corpus {request.corpus.name!r} has no column of kind {' or '.join(kinds)}")
+    return fitting[0]
+
+
+def _build_documents(request: RunTableRequest) -> ExportTable:
+    """Return the table of documents with the shares of the topics of a layer, layer 1 by default."""
+    layer, sources = _choose_layer(request, 1), _open_sources(request)
+    return ExportTable("documents", _read_documents(request, layer, sources, _select(request, sources)))
+
+
+def _read_documents(
+    request: RunTableRequest, layer: int, sources: FilterSources, selected: Array | None
+) -> Iterator[pd.DataFrame]:
+    """Yield documents with their shares, some at a time."""
+    hierarchy, use = request.hierarchy, sources.read_use(layer)
+    n = len(use.layer.rest)
+    numbers = np.arange(n) if selected is None else np.flatnonzero(selected[:n])
+    nodes = hierarchy.nodes(layer)
+    places = np.empty(len(nodes), np.int64)
+    places[[hierarchy.place(node) for node in nodes]] = np.arange(len(nodes))
+    names = [format_identity(node) for node in nodes]
+    for first in range(0, max(len(numbers), 1), _ROWS):
+        some = numbers[first : first + _ROWS]
+        part = use.layer.select_rows(some)
+        table = np.zeros((len(some), len(nodes)), np.float32)
+        rows = np.repeat(np.arange(len(some)), np.diff(part.starts))
+        table[rows, places[part.topics]] = np.round(part.shares, 4)
+        documents = corpora.read_documents(request.db, request.corpus.number, some.tolist())
+        frame = pd.DataFrame(
+            {
+                "document": some,
+                "title": [make_title(each.title, each.text, each.columns) for each in documents],
+                "label": [each.label or "" for each in documents],
+                "tokens": use.tokens[some],
+            }
+        )
+        shares = pd.DataFrame(table, columns=names)
+        yield pd.concat([frame, shares.assign(other=np.round(part.rest / np.float32(UNITS), 4))], axis=1)
+
+
+def _build_time(request: RunTableRequest) -> ExportTable:
+    """Return the table of topics over time, the top layer by default."""
+    layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
+    sources = _open_sources(request)
+    column = _choose_column(request, sources, (DATE,))
+    shares = join_shares(sources.read_use(layer), hierarchy.widths[layer - 1])
+    n = len(shares.rest)
+    selected = _select(request, sources)
+    selected = None if selected is None else selected[:n]
+    cut = periods.cut_periods(sources.read_column(column)[:n], request.unit)
+    measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
+    interval = measured.find_intervals()
+    starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
+    frames = [
+        _describe_shares(hierarchy, layer, measured.mean[place], interval.low[place], interval.high[place]).assign(
+            period=start, unit=cut.unit, documents=int(measured.documents[place])
+        )
+        for place, start in enumerate(starts)
+    ]
+    return ExportTable("time", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+
+
+def _describe_shares(hierarchy: Hierarchy, layer: int, mean: Array, low: Array, high: Array) -> pd.DataFrame:
+    """Return the shares of the topics of a layer and their 90 % intervals, by popularity."""
+    nodes = hierarchy.nodes(layer) if len(mean) else []
+    order = [hierarchy.place(node) for node in nodes]
+    return pd.DataFrame(
+        {
+            "topic": [format_identity(node) for node in nodes],
+            "title": [hierarchy.title(node) for node in nodes],
+            "share": mean[order],
+            "low": low[order],
+            "high": high[order],
+        }
+    )
+
+
+def _build_groups(request: RunTableRequest) -> ExportTable:
+    """Return the table of topics by group, with the differences of every group from all others."""
+    layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
+    sources = _open_sources(request)
+    column = _choose_column(request, sources, (CATEGORY, NUMBER))
+    groups = group_documents(column, sources.read_column(column))
+    selected = _select(request, sources)
+    figure = measure_by_group(hierarchy, layer, sources.read_use(layer), groups, by=request.by, selected=selected)
+    order = [hierarchy.place(node) for node in hierarchy.nodes(layer)]
+    effects = figure.effects
+    frames = [
+        _describe_shares(hierarchy, layer, figure.shares.mean[group], figure.low[group], figure.high[group]).assign(
+            group=name,
+            documents=int(figure.shares.documents[group]),
+            difference=effects.value[group][order],
+            difference_low=effects.interval.low[group][order],
+            difference_high=effects.interval.high[group][order],
+            beyond_chance=effects.beyond[group][order],
+            comparisons=effects.comparisons,
+        )
+        for group, name in enumerate(groups.names)
+    ]
+    return ExportTable("groups", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
+
+
+TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {
+    "topics": _build_topics,
+    "documents": _build_documents,
+    "time": _build_time,
+    "groups": _build_groups,
+    "contexts": _build_contexts,
+}

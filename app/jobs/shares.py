@@ -1,0 +1,121 @@
+"""Place all documents of a corpus under a snapshot, and store the shares of topics in them: the last act of a run.
+
+Documents are placed as pages place one of them: by the kernel of the run, under the topics that a snapshot shows, with
+the same random streams.  So stored shares are those that a page would compute, for documents appended later too.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from app.jobs.claim import Claim
+from app.jobs.plan import PLACE_SWEEPS, read_options
+from app.jobs.records import restore_state
+from engine.contract import Array, Batch, Counts, FloatArray, Kernel
+from engine.hierarchy.shares import compute_shares, cut_shares
+from store import corpora, shares, snapshots
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.errors import Conflict, NotFound
+from store.run_rows import RunRow
+from store.shares import LayerShares
+
+DEFINITION = 1  # raised when shares are computed differently, so that stored ones are computed again
+BLOCK = 4096  # documents placed at a time at most
+BLOCK_TOKENS = 4_000_000  # about so many tokens at a time at most, to limit memory
+
+
+def hash_share_origin(run: RunRow) -> str:
+    """Return a hash of everything except the snapshot that the shares of a document depend on."""
+    facts = [DEFINITION, run.model, run.settings, run.seed, run.corpus]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def infer_shares(kernel: Kernel, seed: int, state: Any, batch: Batch) -> tuple[FloatArray, ...]:
+    """Return the share of every topic in documents, (documents, K_l) for layers 1, 2, ...; rows sum to 1."""
+    return compute_shares(kernel.topics(state), kernel.infer(seed, state, batch, PLACE_SWEEPS), batch)
+
+
+def store_shares(
+    db: Database, run: RunRow, snapshot: int, kernel: Kernel, state: Any, proceed: Callable[[int, int], bool]
+) -> bool:
+    """Compute the shares of all documents of a run's corpus that are not stored yet, and publish them.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : RunRow
+    snapshot : int
+        Number of one of its snapshots.
+    kernel : Kernel
+    state : State
+        The state that the snapshot shows.
+    proceed : (done, total) -> bool
+        Called before each block with the numbers of documents done and of all.  False ends the work; what is stored so
+        far is not visible, and the next call goes on from there.
+
+    Returns
+    -------
+    bool
+        Whether the shares of all documents are stored and visible.
+
+    Raises
+    ------
+    NotFound, Conflict
+        If the snapshot is gone, or another program replaces its shares.
+    """
+    corpus = corpora.get_corpus(db, run.corpus)
+    made_by = hash_share_origin(run)
+    end, size = shares.begin_set(db, snapshot, made_by), _choose_size(corpus)
+    while end < corpus.documents:
+        if not proceed(end, corpus.documents):
+            return False
+        numbers = np.arange(end, min(end + size, corpus.documents))
+        batch = Counts(*corpora.read_counts(db, corpus.number, numbers.tolist())).batch(numbers)
+        layers = [LayerShares(*cut_shares(layer)) for layer in infer_shares(kernel, run.seed, state, batch)]
+        end = shares.append_block(db, snapshot, made_by, end, layers, _count_tokens(batch))
+    shares.publish_set(db, snapshot, made_by, read_options(run).keep)
+    return True
+
+
+def place_documents(claim: Claim, kernel: Kernel) -> bool:
+    """Store the shares of the documents of a claimed run under its latest snapshot, showing the progress.
+
+    Returns
+    -------
+    bool
+        False if the run was asked to end first; then the rest is left to the next attempt, or to a reader who needs it.
+    """
+    begun = claim.ending
+    if begun == "paused":
+        return False
+
+    def proceed(done: int, total: int) -> bool:
+        claim.message = f"placing documents, {100 * done // total} %"
+        claim.beat_if_due()
+        return claim.ending == begun and not claim.interrupted
+
+    snapshot = snapshots.find_sound(claim.db, claim.row.number)
+    if snapshot is None:
+        return True
+    try:
+        arrays = snapshots.load_snapshot(claim.db, snapshot.number)
+        state = restore_state(kernel, claim.row.seed, arrays, shown=True)
+        return store_shares(claim.db, claim.row, snapshot.number, kernel, state, proceed)
+    except (NotFound, Conflict):  # the snapshot was deleted meanwhile, or another program replaces its shares
+        return True
+
+
+def _count_tokens(batch: Batch) -> Array:
+    """Return the number of tokens of every document, or the sum of its real values."""
+    before = np.concatenate([[0.0], np.cumsum(batch.counts, dtype=np.float64)])
+    return np.asarray(np.diff(before[batch.starts]))
+
+
+def _choose_size(corpus: CorpusRow) -> int:
+    """Return how many documents are placed at a time."""
+    return max(1, min(BLOCK, BLOCK_TOKENS * corpus.documents // max(1, corpus.tokens)))

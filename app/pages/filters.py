@@ -1,0 +1,155 @@
+"""The filters of documents by columns, which several pages share."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.shares import LayerUse
+from app.analysis.trends import measure_shares
+from app.ingest.column_kinds import list_columns
+from app.pages.components import Message
+from app.pages.session import Context, View
+from engine.contract import Array, FloatArray
+from store import columns, corpora, runs
+from store.column_rows import CorpusColumn
+from store.corpus_rows import CorpusRow
+from store.errors import NotFound, StoreError
+
+_LONGEST = 200  # characters of a condition
+
+
+def open_sources(context: Context, corpus: CorpusRow, hierarchy: Hierarchy | None) -> FilterSources:
+    """Return where filters read the columns of a corpus, and the shares of topics in its documents."""
+
+    def read_column(column: CorpusColumn) -> Array:
+        key = corpus.number, corpus.documents, column
+        return context.feed.columns.fetch(key, lambda: columns.read_column(context.db, corpus, column))
+
+    def read_use(layer: int) -> LayerUse:
+        found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+        if found is None:
+            raise NotFound("the shares of the documents are not known yet: they are computed when the run ends")
+        return context.feed.shares.read(found, layer)
+
+    place = hierarchy.place if hierarchy is not None else lambda node: node.column
+    return FilterSources(list_columns(context.db, corpus), read_column, read_use, place)
+
+
+def read_selection(
+    context: Context, corpus: CorpusRow, hierarchy: Hierarchy | None, where: tuple[str, ...]
+) -> Array | None:
+    """Return which documents meet all conditions, as a mask; None without conditions.
+
+    Raises
+    ------
+    FilterError, NotFound
+        If a condition means nothing in this corpus, or shares that it needs are not known.
+    """
+    if not where:
+        return None
+    sources = open_sources(context, corpus, hierarchy)
+    return select_by_conditions(sources, [parse_condition(text) for text in where], corpus.documents)
+
+
+def handle_filter(view: View, message: Message) -> bool:
+    """Add or remove a condition that a message asks for; return False if it asks for nothing of the kind."""
+    match message:
+        case {"do": "filter", "form": {"column": str(column), "value": str(value)}}:
+            add_condition(view, str(Condition(column[: _LONGEST // 2], value.strip()[: _LONGEST // 2])))
+        case {"do": "unfilter", "value": str(text)}:
+            view.param.update(where=tuple(each for each in view.where if each != text), table_page=1)
+        case _:
+            return False
+    return True
+
+
+def add_condition(view: View, text: str) -> None:
+    """Add a condition to those of the view."""
+    if "=" in text[1:] and text not in view.where:
+        view.param.update(where=(*view.where, text[:_LONGEST]), table_page=1)
+
+
+class SelectedShares(NamedTuple):
+    """The shares of topics in the documents that meet the conditions of a view.
+
+    Attributes
+    ----------
+    snapshot : int
+    where : tuple of str
+        The conditions.
+    shares : tuple of (K_l,) arrays
+        By layer; empty after an error.
+    selected, documents : int
+        Documents that meet the conditions, and all of the corpus.
+    fault : str
+        Why there are no shares, as a sentence.
+    """
+
+    snapshot: int
+    where: tuple[str, ...]
+    shares: tuple[FloatArray, ...] = ()
+    selected: int = 0
+    documents: int = 0
+    fault: str = ""
+
+
+class SelectionReader:
+    """The shares of topics in the documents that the view selects, measured in another thread.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._answer: SelectedShares | None = None
+        self._pending: tuple[int, tuple[str, ...]] | None = None
+
+    @property
+    def answer(self) -> SelectedShares | None:
+        """The last answer if it is about the conditions of the view, which may be about an earlier snapshot."""
+        answer = self._answer
+        return answer if answer is not None and self._context.view.where == answer.where != () else None
+
+    def add(self, hierarchy: Hierarchy, then: Callable[[], None]) -> Hierarchy:
+        """Return a hierarchy with the shares of the documents selected, or measure them and call ``then`` after."""
+        key = hierarchy.snapshot, self._context.view.where
+        if not key[1]:
+            return hierarchy
+        answer = self._answer
+        if answer is None or (answer.snapshot, answer.where) != key:
+            if self._pending != key:
+                self._pending = key
+                work = partial(_measure_selection, self._context, hierarchy, key[1])
+                self._context.later(work, partial(self._receive, then), self._fail)
+            return hierarchy
+        return replace(hierarchy, shares=answer.shares) if answer.shares else hierarchy
+
+    def _receive(self, then: Callable[[], None], answer: SelectedShares) -> None:
+        self._pending, self._answer = None, answer
+        then()
+
+    def _fail(self) -> None:
+        self._pending = None
+
+
+def _measure_selection(context: Context, hierarchy: Hierarchy, where: tuple[str, ...]) -> SelectedShares:
+    """Measure the shares of topics in the documents that meet conditions; this waits for the store."""
+    row = runs.get_run(context.db, hierarchy.run)
+    corpus = corpora.get_run_corpus(context.db, row)
+    answer = SelectedShares(hierarchy.snapshot, where, documents=corpus.documents)
+    try:
+        selected = read_selection(context, corpus, hierarchy, where)
+        n_selected = corpus.documents if selected is None else int(selected.sum())
+        if not n_selected:
+            return answer._replace(fault="No document meets all filters; shares are those of all documents.")
+        uses = open_sources(context, corpus, hierarchy).read_use
+        layers = range(1, hierarchy.n_layers + 1)
+        shares = tuple(measure_shares(hierarchy, layer, uses(layer), selected) for layer in layers)
+    except (FilterError, StoreError) as error:
+        return answer._replace(fault=f"{error}; shares are those of all documents.")
+    return answer._replace(shares=shares, selected=n_selected)

@@ -1,0 +1,1 @@
+"""Pictures and tables of topics over time and by group."""

@@ -1,0 +1,171 @@
+"""Weighted sums of the shares of documents by group, in one pass over their entries.
+
+For documents j of a group, weights a_j and shares w_jk, everything that :mod:`engine.lens.intervals` needs is in
+
+    sum_j a_j,  sum_j a_j^2,  sum_j a_j w_jk,  sum_j a_j^2 w_jk,  sum_j a_j^2 w_jk^2.
+
+These sums add up over groups.  They are computed in a fixed number of pieces, which are added in order, so that the
+last bit does not depend on the number of threads.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from engine.contract import Array, FloatArray, IntArray
+from engine.jit import compiled
+from engine.pool import Pool, cut_rows
+
+Weighting: TypeAlias = Literal["tokens", "documents"]
+
+_UNIT = 1.0 / 65535.0
+_N_PIECES = 8  # a constant: with pieces by thread, the last bit would depend on the number of threads
+
+
+class DocumentShares(NamedTuple):
+    """The shares of the topics of one layer in documents, in units of 1/65535, and the tokens of the documents.
+
+    Attributes
+    ----------
+    starts : (N + 1,) int64
+        Document ``j`` owns the entries ``starts[j]:starts[j + 1]``.
+    topics : (entries,) int32
+        Columns of the topics, ``0 <= topic < n_topics``; each at most once in a document.
+    units : (entries,) uint16
+        Shares that are stored: those of at least 1 %.
+    rest : (N,) uint16
+        All other shares of a document together; with the stored ones they sum to 65535, or to 0 without tokens.
+    tokens : (N,) array
+        Number of tokens n_j of every document.
+    n_topics : int
+        Number of topics of the layer, K.
+    """
+
+    starts: Array
+    topics: Array
+    units: Array
+    rest: Array
+    tokens: Array
+    n_topics: int
+
+
+class ShareSums(NamedTuple):
+    """Sums over the documents of each of G groups; those of several groups may be added.
+
+    Attributes
+    ----------
+    documents : (G,) int64
+        Number of documents with a weight above 0.
+    totals : (G, 2) float64
+        ``sum a_j`` and ``sum a_j^2``.
+    sums : (G, K + 1, 3) float64
+        ``sum a_j w_jk``, ``sum a_j^2 w_jk`` and ``sum a_j^2 w_jk^2``; the last column is the rest of the documents.
+    """
+
+    documents: IntArray
+    totals: FloatArray
+    sums: FloatArray
+
+
+def weigh_documents(shares: DocumentShares, by: Weighting) -> FloatArray:
+    """Return the weight a_j of every document, (N,): its tokens, or 1; 0 for a document without tokens."""
+    tokens = np.asarray(shares.tokens, dtype=np.float64)
+    return tokens if by == "tokens" else (tokens > 0).astype(np.float64)
+
+
+def assign_groups(codes: Array, selected: Array | None = None) -> IntArray:
+    """Return the group of every document, (N,) int32; -1 for those without a value or outside the selection.
+
+    Parameters
+    ----------
+    codes : (N,) int array
+        Group of every document, negative for a missing value.
+    selected : (N,) bool array, optional
+    """
+    groups = np.asarray(codes, dtype=np.int32)
+    return groups if selected is None else np.where(selected, groups, np.int32(-1))
+
+
+def sum_moments(
+    shares: DocumentShares, groups: IntArray, n_groups: int, weights: FloatArray, pool: Pool | None = None
+) -> ShareSums:
+    """Return the sums of the documents of every group.
+
+    Parameters
+    ----------
+    shares : DocumentShares
+    groups : (N,) int32
+        Group of every document, ``-1 <= group < n_groups``; documents of group -1 are left out.
+    n_groups : int
+        Number of groups, G.
+    weights : (N,) float64
+        Weight a_j of every document, see :func:`weigh_documents`.
+    pool : Pool, optional
+        Threads to use; by default the calling one.  The result is the same.
+    """
+    squares = weights * weights
+    used = (groups >= 0) & (weights > 0)
+    chosen = groups[used]
+    columns = [np.bincount(chosen, values[used], n_groups) for values in (weights, squares)]
+    sums = sum_products(shares, groups, n_groups, np.stack([weights, squares], axis=1), squares, pool)
+    return ShareSums(np.bincount(chosen, minlength=n_groups), np.stack(columns, axis=1), sums)
+
+
+def sum_products(
+    shares: DocumentShares,
+    groups: IntArray,
+    n_groups: int,
+    linear: FloatArray,
+    squared: FloatArray,
+    pool: Pool | None = None,
+) -> FloatArray:
+    """Return the sums of multiples of shares and of their squares over the documents of every group.
+
+    Parameters
+    ----------
+    shares, groups, n_groups, pool
+        As in :func:`sum_moments`.
+    linear : (N, p) float64
+        Multiples c_ji of a document's shares.
+    squared : (N,) float64
+        Multiple q_j of the squares of its shares.
+
+    Returns
+    -------
+    (G, K + 1, p + 1) float64
+        ``sum_j c_ji w_jk`` for every i, then ``sum_j q_j w_jk^2``; the last topic is the rest of the documents.
+    """
+    pieces = cut_rows(shares.starts, _N_PIECES)
+    tables = np.zeros((max(len(pieces), 1), n_groups, shares.n_topics + 1, linear.shape[1] + 1))
+    work = [(shares, groups, linear, squared, *piece, table) for piece, table in zip(pieces, tables, strict=False)]
+    if work:
+        (pool or Pool(1)).run(_add_entries, work)
+    total = tables[0]
+    for table in tables[1:]:
+        total += table
+    return total
+
+
+@compiled
+def _add_entries(
+    shares: DocumentShares,
+    groups: Array,
+    linear: FloatArray,
+    squared: FloatArray,
+    first: int,
+    last: int,
+    table: FloatArray,
+) -> None:
+    """Add the products of documents ``first:last`` to ``table`` (G, K + 1, p + 1)."""
+    n_linear = linear.shape[1]
+    for j in range(first, last):
+        group = groups[j]
+        if group < 0:
+            continue
+        for entry in range(shares.starts[j], shares.starts[j + 1] + 1):
+            stored = entry < shares.starts[j + 1]
+            topic = shares.topics[entry] if stored else shares.n_topics
+            share = (shares.units[entry] if stored else shares.rest[j]) * _UNIT
+            for i in range(n_linear):
+                table[group, topic, i] += linear[j, i] * share
+            table[group, topic, n_linear] += squared[j] * share * share

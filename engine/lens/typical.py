@@ -1,0 +1,193 @@
+"""What is typical of a selection of documents compared with the rest: topics and words.
+
+**Topics**: the difference of the shares of the selection and of the rest, as between two groups.
+
+**Words**: the log odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn, "Fightin' words",
+Political Analysis 16, 2008, eqs. 15-20).  With y_v occurrences of word v among the n tokens of the selection, y'_v and
+n' in the rest, and the prior alpha_v = alpha_0 (y_v + y'_v) / (n + n'), it is
+
+    delta_v = log (y_v + alpha_v) / (n + alpha_0 - y_v - alpha_v)
+              - log (y'_v + alpha_v) / (n' + alpha_0 - y'_v - alpha_v).
+
+The paper takes tokens to be independent, so that the variance of y_v is y_v.  Words come in bursts, which makes far too
+many words significant.  So the variance of y_v is that of a sum over documents j,
+
+    s_v = max(y_v, sum_j (y_jv - n_j y_v / n)^2),
+    V(delta_v) = (s_v + alpha_v) / (y_v + alpha_v)^2 + (s'_v + alpha_v) / (y'_v + alpha_v)^2,
+
+which is the paper's 1 / (y_v + alpha_v) + 1 / (y'_v + alpha_v) if tokens are independent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from engine.contract import Array, Counts, FloatArray
+from engine.hierarchy.certainty import LEVEL, Interval
+from engine.jit import compiled
+from engine.lens.groups import compare_groups, measure_groups
+from engine.lens.intervals import EffectTable
+from engine.lens.moments import DocumentShares, Weighting
+from engine.pool import Pool, cut_rows
+
+PRIOR_TOKENS = 500.0  # alpha_0
+_N_PIECES = 8  # a constant, so that the last bit does not depend on the number of threads
+
+
+class WordSums(NamedTuple):
+    """Sums over documents; those of a selection may be subtracted from those of all documents.
+
+    Attributes
+    ----------
+    counts : (V,) float64
+        Occurrences y_v of every word.
+    squares : (V,) float64
+        ``sum_j y_jv^2``.
+    products : (V,) float64
+        ``sum_j y_jv n_j``.
+    documents : (V,) float64
+        Number of documents with the word.
+    tokens : float
+        n, the sum of n_j.
+    squared_tokens : float
+        ``sum_j n_j^2``.
+    """
+
+    counts: FloatArray
+    squares: FloatArray
+    products: FloatArray
+    documents: FloatArray
+    tokens: float
+    squared_tokens: float
+
+
+def compare_topics(
+    shares: DocumentShares,
+    selected: Array,
+    *,
+    within: Array | None = None,
+    by: Weighting = "tokens",
+    pool: Pool | None = None,
+) -> EffectTable:
+    """Return the differences (K,) of the shares of topics in a selection and in the rest.
+
+    Parameters
+    ----------
+    shares : DocumentShares
+        Of one layer.
+    selected : (N,) bool array
+        The selection.
+    within : (N,) bool array, optional
+        The rest are the other documents of this mask; by default of all.
+    by, pool
+        As in :func:`engine.lens.groups.measure_groups`.
+    """
+    codes = np.where(selected, 0, 1)
+    return compare_groups(measure_groups(shares, codes, 2, by=by, selected=within, pool=pool), 0, 1)
+
+
+def sum_words(counts: Counts, n_words: int, selected: Array | None = None, pool: Pool | None = None) -> WordSums:
+    """Return the sums of the words of the selected documents.
+
+    Parameters
+    ----------
+    counts : Counts
+        Documents x words.
+    n_words : int
+        Size of the vocabulary, V.
+    selected : (N,) bool array, optional
+        By default all documents.
+    pool : Pool, optional
+        Threads to use; the result does not depend on it.
+    """
+    chosen = np.ones(counts.n_documents, dtype=bool) if selected is None else np.asarray(selected, dtype=bool)
+    pieces = cut_rows(counts.starts, _N_PIECES)
+    tables, lengths = np.zeros((max(len(pieces), 1), n_words, 4)), np.zeros(counts.n_documents)
+    work = [(counts, chosen, *piece, lengths, table) for piece, table in zip(pieces, tables, strict=False)]
+    if work:
+        (pool or Pool(1)).run(_add_words, work)
+    total = tables[0]
+    for table in tables[1:]:
+        total += table
+    words, squares, products, documents = np.ascontiguousarray(total.T)
+    return WordSums(words, squares, products, documents, float(lengths.sum()), float(lengths @ lengths))
+
+
+@compiled
+def _add_words(counts: Counts, chosen: Array, first: int, last: int, lengths: FloatArray, table: FloatArray) -> None:
+    """Write the lengths of the chosen documents of ``first:last`` and add their words to ``table`` (V, 4)."""
+    for j in range(first, last):
+        if not chosen[j]:
+            continue
+        length = 0.0
+        for cell in range(counts.starts[j], counts.starts[j + 1]):
+            length += counts.values[cell]
+        lengths[j] = length
+        for cell in range(counts.starts[j], counts.starts[j + 1]):
+            row, count = table[counts.words[cell]], np.float64(counts.values[cell])
+            row[0] += count
+            row[1] += count * count
+            row[2] += count * length
+            row[3] += 1.0
+
+
+def compare_words(selection: WordSums, everything: WordSums, prior_tokens: float = PRIOR_TOKENS) -> EffectTable:
+    """Return the log odds ratios (V,) of words in a selection against the rest, in nats.
+
+    Parameters
+    ----------
+    selection : WordSums
+        Of the selection.
+    everything : WordSums
+        Of the selection and the rest together; computed once for a corpus.
+    prior_tokens : float
+        Weight alpha_0 of the prior, in tokens.
+
+    Returns
+    -------
+    EffectTable
+        ``documents`` (V,) are those of the selection with the word; there are as many comparisons as words in use, and
+        words not in use, or all of them if the selection or the rest is empty, are nan.
+    """
+    rest = _subtract_words(everything, selection)
+    documents = selection.documents.astype(np.int64)
+    used = (everything.counts > 0) & (selection.tokens > 0) & (rest.tokens > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        prior = np.where(used, prior_tokens * everything.counts / everything.tokens, np.nan)
+        odds, other_odds = (_compute_log_odds(each, prior, prior_tokens) for each in (selection, rest))
+        deviation = np.sqrt(_measure_variance(selection, prior) + _measure_variance(rest, prior))
+    value, comparisons = odds - other_odds, int(used.sum())
+    interval, simultaneous = (_find_intervals(value, deviation, each) for each in (1, max(comparisons, 1)))
+    return EffectTable(value, interval, simultaneous, documents, comparisons)
+
+
+def _subtract_words(one: WordSums, other: WordSums) -> WordSums:
+    """Return the sums of the documents that are in ``one`` and not in ``other``, a part of it."""
+    return WordSums(
+        one.counts - other.counts,
+        one.squares - other.squares,
+        one.products - other.products,
+        one.documents - other.documents,
+        one.tokens - other.tokens,
+        one.squared_tokens - other.squared_tokens,
+    )
+
+
+def _compute_log_odds(sums: WordSums, prior: FloatArray, prior_tokens: float) -> FloatArray:
+    """Return the posterior log odds of words; those of the only word in use are infinite."""
+    counts = sums.counts + prior
+    return np.log(counts) - np.log(sums.tokens + prior_tokens - counts)
+
+
+def _measure_variance(sums: WordSums, prior: FloatArray) -> FloatArray:
+    """Return the variance of the log odds of words."""
+    rates = sums.counts / sums.tokens
+    bursts = sums.squares - 2.0 * rates * sums.products + rates * rates * sums.squared_tokens
+    return (np.maximum(sums.counts, bursts) + prior) / (sums.counts + prior) ** 2
+
+
+def _find_intervals(value: FloatArray, deviation: FloatArray, comparisons: int) -> Interval:
+    """Return the normal intervals of log odds ratios for so many comparisons at once."""
+    half = -special.ndtri((1.0 - LEVEL) / 2.0 / comparisons) * deviation
+    return Interval(value - half, value + half)

@@ -1,0 +1,167 @@
+"""Rows and blocks of the typed columns of corpora, as corpora are written and columns are changed."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from store.arrays import Array, pack_arrays
+from store.cells import CellReader, is_text, match_list
+from store.errors import StoreError
+from store.tables import column_blocks, corpus_columns
+
+DATE, NUMBER, CATEGORY, TEXT, ID = KINDS = ("date", "number", "category", "text", "id")
+LABEL = -1  # the place of the label among the columns
+DAY_FIRST, DECIMAL_COMMA = "day first", "decimal comma"
+NOTATIONS = ("", DAY_FIRST, DECIMAL_COMMA)
+DOCUMENTS_PER_BLOCK = 1 << 16  # so that a column of 500,000 documents is read from eight blocks
+TYPED = "typed"  # key of the number of documents with typed columns in the meta of a corpus
+_TYPES: dict[str, np.dtype[Any]] = {
+    DATE: np.dtype(np.int64),
+    NUMBER: np.dtype(np.float64),
+    CATEGORY: np.dtype(np.int32),
+}
+_MISSING: dict[str, Any] = {DATE: np.iinfo(np.int64).min, NUMBER: np.nan, CATEGORY: -1}
+_VALUES = "values"
+
+
+@dataclass(frozen=True)
+class CorpusColumn:
+    """A frozen copy of the row of a column.
+
+    Attributes
+    ----------
+    place : int
+        Its place among the columns of the corpus; `LABEL` for the label, whose values are stored with the counts.
+    name : str
+    kind : str
+        One of `KINDS`.
+    levels : tuple of str
+        The categories, in the order of their numbers; empty for other kinds.
+    documents : int
+        Number of documents whose values are stored, from the first of the corpus on.
+    filled, invalid : int
+        Number of documents with a value, and of those with a text that is no value of the kind and counts as missing;
+        both are 0 for the label, whose values are not counted.
+    notation : str
+        How its texts are to be read: `DAY_FIRST` (3/4/2021 is in April), `DECIMAL_COMMA` (3,5 is 3.5), or "".
+    """
+
+    place: int
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    documents: int = 0
+    filled: int = 0
+    invalid: int = 0
+    notation: str = ""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether values are stored in blocks; texts and ids are read from the texts of the documents."""
+        return self.kind in _TYPES and self.place != LABEL
+
+
+class ColumnBlock(NamedTuple):
+    """Values of a column for consecutive documents.
+
+    Attributes
+    ----------
+    place, first : int
+        Place of the column, and number of the first document.
+    values : (documents,) array
+        Dates as milliseconds since 1970, UTC (int64), numbers as float64, categories by their numbers (int32); see
+        `make_missing` for missing values.
+    """
+
+    place: int
+    first: int
+    values: Array
+
+
+def make_missing(kind: str, n: int) -> Array:
+    """Return ``n`` missing values of a kind: the smallest int64 (numpy's NaT) for dates, NaN for numbers, else -1."""
+    return np.full(n, _MISSING[kind], _TYPES[kind])
+
+
+def insert_block(connection: Connection, corpus: int, block: ColumnBlock) -> None:
+    """Store a block of values."""
+    key = {"corpus": corpus, "place": block.place, "first": block.first, "documents": len(block.values)}
+    connection.execute(insert(column_blocks).values(**key, arrays=pack_arrays({_VALUES: block.values})))
+
+
+def read_values(arrays: dict[str, Array], kind: str) -> Array:
+    """Return the values of a block.
+
+    Raises
+    ------
+    ValueError
+        If they are not values of the kind.
+    """
+    values = arrays[_VALUES]
+    if values.dtype != _TYPES[kind] or values.ndim != 1:
+        raise ValueError(f"they are {values.dtype}, and not of a column of kind {kind}")
+    return values
+
+
+def replace_rows(
+    connection: Connection, corpus: int, columns: Iterable[CorpusColumn], place: int | None = None
+) -> None:
+    """Store the rows of columns of a corpus in place of those that are there, or of the one at ``place``."""
+    old = corpus_columns.c.corpus == corpus
+    connection.execute(delete(corpus_columns).where(old if place is None else old & (corpus_columns.c.place == place)))
+    rows = [
+        {
+            **{name: getattr(each, name) for name in ("place", "name", "kind", "notation")},
+            **{name: getattr(each, name) for name in ("documents", "filled", "invalid")},
+            "corpus": corpus,
+            "levels": list(each.levels),
+        }
+        for each in columns
+    ]
+    if rows:
+        connection.execute(insert(corpus_columns), rows)
+
+
+def read_columns(connection: Connection, corpus: int) -> tuple[CorpusColumn, ...]:
+    """Return the rows of the columns of a corpus, in their order; a column with a damaged row is left out."""
+    is_of_corpus = corpus_columns.c.corpus == corpus
+    rows = connection.execute(select(corpus_columns).where(is_of_corpus).order_by(corpus_columns.c.place)).all()
+    return tuple(column for row in rows if (column := _make_column(row)) is not None)
+
+
+def check_coverage(columns: Sequence[CorpusColumn], covered: dict[int, int], documents: int) -> None:
+    """Refuse columns whose blocks do not hold one value for each document.
+
+    Parameters
+    ----------
+    columns : sequence of CorpusColumn
+    covered : dict of int to int
+        Number of values in the blocks of each column, by place.
+    documents : int
+        Number of documents.
+
+    Raises
+    ------
+    StoreError
+        If a column has more or fewer values.
+    """
+    for each in columns:
+        n_values = covered.get(each.place, 0) if each.has_values else documents
+        if n_values != documents or each.documents != documents:
+            raise StoreError(f"column {each.name!r} has {n_values:,} values for {documents:,} documents")
+
+
+def _make_column(row: Row[tuple[object, ...]]) -> CorpusColumn | None:
+    """Return the column of a row; None if a cell is damaged."""
+    cells = CellReader(row._asdict())
+    column = CorpusColumn(
+        **{name: cells.read_whole(name) for name in ("place", "documents", "filled", "invalid")},
+        name=cells.read_text("name"),
+        kind=cells.read_text("kind", KINDS),
+        notation=cells.read_text("notation", NOTATIONS),
+        levels=tuple(cells.read_json("levels", match_list(is_text), list[str]())),
+    )
+    return None if cells.damage else column

@@ -1,0 +1,93 @@
+"""Filters of documents: what each condition selects, and sentences about conditions that mean nothing."""
+
+import numpy as np
+import pytest
+
+from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
+from app.analysis.shares import LayerUse
+from store.column_rows import CorpusColumn
+from store.errors import NotFound
+from store.shares import LayerShares
+
+COLUMNS = (
+    CorpusColumn(0, "source", "category", ("BBC", "CNN")),
+    CorpusColumn(1, "date", "date"),
+    CorpusColumn(2, "rating", "number"),
+    CorpusColumn(3, "author", "text"),
+)
+MISSING = np.iinfo(np.int64).min
+DATES = np.array(["2004-01-01", "2004-12-31T23:59:59.999", "2005-06-15", "2006-01-01"], "datetime64[ms]").astype(
+    np.int64
+)
+VALUES = {
+    "source": np.array([0, 1, 0, -1, 1], np.int32),
+    "date": np.array([*DATES, MISSING]),
+    "rating": np.array([1.0, 2.5, 3.0, np.nan, 5.0]),
+    "author": np.array(["Ann", "ann ", "Bo", "", "Cy"], object),
+}
+UNITS = np.array([65535, 13107, 0, 6554], np.uint16)  # 100 %, 20 %, 0 %, 10 % of topic 1
+SHARES = LayerShares(np.array([0, 1, 2, 3, 3, 4]), np.array([1, 1, 0, 1], np.int32), UNITS, np.zeros(5, np.uint16))
+SOURCES = FilterSources(
+    COLUMNS, lambda column: VALUES[column.name], lambda _: LayerUse(SHARES, np.ones(5)), lambda n: n.column
+)
+
+
+def select(*texts):
+    found = select_by_conditions(SOURCES, [parse_condition(text) for text in texts], 5)
+    return None if found is None else np.flatnonzero(found).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("source=BBC", [0, 2]),
+        ("Source = cnn", [1, 4]),
+        ("source=", [3]),
+        ("date=2004", [0, 1]),
+        ("date=2004-12", [1]),
+        ("date=2004-12-31..2005-06-15", [1, 2]),
+        ("date=2005..", [2, 3]),
+        ("date=..2004", [0, 1]),
+        ("date=", [4]),
+        ("rating=2..3", [1, 2]),
+        ("rating=5", [4]),
+        ("rating=3..", [2, 4]),
+        ("rating=", [3]),
+        ("author=ANN", [0, 1]),
+        ("L1:2=15%..", [0, 1]),
+        ("L1:2=0.05..0.5", [1, 4]),
+    ],
+)
+def test_a_condition_selects_the_documents_that_it_describes(text, numbers):
+    assert select(text) == numbers
+
+
+def test_all_conditions_have_to_be_met_and_none_selects_everything():
+    assert select("source=BBC", "date=2005..") == [2]
+    assert select() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("BBC", "is no condition; write one as in source=BBC"),
+        ("=x", "is no condition"),
+        ("source=ITV", "has no category 'ITV'; it has BBC, CNN"),
+        ("date=May", "has no range as in 2004"),
+        ("date=2004-13", "has no range as in 2004"),
+        ("rating=many", "has no range"),
+    ],
+)
+def test_a_condition_that_means_nothing_is_one_sentence(text, message):
+    with pytest.raises(FilterError, match=message):
+        select(text)
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(NotFound, match="no column 'colour'; the columns are source, date"):
+        select("colour=red")
+
+
+def test_a_condition_is_written_as_it_is_read():
+    assert str(parse_condition(" date = 2004.. ")) == "date=2004.."
+    assert parse_condition("a=b=c") == Condition("a", "b=c")

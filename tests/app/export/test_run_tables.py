@@ -1,0 +1,112 @@
+"""The tables of a run: topics and contexts, with the numbers of the pages."""
+
+import garden
+import numpy as np
+import pytest
+from trend_samples import DOCUMENTS, plant_trends
+
+from app.cli.main import main
+from app.export.run_tables import build_table, read_request
+from app.export.tables import TableFileError
+from app.export.topics import list_topics
+from store import runs
+from store.database import open_database
+from store.errors import NotFound
+
+
+@pytest.fixture
+def db(tmp_path):
+    """Open a store with a finished run."""
+    opened = open_database(str(tmp_path / "store.db"))
+    row = garden.begin(opened, garden.corpus(opened).number)
+    garden.advance(opened, row, 400, snapshot=True)
+    runs.finish_run(opened, row.number, row.attempt, "finished")
+    yield opened
+    opened.close()
+
+
+def read_table(db, kind, **options):
+    return build_table(kind, read_request(db, runs.get_run(db, 1), **options)).join()
+
+
+def test_topics_have_the_shares_and_words_of_the_pages(db):
+    table = read_table(db, "topics")
+    facts = list_topics(read_request(db, runs.get_run(db, 1)).hierarchy)
+    assert table["share"].tolist() == [each["share"] for each in facts]
+    assert table["words"].tolist() == [" ".join(each["words"]) for each in facts]
+    top = table[table["layer"] == 3]
+    assert top["parents"].tolist() == [""] * 2
+    assert top["children"].str.startswith("L2:").all()
+    assert set(read_table(db, "topics", layer=2)["layer"]) == {2}
+
+
+def test_contexts_have_every_match_with_the_text_around_it(db):
+    table = read_table(db, "contexts", query='"hedge prune"')
+    assert len(table) > 0
+    assert set(table["match"]) == {"hedge prune"}
+    line = table.iloc[0]
+    text = f"{line['before']}{line['match']}{line['after']}"
+    assert garden.NASTY in text
+    assert len(read_table(db, "contexts", query="nowhere")) == 0
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """Open a store whose documents have dates, sources and shares."""
+    opened = open_database(str(tmp_path / "dated.db"))
+    plant_trends(opened)
+    yield opened
+    opened.close()
+
+
+def test_documents_have_shares_that_sum_to_one_in_every_layer(dated):
+    for layer, width in ((1, 8), (3, 2)):
+        table = read_table(dated, "documents", layer=layer)
+        shares = table[[name for name in table.columns if name.startswith(f"L{layer}:")]]
+        assert shares.shape == (DOCUMENTS, width)
+        assert (shares.sum(axis=1) + table["other"]).to_numpy() == pytest.approx(np.ones(DOCUMENTS), abs=1e-3)
+    chosen = read_table(dated, "documents", where=["source=herald", "day=2004-01"])
+    assert chosen["document"].tolist() == list(range(0, 31, 2))
+
+
+def test_time_and_groups_have_the_numbers_of_the_page(dated):
+    by_group = read_table(dated, "groups", column="source").set_index(["group", "topic"])
+    herald, tribune = by_group.loc[("herald", "L3:1")], by_group.loc[("tribune", "L3:1")]
+    assert herald["share"] - tribune["share"] == pytest.approx(0.1, abs=0.01)
+    assert herald["difference"] == pytest.approx(herald["share"] - tribune["share"])
+    assert bool(herald["beyond_chance"])
+    over_time = read_table(dated, "time", unit="quarter")
+    first = over_time[over_time["topic"] == "L3:1"]
+    assert first["period"].tolist() == ["2004-01-01", "2004-04-01", "2004-07-01", "2004-10-01", "2005-01-01"]
+    assert first["share"].is_monotonic_increasing
+    assert (first["low"] < first["share"]).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("time", {"column": "source"}, "is of kind category; this table needs date"),
+        ("groups", {"where": ["source=ITV"]}, "has no category 'ITV'"),
+        ("contexts", {}, "needs a search"),
+    ],
+)
+def test_what_a_table_lacks_is_one_sentence(dated, kind, options, message):
+    with pytest.raises(TableFileError, match=message):
+        read_table(dated, kind, **options)
+
+
+def test_without_stored_shares_the_command_that_computes_them_is_named(db):
+    with pytest.raises(NotFound, match="topiary place 1 computes"):
+        read_table(db, "documents")
+
+
+def test_the_command_writes_what_the_library_returns_and_refuses_in_a_sentence(db, tmp_path, capsys):
+    path = tmp_path / "topics.csv"
+    assert main(["export", "1", "topics", "--output", str(path), "--store", db.url]) == 0
+    assert path.read_text().count("\n") == 1 + len(read_table(db, "topics"))
+    assert main(["export", "1", "contexts", "--output", str(path), "--store", db.url]) == 2
+    assert "needs a search: --query WORDS" in capsys.readouterr().err
+    with pytest.raises(
+        TableFileError, match="there is no table 'x'; choose one of topics, documents, time, groups, contexts"
+    ):
+        read_table(db, "x")

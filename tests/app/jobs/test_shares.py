@@ -1,0 +1,136 @@
+"""The last act of a run: the shares of all documents, the same whatever interrupts or divides the work."""
+
+import numpy as np
+import pytest
+from process_samples import more_documents, order, small_corpus
+from sqlalchemy import select
+
+from app.analysis.inference import find_snapshot, open_inference
+from app.analysis.shares import complete_shares, find_shares
+from app.jobs import claim, new_run, trainer
+from app.jobs import shares as work
+from engine.hierarchy.shares import UNITS, cut_shares
+from store import corpora, corpus_writer, runs, shares, tables
+from store.database import open_database
+
+
+@pytest.fixture
+def file(tmp_path):
+    database = open_database(str(tmp_path / "store.db"))
+    small_corpus(database, validation=True)
+    yield database
+    database.close()
+
+
+def read(db, run):
+    """The shares of every layer of a run's latest snapshot, as bytes; None if there are none."""
+    row = runs.get_run(db, run)
+    snapshot = find_snapshot(db, run).number
+    if find_shares(db, row, snapshot) is None:
+        return None
+    layers = [shares.read_layer(db, snapshot, layer) for layer in (1, 2)]
+    return [array.tobytes() for layer in layers for array in layer]
+
+
+def test_a_run_ends_with_the_shares_of_every_document_as_a_page_computes_them(file):
+    run = order(file)
+    trainer.train_run(file, run.number)
+    row, snapshot = runs.get_run(file, run.number), find_snapshot(file, run.number)
+    assert row.state == "finished"
+    assert find_shares(file, row, snapshot.number).documents == 120
+    inference = open_inference(file, row, snapshot)
+    numbers = [7, 3, 119]  # of training, validation or test
+    placed = inference.place_documents(corpora.read_counts(file, row.corpus, numbers), numbers)
+    for layer, found in enumerate(shares.read_documents(file, snapshot.number, numbers, 2)):
+        expected = cut_shares(np.array([each.shares[layer] for each in placed]))
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+        whole = shares.read_layer(file, snapshot.number, layer + 1)
+        sums = np.add.reduceat(whole.units.astype(np.int64), whole.starts[:-1]) + whole.rest
+        assert (sums == UNITS).all()
+    assert shares.read_tokens(file, snapshot.number).tolist() == [20.0] * 120
+
+
+def test_threads_and_blocks_change_no_bit_of_the_shares(file, monkeypatch):
+    found = []
+    for threads, block in ((1, 4096), (2, 7)):
+        monkeypatch.setattr(work, "BLOCK", block)
+        texts = {"layers": "6-3", "inference": "tlasgr", "batch_size": "20", "burn_in": "4", "collect": "2"}
+        run = new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=10, threads=threads).number
+        trainer.train_run(file, run)
+        found.append(read(file, run))
+    assert found[0] == found[1]
+    with file.read() as connection:
+        assert len(connection.execute(select(tables.share_blocks)).all()) == 1 + 18
+
+
+@pytest.mark.parametrize("asked", ["pause", "stop", "signal"])
+def test_a_run_interrupted_while_documents_are_placed_goes_on_there_and_shows_nothing_before(file, monkeypatch, asked):
+    monkeypatch.setattr(work, "BLOCK", 50)
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = order(file).number, order(file).number
+    trainer.train_run(file, whole)
+    interrupt, append = claim.Interrupt(), shares.append_block
+
+    def append_and_ask(db, *arguments):
+        if asked == "signal":
+            interrupt.requested = True
+        else:
+            runs.send_request(db, broken, asked)
+        return append(db, *arguments)
+
+    monkeypatch.setattr(shares, "append_block", append_and_ask)
+    trainer.train_run(file, broken, interrupt=interrupt)
+    row = runs.get_run(file, broken)
+    assert row.state == ("stopped" if asked == "stop" else "paused")
+    assert row.message == f"{row.state} while documents were placed in the topics"
+    assert read(file, broken) is None
+    first_blocks = []
+
+    def record(db, snapshot, made_by, first, *rest):
+        first_blocks.append(first)
+        return append(db, snapshot, made_by, first, *rest)
+
+    monkeypatch.setattr(shares, "append_block", record)
+    runs.requeue_run(file, broken)
+    trainer.train_run(file, broken)
+    assert runs.get_run(file, broken).state == "finished"
+    assert first_blocks == [50, 100]
+    assert read(file, broken) == read(file, whole)
+
+
+def test_a_stopped_run_has_shares_under_its_latest_snapshot_and_a_paused_one_has_none(file, monkeypatch):
+    for request, has_shares in (("stop", True), ("pause", False)):
+        run = order(file).number
+        ask, done = claim.Claim.record_minibatch, []
+
+        def record(self, minibatch, *rest, request=request, real=ask, done=done):
+            real(self, minibatch, *rest)
+            if minibatch == 30 and not done:
+                done.append(runs.send_request(file, self.row.number, request))
+                self.beat()
+
+        monkeypatch.setattr(claim.Claim, "record_minibatch", record)
+        trainer.train_run(file, run)
+        monkeypatch.setattr(claim.Claim, "record_minibatch", ask)
+        assert runs.get_run(file, run).minibatch == 30
+        assert (read(file, run) is not None) == has_shares
+
+
+def test_documents_that_are_appended_are_placed_when_needed_and_change_no_other(file):
+    run = order(file).number
+    trainer.train_run(file, run)
+    before = read(file, run)
+    more = small_corpus(file, documents=40, name="more")
+    with corpus_writer.append_documents(file, corpora.find_corpus(file, "small").number) as appender:
+        appender.add(more_documents(file, more.number, first=120))
+    row, snapshot = runs.get_run(file, run), find_snapshot(file, run)
+    told = []
+    assert complete_shares(file, row, snapshot, lambda *done: told.append(done)).documents == 160
+    assert told == [(120, 160)]
+    for layer in (1, 2):
+        found = shares.read_layer(file, snapshot.number, layer)
+        old = found.select_rows(np.arange(120))
+        assert [array.tobytes() for array in old] == before[4 * layer - 4 : 4 * layer]
+        assert (found.rest[120:] < UNITS).all()
+    assert complete_shares(file, row, snapshot, lambda *done: told.append(done)).documents == 160
+    assert len(told) == 1

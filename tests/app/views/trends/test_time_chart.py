@@ -1,0 +1,63 @@
+"""Charts over time: what is drawn where, gaps where nothing is known, and no text that becomes markup."""
+
+import re
+
+import numpy as np
+import pytest
+
+from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_areas, draw_lines, name_period
+
+STARTS = np.array([f"{year}-01-01" for year in range(2000, 2006)], "datetime64[ms]").astype(np.int64)
+AXIS = TimeAxis("year", STARTS, np.array([10, 20, 0, 5, 40]))
+MEAN = np.array([0.1, 0.2, np.nan, 0.05, 0.1])
+
+
+def line(title="a topic", mean=MEAN):
+    return TimeLine("L1:3", title, "#123456", mean, mean - 0.02, mean + 0.02)
+
+
+def test_a_line_has_a_gap_where_there_are_no_documents():
+    svg = draw_lines(AXIS, [line()], "shares")
+    assert len(re.findall(r'<polyline class="tr-line"', svg)) == 2
+    assert len(re.findall(r'<polygon class="tr-band"', svg)) == 2
+    assert svg.count("tr-period") == svg.count('class="tr-bar"') == 5
+    assert "2001: 20 documents\na topic 20% (18% – 22%)" in svg
+    assert "2002: 0 documents</title>" in svg
+
+
+def test_higher_shares_are_drawn_higher_and_later_periods_further_right():
+    svg = draw_lines(AXIS, [line(mean=np.array([0.1, 0.2, 0.15, 0.05, 0.1]))], "shares")
+    points = [
+        tuple(map(float, each.split(","))) for each in re.search(r'polyline [^>]*points="([^"]+)"', svg)[1].split()
+    ]
+    x, y = zip(*points, strict=True)
+    assert list(x) == sorted(x)
+    assert np.argsort(y).tolist() == [1, 2, 0, 4, 3]
+
+
+def test_areas_lie_on_each_other():
+    borders = np.array([[0, 0.1, 0.3, 1.0]] * 5)
+    borders[2] = np.nan
+    svg = draw_areas(AXIS, [line("one"), line("two")], borders, "shares")
+    assert svg.count('<polygon class="tr-area"') == 4
+    assert svg.index(">two<") < svg.index(">one<"), "the upper name comes first"
+
+
+@pytest.mark.parametrize("highest", [0.0, 0.0004, 0.013, 0.17, 0.2, 0.99, 1.0])
+def test_ticks_are_few_and_reach_the_highest_share(highest):
+    ticks = choose_ticks(highest)
+    assert ticks[0] == 0.0
+    assert highest <= ticks[-1] <= max(0.01, 1.35 * highest)
+    assert 2 <= len(ticks) <= 7
+
+
+def test_an_empty_axis_is_a_picture_too():
+    axis = TimeAxis("day", np.zeros(1, np.int64), np.zeros(0, np.int64))
+    assert draw_lines(axis, [], "nothing").startswith("<svg")
+    assert name_period(-1, "day") == "31 Dec 1969"
+
+
+def test_titles_of_topics_are_no_markup():
+    svg = draw_lines(AXIS, [line("<b>x</b>")], "<b>y</b>")
+    assert "<b>" not in svg
+    assert "&lt;b&gt;x" in svg

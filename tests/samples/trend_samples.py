@@ -1,0 +1,64 @@
+"""A store whose documents have dates and sources, and stored shares: what pages about time and groups read."""
+
+import garden
+import numpy as np
+
+from app.ingest.column_kinds import ensure_columns
+from app.jobs.shares import hash_share_origin
+from store import corpus_writer, runs, shares, snapshots
+from store.blocks import DocumentBlock, StoredCounts
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.run_rows import RunRow
+from store.shares import UNITS, LayerShares
+
+DOCUMENTS = 400
+SOURCES = ("herald", "tribune")
+
+
+def plant_corpus(db: Database) -> CorpusRow:
+    """Write documents of one word: one a day from 2004 on, from two sources in turn; the last has no date."""
+    dates = [str(np.datetime64("2004-01-01") + day) for day in range(DOCUMENTS - 1)] + [""]
+    ones = np.ones(DOCUMENTS, np.int32)
+    block = DocumentBlock(
+        first=0,
+        counts=StoredCounts(np.arange(DOCUMENTS + 1), np.zeros(DOCUMENTS, np.int32), ones),
+        part=np.zeros(DOCUMENTS, np.int8),
+        labels=np.full(DOCUMENTS, -1, np.int32),
+        titles=[f"document {number}" for number in range(DOCUMENTS)],
+        texts=["rose"] * DOCUMENTS,
+        columns=[
+            {"source": SOURCES[number % 2], "day": day, "rating": str(number % 5)} for number, day in enumerate(dates)
+        ],
+    )
+    with corpus_writer.write_corpus(db, "dated", garden.WORDS) as writer:
+        writer.add(block)
+    ensure_columns(db, writer.row)
+    return writer.row
+
+
+def plant_trends(db: Database, *, placed: bool = True) -> RunRow:
+    """Write a finished run: topic 1 of the top layer grows from 20 to 80 %, and has 10 % more in the herald."""
+    corpus = plant_corpus(db)
+    row = garden.begin(db, corpus.number, "dated run")
+    garden.advance(db, row, 400, snapshot=True)
+    row = runs.finish_run(db, row.number, row.attempt, "finished")
+    latest = snapshots.find_latest(db, row.number)
+    if placed and latest is not None:
+        origin = hash_share_origin(row)
+        shares.begin_set(db, latest.number, origin)
+        first = 0.2 + 0.5 * np.arange(DOCUMENTS) / DOCUMENTS + 0.1 * (np.arange(DOCUMENTS) % 2 == 0)
+        layers = [make_layer(first, width) for width in garden.LAYERS]
+        shares.append_block(db, latest.number, origin, 0, layers, np.full(DOCUMENTS, 50))
+        shares.publish_set(db, latest.number, origin)
+    return row
+
+
+def make_layer(first: np.ndarray, width: int) -> LayerShares:
+    """Return shares of the first topic, and the rest of every document for the second."""
+    units = np.rint(first * UNITS).astype(np.uint16)
+    pairs = np.stack([units, UNITS - units], axis=1).astype(np.uint16)
+    n = len(first)
+    return LayerShares(
+        2 * np.arange(n + 1), np.tile([0, 1], n).astype(np.int32) % width, pairs.ravel(), np.zeros(n, np.uint16)
+    )
