@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, events, run_rows, shares, snapshots, tables
+from store import corpora, document_maps, events, run_rows, shares, snapshots, tables
 from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
 from store.cells import GarbledText
@@ -104,6 +104,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
         _check_checkpoints(db, run, findings)
     _check_predictions(db, findings)
     _check_shares(db, findings)
+    _check_maps(db, findings)
     return CheckReport(findings.read, tuple(findings.damages), findings.unproved)
 
 
@@ -320,6 +321,15 @@ def _check_shares(db: Database, findings: _Findings) -> None:
         if not is_intact:
             what = f"shares under snapshot {snapshot}, documents from {_format_number(first)} on, are damaged"
             findings.damages.append(Damage(what, "they are computed again when they are wanted again"))
+
+
+def _check_maps(db: Database, findings: _Findings) -> None:
+    """Check the checksums of all maps of documents."""
+    for snapshot, is_intact in document_maps.check_maps(db):
+        findings.count("maps of documents")
+        if not is_intact:
+            means = "it is computed again when it is wanted again"
+            findings.damages.append(Damage(f"the map of documents under snapshot {snapshot} is damaged", means))
 
 
 def _format_number(number: Any) -> str:

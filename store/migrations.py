@@ -280,7 +280,7 @@ def _add_validation(connection: Connection) -> None:
 
 
 def _add_columns_and_shares(connection: Connection) -> None:
-    """Migrate to version 13: add the typed columns of corpora, the topic shares of documents, and notes."""
+    """Migrate to version 13: add typed columns of corpora, topic shares and maps of documents, and notes."""
     old_tables = MetaData()
     for name in ("corpora", "snapshots"):
         Table(name, old_tables, Column("number", BigInteger, primary_key=True))
@@ -305,7 +305,11 @@ def _add_columns_and_shares(connection: Connection) -> None:
     Table("share_sets", old_tables, make_owner("snapshot", "snapshots.number"), made_by, documents, created)
     owner = make_owner("snapshot", "share_sets.snapshot")
     Table("share_blocks", old_tables, owner, make_key("first"), *make_block())
-    for name in ("corpus_columns", "column_blocks", "share_sets", "share_blocks"):
+    facts = (Column("finished", BigInteger, nullable=False), Column("created", Double, nullable=False))
+    owner, made_by = make_owner("snapshot", "snapshots.number"), Column("made_by", Text, nullable=False)
+    documents, arrays = make_block()
+    Table("document_maps", old_tables, owner, made_by, documents, *facts, arrays)
+    for name in ("corpus_columns", "column_blocks", "share_sets", "share_blocks", "document_maps"):
         old_tables.tables[name].create(connection)
     _add_notes(connection)
 

@@ -18,7 +18,7 @@ from store.cells import CellReader
 from store.database import Database, now, retry_reads
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
 from store.run_rows import own_run
-from store.tables import predictions, runs, share_sets, snapshots
+from store.tables import document_maps, predictions, runs, share_sets, snapshots
 
 log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # runs in one query
@@ -50,8 +50,8 @@ def append_snapshot(
 ) -> SnapshotRow:
     """Add a snapshot, floats as float32, and delete older ones by `choose_kept`; at most ``most`` stay.
 
-    The latest one with shares of documents (:mod:`store.shares`) stays too.  A second snapshot of the same mini-batch
-    replaces the first.
+    The latest ones with shares of documents (:mod:`store.shares`) and with a map of them stay too.  A second snapshot
+    of the same mini-batch replaces the first.
 
     Raises
     ------
@@ -225,11 +225,13 @@ def _make_row(row: Row[Any]) -> SnapshotRow:
 
 
 def thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
-    """Delete the snapshots of a run that `choose_kept` does not keep, except one with the shares of documents."""
+    """Delete the snapshots of a run that `choose_kept` does not keep, except those with shares or the latest map."""
     of_run = select(snapshots.c.minibatch).where(snapshots.c.run == run)
     present = set(connection.execute(of_run).scalars())
     published = of_run.join(share_sets, share_sets.c.snapshot == snapshots.c.number).where(share_sets.c.documents > 0)
     needed = set(connection.execute(published).scalars())
+    mapped = of_run.join(document_maps, document_maps.c.snapshot == snapshots.c.number)
+    needed.update(connection.execute(mapped.order_by(snapshots.c.minibatch.desc()).limit(1)).scalars())
     for minibatch in sorted(present - choose_kept(present, most) - needed):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
 

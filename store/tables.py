@@ -324,6 +324,18 @@ share_blocks = Table(
 )
 
 
+document_maps = Table(
+    "document_maps",
+    metadata,
+    Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
+    Column("made_by", PlainText, nullable=False),
+    _make_whole("documents"),
+    Column("finished", WholeNumber, nullable=False),  # 0: a draft
+    Column("created", Double, nullable=False),
+    Column("arrays", ArrayBytes, nullable=False),
+)
+
+
 def _make_checkpoints(name: str) -> Table:
     return Table(
         name,

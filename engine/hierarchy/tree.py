@@ -310,7 +310,17 @@ def place_topics(words: Array) -> FloatArray:
         positive side.
     """
     roots = np.sqrt(np.asarray(words, dtype=np.float64))
-    squared = np.maximum(1.0 - roots.T @ roots, 0.0)
+    return scale_classically(np.maximum(1.0 - roots.T @ roots, 0.0))
+
+
+def scale_classically(squared: FloatArray) -> FloatArray:
+    """Place points on a plane by classical scaling (Torgerson, 1952), given their squared distances (K, K).
+
+    Returns
+    -------
+    (K, 2) float64
+        As those of :func:`place_topics`.
+    """
     inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     values, vectors = np.linalg.eigh(inner)
     points = np.zeros((len(values), 2))

@@ -260,3 +260,26 @@ def _partition(rng, counts, phi):
     for k in range(phi.shape[1]):
         total += rng.multinomial(counts[:, k], phi[:, k])
     return total
+
+
+def sweep(before, links, moving, rate, streams):
+    """Positions after a sweep of the map: documents pulled by those they are linked to, and pushed by random ones.
+
+    ``links`` lists the documents that each is linked to, ``streams`` is the random stream of each.
+    """
+    after = before.copy()
+    for document in moving:
+        x, y = before[document].tolist()
+        for other in links[document]:
+            dx, dy = x - float(before[other, 0]), y - float(before[other, 1])
+            pull = 0.5 * rate / (1.0 + dx * dx + dy * dy)
+            x, y = x - pull * dx, y - pull * dy
+        for _ in range(2 * len(links[document])):
+            other = ((streams[document].bits() >> 32) * len(before)) >> 32
+            if other != document:
+                dx, dy = x - float(before[other, 0]), y - float(before[other, 1])
+                squared = dx * dx + dy * dy
+                push = 2.0 * rate / ((0.01 + squared) * (1.0 + squared))
+                x, y = (z + min(4.0, max(-4.0, push * step)) for z, step in ((x, dx), (y, dy)))
+        after[document] = x, y
+    return after

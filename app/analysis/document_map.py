@@ -1,0 +1,108 @@
+"""The map of all documents under a snapshot: found in the store, completed, or continued from an earlier one."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.shares import fetch_use
+from app.jobs.shares import hash_share_origin
+from engine.contract import Array
+from engine.document_map import layout
+from engine.document_map.features import MapFeatures, make_features
+from engine.document_map.layout import DocumentMap
+from engine.pool import Pool
+from store import corpora, document_maps
+from store.database import Database
+from store.document_maps import StoredMap
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
+
+DEFINITION = 1  # raised when maps are computed differently, so that stored ones are computed again
+PARENT_LAYERS = (2, 3)
+
+Progress = Callable[[float], None]
+
+
+class MapSource(NamedTuple):
+    """What a map is made from: the documents' features, and the parents of topics, (K_1, K_l), rows that sum to 1."""
+
+    features: MapFeatures
+    parents: list[Array]
+
+
+def hash_map_origin(run: RunRow) -> str:
+    """Return a hash of everything except the snapshot that a map depends on."""
+    return hashlib.sha256(json.dumps([DEFINITION, hash_share_origin(run)]).encode()).hexdigest()
+
+
+def find_map(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentMap | None:
+    """Return the map stored under a snapshot, perhaps a draft, perhaps without documents appended later."""
+    stored = document_maps.find_map(db, run.number, hash_map_origin(run), snapshot.minibatch)
+    return DocumentMap(stored.positions, stored.topics) if stored and stored.snapshot == snapshot.number else None
+
+
+def complete_map(
+    db: Database, run: RunRow, snapshot: SnapshotRow, n_threads: int, on_progress: Progress | None = None
+) -> DocumentMap:
+    """Return the map of all documents under a snapshot; compute and store what is missing.
+
+    A new map is stored as a draft first.  A map without the documents that were appended later is extended, and under a
+    later snapshot it is continued, so that it can be recognised.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : RunRow
+    snapshot : SnapshotRow
+        A snapshot of that run.
+    n_threads : int
+        Positions are the same bits for any number of threads.
+    on_progress : (share) -> None, optional
+        Called repeatedly with the share of the work that is done; an error that it raises ends the work.
+
+    Raises
+    ------
+    NotFound, Conflict
+        If the snapshot is gone, or another program replaces its shares.
+    engine.settings.SettingError
+        If the run used a setting that has since been removed.
+    """
+    made_by = hash_map_origin(run)
+    n_documents = corpora.get_corpus(db, run.corpus).documents
+    before = document_maps.find_map(db, run.number, made_by, snapshot.minibatch)
+    is_here = before is not None and before.snapshot == snapshot.number
+    if before is not None and is_here and before.finished and len(before.topics) == n_documents:
+        return DocumentMap(before.positions, before.topics)
+    source, pool = read_source(db, run, snapshot), Pool(n_threads)
+    if before is None or not before.finished:
+        start = layout.draft_map(source.features, source.parents, run.seed, pool)
+        document_maps.save_map(db, made_by, StoredMap(snapshot.number, *start, finished=False))
+        whole = layout.finish_map(source.features, start, run.seed, pool, on_progress)
+    else:
+        move = layout.extend_map if is_here else layout.continue_map
+        last = DocumentMap(before.positions, before.topics)
+        whole = move(source.features, last, run.seed, pool, on_progress)
+    document_maps.save_map(db, made_by, StoredMap(snapshot.number, *whole, finished=True))
+    return whole
+
+
+def read_source(db: Database, run: RunRow, snapshot: SnapshotRow) -> MapSource:
+    """Return what the map under a snapshot is made from; compute shares that are not stored yet.
+
+    Errors are those of :func:`complete_map`.
+    """
+    layer = fetch_use(db, run, snapshot, 1).layer
+    hierarchy = read_hierarchy(db, run, snapshot)
+    features = make_features(layer.starts, layer.topics, layer.shares, hierarchy.widths[0])
+    parents, weights = [], np.eye(hierarchy.widths[0])
+    for number in PARENT_LAYERS[: hierarchy.n_layers - 1]:
+        weights = weights @ np.maximum(np.asarray(hierarchy.phi[number - 1], dtype=np.float64), 0.0)
+        parts = weights * np.maximum(hierarchy.popularity[number - 1], 0.0)
+        totals = parts.sum(axis=1, keepdims=True)
+        parents.append(np.where(totals > 0, parts / np.where(totals > 0, totals, 1.0), 1.0 / parts.shape[1]))
+    return MapSource(features, parents)

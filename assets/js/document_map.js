@@ -1,0 +1,457 @@
+// The map of all documents: points by WebGL, captions as buttons, and a line drawn around documents to select them.
+//
+// Points come over HTTP as 16-bit x, y and topic, in random order.  So a part of them is a sample, which is what is
+// drawn while the map moves; all are drawn when it rests.  Where there is no WebGL, the points are painted into a
+// picture, one dot each.  Coordinates are 0 to 1 from the lower left corner, here and in messages.
+
+const MOVING = 60000 // points drawn while the map moves
+const REST = 120 // milliseconds without a move after which all are drawn
+const GRID = 256 // cells along each side, in which the point under the pointer is sought
+const FULL = 65535 // of a coordinate; as a topic: none
+const NEAR = 12 // pixels to the point under the pointer, at most
+const HUES = 7
+const LAYER_3 = 1.8, LAYER_2 = 4.5 // zoom below which captions are of layer 3, and of layer 2
+const FAR = 0.8, CLOSE = 400 // least and largest zoom
+const COMMAND = /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl"
+const textures = {width: 256, rows: 256} // a colour for each topic number
+
+const VERTEX = `#version 300 es
+in vec2 place; in uint topic; in uint chosen;
+uniform vec2 scale, shift; uniform float size, alpha, some; uniform sampler2D colours;
+out vec4 colour; flat out float across;
+void main() {
+  gl_Position = vec4(place * scale + shift, 0., 1.);
+  bool on = chosen > 0u || some < .5;
+  vec3 own = texelFetch(colours, ivec2(int(topic) & 255, int(topic) >> 8), 0).rgb;
+  vec3 grey = texelFetch(colours, ivec2(255, 255), 0).rgb;
+  colour = on ? vec4(own, alpha) : vec4(grey, alpha * .3);
+  across = on ? size : max(size * .7, 1.);
+  gl_PointSize = across;
+}`
+const FRAGMENT = `#version 300 es
+precision mediump float;
+in vec4 colour; flat in float across; out vec4 pixel;
+void main() {
+  float a = colour.a;
+  if (across > 2.5) { a *= 1. - smoothstep(1. - 2. / across, 1., length(gl_PointCoord - .5) * 2.); }
+  pixel = vec4(colour.rgb * a, a);
+}`
+
+function make(name, className, more = {}) {
+  const made = document.createElement(name)
+  made.className = className
+  Object.assign(made, more)
+  return made
+}
+
+const clamp = (value, least, most) => Math.max(least, Math.min(most, value))
+
+// ------------------------------------------------------------------ points
+
+class Points {
+  constructor(buffer) {
+    this.n = buffer.byteLength / 6
+    this.places = new Uint16Array(buffer, 0, 2 * this.n)
+    this.topics = new Uint16Array(buffer, 4 * this.n, this.n)
+    this.chosen = new Uint8Array(this.n)
+    this.count = 0 // of the chosen
+    const cell = (i) => (this.places[2 * i + 1] >> 8) * GRID + (this.places[2 * i] >> 8)
+    this.starts = new Uint32Array(GRID * GRID + 1) // of each cell, in `members`
+    for (let i = 0; i < this.n; i++) { this.starts[cell(i) + 1]++ }
+    for (let i = 0; i < GRID * GRID; i++) { this.starts[i + 1] += this.starts[i] }
+    const ends = this.starts.slice()
+    this.members = new Uint32Array(this.n)
+    for (let i = 0; i < this.n; i++) { this.members[ends[cell(i)]++] = i }
+  }
+
+  nearest(x, y, reach) { // the point nearest to a place, -1 if none is within reach
+    const X = x * FULL, Y = y * FULL, R = reach * FULL
+    const cell = (value) => clamp(value >> 8, 0, GRID - 1)
+    let best = R * R, found = -1
+    for (let row = cell(Y - R); row <= cell(Y + R); row++) {
+      for (let at = this.starts[row * GRID + cell(X - R)]; at < this.starts[row * GRID + cell(X + R) + 1]; at++) {
+        const i = this.members[at], dx = this.places[2 * i] - X, dy = this.places[2 * i + 1] - Y
+        if (dx * dx + dy * dy < best) { best = dx * dx + dy * dy; found = i }
+      }
+    }
+    return found
+  }
+
+  choose(polygon, camera) { // marks what a line encloses on screen, by painting its inside
+    const {width, height} = camera
+    const paint = new OffscreenCanvas(width, height).getContext("2d", {willReadFrequently: true})
+    paint.beginPath()
+    for (const [x, y] of polygon) { paint.lineTo(...camera.screen(x, y)) }
+    paint.fill("evenodd")
+    const inside = paint.getImageData(0, 0, width, height).data
+    const [left, low] = camera.screen(0, 0), step = camera.k * camera.side / FULL
+    this.count = 0
+    for (let i = 0; i < this.n; i++) {
+      const x = left + this.places[2 * i] * step | 0, y = low - this.places[2 * i + 1] * step | 0
+      const on = x >= 0 && y >= 0 && x < width && y < height && inside[(y * width + x) * 4 + 3] > 127
+      this.chosen[i] = on ? 1 : 0
+      this.count += this.chosen[i]
+    }
+  }
+
+  clear() {
+    this.chosen.fill(0)
+    this.count = 0
+  }
+}
+
+// ------------------------------------------------------------------ camera
+
+class Camera {
+  constructor() { Object.assign(this, {k: 1, x: .5, y: .5, width: 1, height: 1, side: 1, base: 1}) }
+  resize(width, height) { Object.assign(this, {width, height, side: Math.min(width, height) * .96}) }
+  fit([x, y, size]) { Object.assign(this, {x, y, k: 1 / size, base: 1 / size}) }
+  get zoom() { return this.k / this.base } // 1 when the whole map is seen
+  screen(x, y) { return [(x - this.x) * this.k * this.side + this.width / 2, this.height / 2 - (y - this.y) * this.k * this.side] }
+  place(a, b) { return [(a - this.width / 2) / this.k / this.side + this.x, (this.height / 2 - b) / this.k / this.side + this.y] }
+  pan(dx, dy) {
+    this.x = clamp(this.x - dx / this.k / this.side, -.2, 1.2)
+    this.y = clamp(this.y + dy / this.k / this.side, -.2, 1.2)
+  }
+  turn(factor, a = this.width / 2, b = this.height / 2) { // zooms; what lies at a, b stays there
+    const [x, y] = this.place(a, b)
+    this.k = clamp(this.k * factor, FAR * this.base, CLOSE * this.base)
+    const [x2, y2] = this.place(a, b)
+    this.x += x - x2
+    this.y += y - y2
+  }
+}
+
+// ------------------------------------------------------- two ways of drawing
+
+class Drawing { // by WebGL
+  constructor(gl) {
+    this.gl = gl
+    const shader = (kind, text) => {
+      const made = gl.createShader(kind)
+      gl.shaderSource(made, text)
+      gl.compileShader(made)
+      return made
+    }
+    const program = gl.createProgram()
+    gl.attachShader(program, shader(gl.VERTEX_SHADER, VERTEX))
+    gl.attachShader(program, shader(gl.FRAGMENT_SHADER, FRAGMENT))
+    ;["place", "topic", "chosen"].forEach((name, at) => gl.bindAttribLocation(program, at, name))
+    gl.linkProgram(program)
+    gl.useProgram(program)
+    this.uniforms = Object.fromEntries(["scale", "shift", "size", "alpha", "some"].map(name => [name, gl.getUniformLocation(program, name)]))
+    gl.enable(gl.BLEND)
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA)
+    this.buffers = [0, 1, 2].map(() => gl.createBuffer())
+    this.texture = gl.createTexture()
+  }
+
+  load(points) {
+    const {gl} = this
+    const kinds = [[points.places, 2, gl.UNSIGNED_SHORT], [points.topics, 1, gl.UNSIGNED_SHORT], [points.chosen, 1, gl.UNSIGNED_BYTE]]
+    kinds.forEach(([values, each, kind], at) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[at])
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW)
+      gl.enableVertexAttribArray(at)
+      if (at === 0) { gl.vertexAttribPointer(at, each, kind, true, 0, 0) } else { gl.vertexAttribIPointer(at, each, kind, 0, 0) }
+    })
+  }
+
+  mark(points) {
+    this.gl.bindBuffer(this.gl.ARRAY_BUFFER, this.buffers[2])
+    this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, points.chosen)
+  }
+
+  colour(bytes) {
+    const {gl} = this
+    gl.bindTexture(gl.TEXTURE_2D, this.texture)
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, textures.width, textures.rows, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes)
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST)
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST)
+  }
+
+  paint(points, camera, shown, {size, alpha}) {
+    const {gl, uniforms} = this
+    const x = 2 * camera.k * camera.side / camera.width, y = 2 * camera.k * camera.side / camera.height
+    gl.viewport(0, 0, gl.canvas.width, gl.canvas.height)
+    gl.clearColor(0, 0, 0, 0)
+    gl.clear(gl.COLOR_BUFFER_BIT)
+    gl.uniform2f(uniforms.scale, x, y)
+    gl.uniform2f(uniforms.shift, -camera.x * x, -camera.y * y)
+    gl.uniform1f(uniforms.size, size * gl.canvas.width / camera.width)
+    gl.uniform1f(uniforms.alpha, alpha)
+    gl.uniform1f(uniforms.some, points.count > 0 ? 1 : 0)
+    gl.drawArrays(gl.POINTS, 0, shown)
+  }
+}
+
+class Painting { // dot by dot, without WebGL
+  constructor(context) { this.context = context }
+  load() {}
+  mark() {}
+  colour(bytes) { this.colours = new Uint32Array(bytes.buffer) }
+
+  paint(points, camera, shown, {size}) {
+    const {canvas} = this.context, {width, height} = canvas
+    const image = this.context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer)
+    const ratio = width / camera.width, [left, low] = camera.screen(0, 0).map(value => value * ratio)
+    const step = camera.k * camera.side * ratio / FULL, dot = Math.max(1, Math.round(size * ratio * .8))
+    const grey = this.colours[FULL]
+    for (let i = 0; i < shown; i++) {
+      const x = left + points.places[2 * i] * step - dot / 2 | 0, y = low - points.places[2 * i + 1] * step - dot / 2 | 0
+      const colour = points.count > 0 && !points.chosen[i] ? grey & 0x55ffffff : this.colours[points.topics[i]]
+      if (x >= 0 && y >= 0 && x + dot <= width && y + dot <= height) {
+        for (let row = 0; row < dot; row++) { pixels.fill(colour, (y + row) * width + x, (y + row) * width + x + dot) }
+      }
+    }
+    this.context.putImageData(image, 0, 0)
+  }
+}
+
+// ---------------------------------------------------------------- component
+
+export function render({model, view}) {
+  topiary.adopt(view.shadow_el, model.sheets)
+  topiary.known(view.model)
+  const stage = make("div", "dm-stage")
+  stage.setAttribute("role", "group")
+  stage.setAttribute("aria-label", "Map of all documents")
+  const canvas = make("canvas", "dm-points", {tabIndex: 0})
+  canvas.setAttribute("role", "application")
+  canvas.setAttribute("aria-label", "Documents as points. Arrows move the map, plus and minus zoom, 0 shows all, L begins a line around documents, Escape clears the selection.")
+  const captions = make("div", "dm-captions")
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "svg")
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path")
+  line.setAttribute("class", "dm-line")
+  line.append(path)
+  const tip = make("div", "dm-tip", {hidden: true})
+  const live = make("p", "dm-live")
+  live.setAttribute("aria-live", "polite")
+  const tools = make("div", "dm-tools")
+  stage.append(canvas, captions, line, tip, live, tools)
+
+  const camera = new Camera()
+  let points = null, drawing = null, labels = [], wanted = false, still = true, timer = 0, hover = -1, asked = 0, gone = false
+
+  // --------------------------------------------------------------- drawing
+
+  const begin = () => { // anew after the browser took the graphics memory away
+    const gl = model.raster ? null : canvas.getContext("webgl2", {antialias: false, premultipliedAlpha: true, powerPreference: "low-power"})
+    drawing = gl ? new Drawing(gl) : new Painting(canvas.getContext("2d"))
+    stage.dataset.drawn = gl ? "webgl" : "raster"
+    colour()
+    if (points) { drawing.load(points) }
+  }
+  const read = document.createElement("canvas").getContext("2d", {willReadFrequently: true})
+  const resolve = (name) => { // a colour of the style sheets as four bytes
+    tip.style.color = `var(${name})`
+    read.fillStyle = getComputedStyle(tip).color
+    tip.style.color = ""
+    read.clearRect(0, 0, 1, 1)
+    read.fillRect(0, 0, 1, 1)
+    return read.getImageData(0, 0, 1, 1).data
+  }
+  const colour = () => {
+    const colours = ["--tp-muted", ...Array.from({length: HUES}, (_, at) => `--tp-hue-${at + 1}`)].map(resolve)
+    const bytes = new Uint8Array(4 * textures.width * textures.rows)
+    for (let topic = 0; topic <= FULL; topic++) { bytes.set(colours[model.hues[topic] ?? 0] ?? colours[0], 4 * topic) }
+    drawing.colour(bytes)
+  }
+  const look = () => { // sizes and opacities, for few, many and very many points
+    const at = points.n < 30000 ? 0 : points.n < 200000 ? 1 : 2
+    const grown = Math.pow(Math.max(camera.zoom, 1), .4)
+    return {size: Math.min(9, [3.4, 2.2, 1.5][at] * grown), alpha: Math.min(.85, [.7, .45, .3][at] * grown)}
+  }
+  const paint = () => {
+    wanted = false
+    if (!points || gone || camera.width < 2) { return }
+    const shown = still ? points.n : Math.min(points.n, MOVING)
+    drawing.paint(points, camera, shown, look())
+    place()
+    Object.assign(stage.dataset, {shown, zoom: camera.zoom.toFixed(3)})
+  }
+  const draw = (moving = false) => {
+    still = !moving
+    clearTimeout(timer)
+    if (moving) { timer = setTimeout(draw, REST) }
+    if (!wanted) { wanted = true; requestAnimationFrame(paint) }
+  }
+  const fit = () => { camera.fit(model.frame); draw() }
+
+  // -------------------------------------------------------------- captions
+
+  const write = () => {
+    labels = model.captions.map(caption => {
+      const button = make("button", `dm-caption dm-layer-${Math.min(caption.layer, 3)}`, {type: "button", textContent: caption.text, onclick: () => model.send_msg({do: "select", id: caption.id})})
+      button.style.setProperty("--dm-hue", caption.hue > 0 ? `var(--tp-hue-${caption.hue})` : "var(--tp-ink)")
+      return {...caption, button, shown: false}
+    })
+    captions.replaceChildren(...labels.map(label => label.button))
+    for (const label of labels) { label.size = [label.button.offsetWidth, label.button.offsetHeight] }
+    for (const label of labels) { label.button.hidden = true }
+  }
+  const place = () => { // in their order, each where it covers none before it
+    const layers = new Set(labels.map(label => label.layer))
+    const top = Math.max(1, ...layers)
+    const layer = Math.min(top, camera.zoom < LAYER_3 ? 3 : camera.zoom < LAYER_2 ? 2 : 1)
+    const taken = []
+    for (const label of labels) {
+      const [x, y] = camera.screen(label.x, label.y), [w, h] = label.size
+      const box = [x - w / 2, y - h / 2, x + w / 2, y + h / 2]
+      const fits = (label.layer === layer || label.layer === layer + 1) && x > 0 && y > 0 && x < camera.width && y < camera.height &&
+        !taken.some(([left, up, right, down]) => box[0] < right && box[2] > left && box[1] < down && box[3] > up)
+      if (fits) {
+        taken.push(box)
+        label.button.style.transform = `translate(${Math.round(box[0])}px,${Math.round(box[1])}px)`
+      }
+      if (fits !== label.shown) { label.button.hidden = !fits; label.shown = fits }
+    }
+  }
+
+  // ------------------------------------------------------------- selection
+
+  const count = () => { live.textContent = points.count > 0 ? `${points.count.toLocaleString("en")} documents selected` : "" }
+  const enclose = (corners) => {
+    const polygon = corners.map(([a, b]) => camera.place(a, b))
+    points.choose(polygon, camera)
+    drawing.mark(points)
+    draw()
+    count()
+    model.send_msg({do: "lasso", polygon: polygon.map(([x, y]) => [Number(x.toFixed(5)), Number(y.toFixed(5))])})
+  }
+  const clear = () => {
+    if (!points) { return }
+    points.clear()
+    drawing.mark(points)
+    draw()
+    count()
+    model.send_msg({do: "lasso", polygon: []})
+  }
+
+  // ----------------------------------------------------------------- tools
+
+  const step = (factor) => () => { camera.turn(factor); draw(true) }
+  const [, , , lasso] = [
+    ["+", "Zoom in", `${COMMAND} + wheel, or +`, step(1.4)],
+    ["−", "Zoom out", `${COMMAND} + wheel, or −`, step(1 / 1.4)],
+    ["⤢", "Show the whole map", "0", fit],
+    ["◌", "Draw a line around documents", "L, or Shift and drag", () => arm(lasso.getAttribute("aria-pressed") !== "true")],
+  ].map(([text, label, keys, act]) => {
+    const button = make("button", "dm-tool", {type: "button", textContent: text, title: `${label} (${keys})`, onclick: act})
+    button.setAttribute("aria-label", label)
+    tools.append(button)
+    return button
+  })
+  const arm = (on) => {
+    lasso.setAttribute("aria-pressed", String(on))
+    stage.classList.toggle("dm-drawing", on)
+  }
+  arm(false)
+
+  // --------------------------------------------------------------- pointer
+
+  let from = null, corners = null, moved = 0
+  const point = (event) => { // asks for the title of the document under the pointer
+    const found = points ? points.nearest(...camera.place(event.offsetX, event.offsetY), NEAR / camera.k / camera.side) : -1
+    tip.style.transform = `translate(${event.offsetX + 14}px,${event.offsetY + 14}px)`
+    if (found === hover) { return }
+    hover = found
+    tip.hidden = true
+    clearTimeout(asked)
+    if (found >= 0) { asked = setTimeout(() => model.send_msg({do: "hover", point: found}), 60) }
+  }
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) { return }
+    event.preventDefault()
+    camera.turn(Math.exp(-clamp(event.deltaY, -200, 200) * .0025), event.offsetX, event.offsetY)
+    draw(true)
+  }, {passive: false})
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !points) { return }
+    canvas.setPointerCapture(event.pointerId)
+    moved = 0
+    if (event.shiftKey || lasso.getAttribute("aria-pressed") === "true") { corners = [[event.offsetX, event.offsetY]] } else { from = [event.offsetX, event.offsetY] }
+  })
+  canvas.addEventListener("pointermove", (event) => {
+    const here = [event.offsetX, event.offsetY]
+    if (corners) {
+      corners.push(here)
+      path.setAttribute("d", `M${corners.map(corner => corner.join()).join("L")}Z`)
+    } else if (from) {
+      camera.pan(here[0] - from[0], here[1] - from[1])
+      moved += Math.abs(here[0] - from[0]) + Math.abs(here[1] - from[1])
+      from = here
+      draw(true)
+    } else { point(event) }
+  })
+  const finish = (event) => {
+    if (corners) {
+      path.removeAttribute("d")
+      if (event.type === "pointerup" && corners.length > 3) { enclose(corners) }
+      arm(false)
+    } else if (from && event.type === "pointerup" && moved < 4) {
+      const found = points.nearest(...camera.place(event.offsetX, event.offsetY), NEAR / camera.k / camera.side)
+      if (found >= 0) { model.send_msg({do: "open", point: found}) }
+    }
+    from = corners = null
+  }
+  canvas.addEventListener("pointerup", finish)
+  canvas.addEventListener("pointercancel", finish)
+  canvas.addEventListener("pointerleave", () => { hover = -1; tip.hidden = true; clearTimeout(asked) })
+
+  const pan = (dx, dy) => () => { camera.pan(dx, dy); draw(true) }
+  const keys = {ArrowLeft: pan(60, 0), ArrowRight: pan(-60, 0), ArrowUp: pan(0, 60), ArrowDown: pan(0, -60),
+    "+": step(1.4), "=": step(1.4), "-": step(1 / 1.4), "0": fit, l: () => arm(true), Escape: () => { arm(false); clear() }}
+  canvas.addEventListener("keydown", (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) { return }
+    event.preventDefault()
+    keys[event.key]()
+  })
+
+  // ------------------------------------------------------------ life cycle
+
+  canvas.addEventListener("webglcontextlost", (event) => { event.preventDefault(); gone = true })
+  canvas.addEventListener("webglcontextrestored", () => { gone = false; begin(); draw() })
+  const watch = new ResizeObserver(() => {
+    const ratio = Math.min(devicePixelRatio || 1, 2)
+    camera.resize(stage.clientWidth, stage.clientHeight)
+    if (camera.width > 1 && labels.some(label => label.size[0] === 0)) { write() } // were written while the page was hidden
+    canvas.width = Math.max(1, Math.round(camera.width * ratio))
+    canvas.height = Math.max(1, Math.round(camera.height * ratio))
+    draw()
+  })
+  const theme = new MutationObserver(() => { colour(); draw() })
+  const fetch_points = async () => {
+    const url = model.url
+    stage.classList.toggle("dm-empty", url === "")
+    if (url === "") { return }
+    const answer = await fetch(url)
+    if (!answer.ok || url !== model.url) { return }
+    points = new Points(await answer.arrayBuffer())
+    drawing.load(points)
+    count()
+    fit()
+  }
+  model.on("url", fetch_points)
+  model.on("hues", () => { colour(); draw() })
+  model.on("captions", () => { write(); draw() })
+  model.on("frame", fit)
+  model.on("msg:custom", (message) => {
+    if (message.point === hover && message.text) { tip.textContent = message.text; tip.hidden = false }
+    if (message.clear && points?.count > 0) { points.clear(); drawing.mark(points); draw(); count() }
+  })
+  model.on("remove", () => {
+    watch.disconnect()
+    theme.disconnect()
+    clearTimeout(timer)
+    clearTimeout(asked)
+  })
+  requestAnimationFrame(() => { // the style sheets apply once the component is in the page
+    begin()
+    write()
+    watch.observe(stage)
+    theme.observe(document.documentElement, {attributes: true, attributeFilter: ["data-tp"]})
+    fetch_points()
+  })
+  return stage
+}
