@@ -82,8 +82,10 @@ def store_shares(
     return True
 
 
-def place_documents(claim: Claim, kernel: Kernel) -> bool:
+def place_documents(claim: Claim, kernel: Kernel, *, done: bool) -> bool:
     """Store the shares of the documents of a claimed run under its latest snapshot, showing the progress.
+
+    Only the documents of a run that is ``done``, or was asked to stop, are placed, not those of a paused one.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def place_documents(claim: Claim, kernel: Kernel) -> bool:
     """
     begun = claim.ending
     if begun == "paused":
-        return False
+        return not done
 
     def proceed(done: int, total: int) -> bool:
         claim.message = f"placing documents, {100 * done // total} %"

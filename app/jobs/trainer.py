@@ -149,7 +149,7 @@ class Trainer:
         if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
             self._judge_test(training, plan, best)
         message = self._describe_end(training, plan, position, done=done)
-        if (done or self.claim.ending == "stopped") and not place_documents(self.claim, training.kernel):
+        if not place_documents(self.claim, training.kernel, done=done):
             self.claim.finish(self.claim.ending, f"{self.claim.ending} while documents were placed in the topics")
             return
         self.claim.finish("finished" if done else self.claim.ending, message)

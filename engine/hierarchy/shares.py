@@ -65,7 +65,7 @@ def compute_shares(topics: Topics, local: Local, batch: Batch) -> tuple[FloatArr
     if tokens is None:
         tokens = _expect_tokens(topics.phi[0], local.theta[0], batch)
     shares = [_normalise_rows(tokens)]
-    filled = shares[0].any(axis=1)
+    filled: Array = np.asarray(shares[0].any(axis=1))
     for link, theta in zip(topics.phi[1:], local.theta[1:], strict=True):
         if topics.links:
             shares.append(_normalise_rows(theta * filled[:, None]))

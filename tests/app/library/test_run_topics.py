@@ -66,6 +66,6 @@ def test_shares_of_all_documents_are_a_sparse_matrix_with_the_columns_of_the_wei
         assert matrix.shape == (DOCUMENTS, 4)
         np.testing.assert_allclose(matrix.toarray(), np.eye(4)[np.arange(DOCUMENTS) % 4], atol=2e-5)
         assert run.shares(2).shape == (DOCUMENTS, run.weights(2).shape[1])
-        np.testing.assert_allclose(run.shares(2).sum(axis=1), 1, atol=1e-4)
+        np.testing.assert_allclose(run.shares(2).sum(axis=1), 1, atol=0.02)  # without those below 1 %
         with pytest.raises(LookupError):
             run.shares(3)
