@@ -100,9 +100,9 @@ def carry(arguments: argparse.Namespace) -> int:
 
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_from), find_run(db, arguments.run_to)
-    hierarchies = [read_hierarchy(db, row, find_snapshot_at(db, row, None)) for row in rows]
+    first, second = (read_hierarchy(db, row, find_snapshot_at(db, row, None)) for row in rows)
     try:
-        comparison = compare(*hierarchies, list_decisions(db, rows[0].number, rows[1].number))
+        comparison = compare(first, second, list_decisions(db, rows[0].number, rows[1].number))
     except ValueError as error:
         raise UserError(str(error)) from error
     carried = carry_annotations(db, comparison)

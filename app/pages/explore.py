@@ -90,6 +90,8 @@ class ExplorePage(TreePage):
     context : Context
     """
 
+    _requests: ExploreRequests
+
     def __init__(self, context: Context) -> None:
         board = partial(Board, on_message=self._on_message, sheets=["explore"])
         self._controls = board(css_classes=["ex-top"])

@@ -9,6 +9,7 @@ import pytest
 from page_sessions import PageSession
 
 from app.live.actions import Actions
+from app.pages.compare import ComparePage
 from app.pages.documents import DocumentsPage
 from app.pages.explore import ExplorePage
 from store import notes, runs, snapshots
@@ -33,7 +34,7 @@ class Session(PageSession):
 
     def handle(self, do: str, **more: Any) -> "Session":
         page = self.page
-        handler = page._on_message if isinstance(page, ExplorePage) else page._notes.board._handler
+        handler = page._notes.board._handler if isinstance(page, DocumentsPage) else page._on_message
         handler({"do": do, **more})
         return self.work()
 
@@ -157,3 +158,27 @@ def test_a_document_that_is_read_has_notes_above_it_that_every_run_of_the_corpus
     documents.handle("note-delete", number=str(number))
     assert documents.list_shown() == ["a good example"]
     other.feed.stop()
+
+
+def test_compare_offers_to_carry_names_and_notes_to_b_where_a_has_some(db: Any) -> None:
+    row = garden.begin(db, 1)
+    snapshots.append_snapshot(db, row.number, row.attempt, 400, 1.0, garden.arrays(400))
+    runs.finish_run(db, row.number, row.attempt, "stopped")
+    session = Session(db, "compare", ComparePage, run=row.number, partner=1)
+    button = "Carry names and notes to B</button>"
+    assert "What changed" in session.page._table.html
+    assert button not in session.page._table.html
+    session.context.actions.add_topic_notes(1, 1, 3, [NewNote("about seasons"), NewNote("sure", TAG)])
+    session.work()
+    assert button in session.page._table.html
+    session.handle("carry")
+    assert [(each.topic, each.text) for each in notes.list_topic_notes(db, row.number)] == [
+        (3, "about seasons"), (3, "sure"),
+    ]  # fmt: skip
+    assert session.report == [f"Run {row.number} got 0 names and 2 notes and tags."]
+    session.handle("swap")
+    assert button in session.page._table.html
+    session.view.param.update(run=1, partner=1)
+    session.work()
+    assert button not in session.page._table.html
+    session.feed.stop()
