@@ -97,7 +97,10 @@ _UNDO = {
     10: ["ALTER TABLE runs RENAME COLUMN options TO plan", "ALTER TABLE runs RENAME COLUMN request TO wish"],
     11: [],  # it changed arrays, and no tables
     12: ["ALTER TABLE corpora DROP COLUMN validation_documents"],
-    13: [f"DROP TABLE {name}" for name in ("share_blocks", "share_sets", "column_blocks", "corpus_columns")],
+    13: [
+        f"DROP TABLE {name}"
+        for name in ("document_maps", "share_blocks", "share_sets", "column_blocks", "corpus_columns")
+    ],
 }
 
 
