@@ -53,7 +53,7 @@ root.append(render({{model, view: {{shadow_el: root, model: {{}}}}}}))
 root.firstChild.style.height = "600px"
 const shown = window.shown = [] // numbers of points drawn, one for each picture
 new MutationObserver(() => shown.push(Number(root.firstChild.dataset.shown))).observe(root.firstChild, {{attributeFilter: ["data-shown"]}})
-</script>"""
+</script>"""  # noqa: E501
 
 
 @pytest.fixture(params=[False, True], ids=["webgl", "raster"])
