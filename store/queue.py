@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from store import run_rows
+from store import events, run_rows
 from store.database import Database, now, retry_reads
 from store.errors import Conflict
 from store.run_rows import RunRow
@@ -115,6 +115,36 @@ def release_lease(db: Database, run: int) -> None:
         connection.execute(update(runs).where(runs.c.number == run).values(lease=None, starter={}))
 
     db.transact(work)
+
+
+def give_way(db: Database, run: int, attempt: int, message: str) -> bool:
+    """Queue a run in training again, behind the runs of its group, if one of them waits for its first step.
+
+    A user's request to pause or stop comes first.  An event records the message.
+
+    Returns
+    -------
+    has_given_way : bool
+        Whether the attempt has ended; the run goes on from its last checkpoint.
+
+    Raises
+    ------
+    LostClaim
+        If another attempt has taken over.
+    """
+
+    def work(connection: Connection) -> bool:
+        run_rows.own_run(connection, run, attempt)
+        row = run_rows.lock_run(connection, run)
+        waiting = [each for each in _read_queued(connection) if each.run_group == row.run_group is not None]
+        if row.request != "run" or all(each.minibatch for each in waiting):
+            return False
+        place = waiting[-1].order[0] + _APART
+        run_rows.update_run(connection, run, state="queued", message=message, place=place, lease=None, starter={})
+        events.insert_event(connection, run, attempt, row.minibatch, "queued", message)
+        return True
+
+    return db.transact(work)
 
 
 def _check_queued(connection: Connection, run: int) -> None:

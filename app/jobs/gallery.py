@@ -33,8 +33,8 @@ class GalleryRun(NamedTuple):
     model : str
     texts : dict of str
         Settings of the model as texts; the others keep their defaults.
-    minibatches : int or None
-        Its length; None: the default length.
+    minibatches : int
+        Its length; of the first run, the most that it may take until its tree has settled.
     purpose : str
         What it shows, as part of a sentence.
     pages : tuple of str
@@ -47,24 +47,24 @@ class GalleryRun(NamedTuple):
     title: str
     model: str
     texts: dict[str, str]
-    minibatches: int | None
+    minibatches: int
     purpose: str
     pages: tuple[str, ...]
     seconds: float
 
 
 FIRST = GalleryRun(
-    RUN_NAME, "DLDA", "dlda", {}, None, "three layers of topics to explore", ("explore", "documents", "seeds"), 30.0
+    RUN_NAME, "DLDA", "dlda", {}, 800, "three layers of topics to explore", ("explore", "documents", "seeds"), 30.0
 )
 LIVE = GalleryRun(
     f"{RUN_NAME}, mini-batches", "DLDA by mini-batches", "dlda", {"inference": "tlasgr"}, 2_000,
-    "topics that learn by mini-batches", ("watch",), 40.0,
+    "topics that learn by mini-batches", ("watch",), 55.0,
 )  # fmt: skip
 PARENT = GalleryRun(
     f"{RUN_NAME}, DATM", "DATM", "datm", {}, 600, "a neural encoder, which reads a whole document in one pass", (), 30.0
 )
 LABELLED = GalleryRun(
-    f"{RUN_NAME}, sDATM", "sDATM", LABEL_MODEL, {}, 600, "the same model, with the package of a document as its label",
+    f"{RUN_NAME}, sDATM", "sDATM", LABEL_MODEL, {}, 400, "the same model, with the package of a document as its label",
     ("compare", "classes"), 30.0,
 )  # fmt: skip
 GALLERY = (FIRST, LIVE, PARENT, LABELLED)
@@ -197,7 +197,7 @@ def request_kernels(model: str, layers: tuple[int, ...] | None = None, **choices
 def _create(db: Database, corpus: CorpusRow, member: GalleryRun, threads: int) -> RunRow:
     return create_run(
         db, corpus.number, model=member.model, texts=member.texts, minibatches=member.minibatches, threads=threads,
-        name=member.name,
+        name=member.name, until="settled" if member is FIRST else "",
     )  # fmt: skip
 
 

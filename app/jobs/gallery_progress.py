@@ -113,4 +113,4 @@ def _measure_pace(members: list[_GalleryState]) -> float:
 
 def _round_duration(seconds: float) -> str:
     """Return a duration so coarse that it does not flicker: ``15 s``, ``2 min``."""
-    return f"{max(5, 5 * math.ceil(seconds / 5))} s" if seconds <= 55 else f"{round(seconds / 60)} min"
+    return f"{max(5, 5 * math.ceil(seconds / 5))} s" if seconds <= 55 else f"{math.ceil(seconds / 60)} min"

@@ -23,7 +23,7 @@ from app.jobs.estimates import (
     summarize_estimate,
 )
 from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
-from store import checkpoints, corpora, events, points, runs, snapshots
+from store import checkpoints, corpora, events, points, queue, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
 from store.errors import Conflict, DamagedArrays, StoreError
@@ -43,6 +43,7 @@ NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
 READABLE = "topics are readable, as the curve is level; training goes on until the tree has settled"
 OVERFITS = "it overfitted in the end, so the topics are those of mini-batch {step:,}, and later snapshots are deleted"
+GIVES_WAY = "topics are readable; it goes on when the other runs of its group are as far"
 MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -100,7 +101,7 @@ class Trainer:
         self.options = read_options(claim.row)
         self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
-        self._is_readable = False
+        self._is_readable = self._may_give_way = False
         self._best: SnapshotRow | None = None  # of a run that overfits
         self._cluster: RunCluster | None = None
 
@@ -139,6 +140,8 @@ class Trainer:
             position = self._record(training, plan, position, info)
             if position.minibatch in plan.checkpoints:
                 self._save(training, position, meta)
+            if self._may_give_way and self._give_way(training, plan, position, meta):
+                return
             if self._cluster is not None:
                 self._cluster.report()
             self.claim.beat_if_due()
@@ -323,9 +326,20 @@ class Trainer:
         if self._is_readable or not self._has_level_curve(training, position):
             return
         self._is_readable = True
+        self._may_give_way = self.claim.row.run_group is not None and not self.options.on
         claim = self.claim
         events.append_event(claim.db, claim.row.number, claim.row.attempt, position.minibatch, "readable", READABLE)
         claim.show(READABLE)
+
+    def _give_way(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> bool:
+        """Save the run and queue it again if others of its group wait: all of them then have readable topics soon."""
+        self._may_give_way = False
+        claim, row = self.claim, self.claim.row
+        if claim.ending or self._is_done(training, plan, position):
+            return False
+        if self._saved != position.minibatch:
+            self._save(training, position, meta)
+        return queue.give_way(claim.db, row.number, row.attempt, GIVES_WAY)
 
     def _find_overfitting(self, plan: Plan, position: "Position") -> int | None:
         """Return the step with the best topics if the run should end because it overfits, else None."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from app.analysis.changes import measure_changes
 from app.analysis.hierarchy import Hierarchy
 from app.export.film import render_film
+from app.jobs.gallery import is_of_gallery
 from app.jobs.plan import name_step
 from app.live.history import History
 from app.live.ticks import Tick
@@ -73,6 +74,10 @@ class FilmBar(Component):
         """Tell the browser that the snapshot it asked for is on screen, or that there is none."""
         self._send_msg({"answered": True})
 
+    def play(self) -> None:
+        """Let the browser play the film, unless the visitor wants less motion."""
+        self._send_msg({"play": True})
+
     def hand_over(self, name: str, text: str) -> None:
         """Let the browser download a text as an HTML file."""
         self._send_msg({"name": name, "text": text})
@@ -114,6 +119,7 @@ class Film:
         self._choice = choice
         self._on_cursor = on_cursor
         self._run = 0
+        self._state = ""  # of the run when the page last looked
         self._moments: tuple[SnapshotOption, ...] = ()
         self._changes: dict[int, float] = {}  # what moved before a snapshot, by its number
         self._wanted = 0  # the snapshot that the browser asked for last
@@ -156,12 +162,23 @@ class Film:
             return
         if run != self._run:
             self._choose_run()
-        elif run in tick.snapshots:
+            return
+        if run in tick.snapshots:
             self._fetch_moments()
+        if run in tick.rows:
+            self._play_at_end()
+
+    def _play_at_end(self) -> None:
+        """Play the film of a run of the demo when its training ends while a visitor follows it."""
+        before, self._state = self._state, self._context.feed.state(self._run)
+        has_ended = before == "running" and self._state == "finished"
+        if has_ended and not self._context.view.snapshot and is_of_gallery(self._context.feed.runs(), self._run):
+            self.bar.play()
 
     def _choose_run(self) -> None:
         """Show the snapshots of the run on screen."""
         self._run, self._moments, self._changes = self._context.view.run, (), {}
+        self._state = self._context.feed.state(self._run)
         self.bar.param.update(moments=[], track="", note="", busy="")
         if self._context.feed.run(self._run) is not None:
             self._fetch_moments()

@@ -107,6 +107,7 @@ export function render({model, view}) {
     dress()
     if (model.place + 1 < model.moments.length) { step() } else { point(0); ask(0) }
   }
+  const begin = () => { if (!playing && !still.matches && !bar.hidden && model.moments.length > 2) { toggle() } }
   const nearest = (value) => model.moments.reduce((best, moment, at) =>
     Math.abs(moment[2] - value) < Math.abs(model.moments[best][2] - value) ? at : best, 0)
   const go = (at) => {
@@ -152,7 +153,9 @@ export function render({model, view}) {
     compare.hidden = !model.comparable
     if (!waiting && wish === null) { point(model.place) } else { label(target()) }
   }
-  model.on("msg:custom", (message) => { if (message.answered) { answered() } else if (message.name) { save(message) } })
+  model.on("msg:custom", (message) => {
+    if (message.answered) { answered() } else if (message.name) { save(message) } else if (message.play) { begin() }
+  })
   for (const name of ["moments", "place", "track", "pins", "comparable", "busy", "note", "step"]) { model.on(name, draw) }
   model.on("remove", () => { stop(); clearTimeout(watch) })
   dress()

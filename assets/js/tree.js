@@ -91,9 +91,11 @@ export function render({model, view}) {
     const {clientWidth: width, clientHeight: height} = stage
     if (width === 0 || height === 0) { return }
     const [w, h] = camera.size
-    const room = width > 520 ? width - tools.offsetWidth - 14 : width // the buttons hide no topic
-    const k = Math.min(room / w, height / h, 1.35)
-    Object.assign(camera, {k, x: (room - k * w) / 2, y: Math.max(0, (height - k * h) / 2), fitted: true})
+    const isWide = width > 520 // the buttons, which hide no topic, are at the right; else at the top
+    const room = isWide ? width - tools.offsetWidth - 14 : width
+    const top = isWide ? 0 : tools.offsetHeight + 14
+    const k = Math.min(room / w, (height - top) / h, 1.35)
+    Object.assign(camera, {k, x: (room - k * w) / 2, y: top + Math.max(0, (height - top - k * h) / 2), fitted: true})
     settle(moving)
   }
   const zoom = (factor, x, y, moving = false) => {

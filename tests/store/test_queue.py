@@ -71,6 +71,35 @@ def test_a_group_has_the_number_of_its_first_run(db):
     assert new_run(db, first.corpus).run_group is None
 
 
+def advance_run(db, run):
+    row = runs.claim_run(db, run, {})
+    runs.record_progress(db, run, row.attempt, minibatch=5, seconds=1.0, message="training")
+    return row
+
+
+def test_a_run_gives_way_to_runs_of_its_group_that_have_not_begun(db):
+    first = new_run(db, group=0)
+    others = [new_run(db, first.corpus, group=first.number).number for _ in range(2)]
+    later = new_run(db, first.corpus).number
+    row = advance_run(db, first.number)
+    assert queue.give_way(db, first.number, row.attempt, "readable")
+    assert numbers(queue.list_waiting(db)) == [*others, first.number, later]
+    row = advance_run(db, others[0])
+    assert queue.give_way(db, others[0], row.attempt, "readable")
+    assert numbers(queue.list_waiting(db)) == [others[1], first.number, others[0], later]
+    row = advance_run(db, others[1])
+    assert not queue.give_way(db, others[1], row.attempt, "readable"), "no other waits for its first step"
+    assert runs.get_run(db, others[1]).state == "running"
+
+
+def test_a_run_that_is_asked_to_pause_does_not_give_way(db):
+    first = new_run(db, group=0)
+    new_run(db, first.corpus, group=first.number)
+    row = advance_run(db, first.number)
+    runs.send_request(db, first.number, "pause")
+    assert not queue.give_way(db, first.number, row.attempt, "readable")
+
+
 def unleased(rows):
     return [row.number for row in rows if row.state == "queued" and row.lease_left is None]
 

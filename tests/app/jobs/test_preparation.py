@@ -42,7 +42,7 @@ def test_what_is_left_follows_the_pace_of_this_machine():
     total = sum(stage.seconds for stage in STAGES)
     assert Heard().tell(0.0, "Reading documentation", 0.0)[0].endswith(f"about {total:.0f} s left")
     slow = Heard()
-    assert slow.tell(29.0, "Reading documentation", 1.0)[0].endswith("about 2 min 04 s left")  # four times as slow
+    assert slow.tell(29.0, "Reading documentation", 1.0)[0].endswith("about 3 min 24 s left")  # four times as slow
 
 
 def test_notes_and_what_is_out_of_order_are_left_out():

@@ -12,7 +12,7 @@ from app.jobs.estimates import read_concentrations, read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
-from store import checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
+from store import checkpoints, corpora, corpus_writer, events, points, queue, runs, snapshots, tables
 from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
 
@@ -323,6 +323,25 @@ def test_a_run_whose_tree_still_changes_goes_on_when_its_curve_is_level(file, mo
     assert runs.get_run(file, settled.number).minibatch == 400
     said = [each.minibatch for each in events.read_new_events(file, settled.number)[0] if each.kind == "readable"]
     assert said == [level_at], "only the tree had to settle from then on"
+
+
+def test_runs_of_a_group_give_way_until_all_are_readable_and_end_with_the_bits_of_runs_alone(file, monkeypatch):
+    monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
+    monkeypatch.setattr(training, "SETTLED", 1.1)
+    texts = SMALL | {"inference": "auto"}
+    group = new_run.create_group(file, "small", (1, 2), model="dlda", texts=texts, minibatches=60, until="settled")
+    alone = new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=60, until="settled", seed=1)
+    trained = []
+    while waiting := queue.list_waiting(file):
+        trained.append(waiting[0].number)
+        trainer.train_run(file, waiting[0].number)
+    first, second = (row.number for row in group)
+    assert trained == [first, second, first, alone.number]
+    assert [runs.get_run(file, n).state for n in trained] == ["finished"] * 4
+    kinds = [[each.kind for each in events.read_new_events(file, n)[0]] for n in (first, second)]
+    assert [each.count("queued") for each in kinds] == [1, 0]
+    ends = [snapshots.load_snapshot(file, snapshots.find_latest(file, n).number) for n in (first, alone.number)]
+    assert all(np.array_equal(ends[0][name], ends[1][name]) for name in ends[1])
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])

@@ -156,6 +156,20 @@ def test_a_pin_is_taken_away_by_pinning_the_same_snapshot_again(stage):
         assert stage.view.pins == ()
 
 
+@pytest.mark.parametrize(("name", "snapshot", "plays"), [("demo", 0, 1), ("demo", 1, 0), ("another", 0, 0)])
+def test_the_film_of_a_demo_plays_when_its_training_ends_while_a_visitor_follows_it(db, name, snapshot, plays):
+    row = garden.begin(db, 1, name)
+    garden.advance(db, row, 10, snapshot=True)
+    stage = Stage(db, run=row.number, snapshot=snapshot)
+    played = []
+    stage.film.bar.play = lambda: played.append(row.number)
+    runs.finish_run(db, row.number, row.attempt, "finished")
+    stage.session.feed.look_now()
+    for _ in range(2):
+        stage.session.ticks[0](Tick(rows=frozenset({row.number})))
+    assert played == [row.number] * plays
+
+
 def test_the_film_is_saved_as_a_file(stage):
     stage.film._on_message({"do": "film"})
     assert stage.film.bar.busy == "film"
