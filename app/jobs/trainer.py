@@ -119,8 +119,6 @@ class Trainer:
 
     def _run(self) -> None:
         """Load, prepare, train and finish the run."""
-        from app.jobs.shares import place_documents
-
         corpus = self._load()
         if self.claim.ending:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
@@ -128,6 +126,12 @@ class Trainer:
         training, plan, position, meta = self._prepare(corpus)
         self._is_readable = self._has_level_curve(training, position)  # of a resumed run
         self.claim.show(READABLE if self._is_readable else _describe_training(training, plan, self.options))
+        last = self._train(training, plan, position, meta)
+        if last is not None:
+            self._end(training, plan, last, meta)
+
+    def _train(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> "Position | None":
+        """Train until the run is done or asked to end, and return its position; None if it gave way to others."""
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -141,10 +145,16 @@ class Trainer:
             if position.minibatch in plan.checkpoints:
                 self._save(training, position, meta)
             if self._may_give_way and self._give_way(training, plan, position, meta):
-                return
+                return None
             if self._cluster is not None:
                 self._cluster.report()
             self.claim.beat_if_due()
+        return position
+
+    def _end(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> None:
+        """Save and judge the run, place all documents in its topics, and finish it."""
+        from app.jobs.shares import place_documents
+
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
         done = self._is_done(training, plan, position)
