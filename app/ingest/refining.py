@@ -29,7 +29,7 @@ class RefineError(ValueError):
 def refine_corpus(
     db: Database,
     source: CorpusRow,
-    numbers: Sequence[int],
+    numbers: Sequence[int] | Array,
     name: str,
     origin: dict[str, Any],
     progress: Progress = ignore_progress,

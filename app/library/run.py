@@ -241,7 +241,7 @@ class Run(RunTopics):
         hierarchy = self.hierarchy(minibatch)
         node = find_nodes(hierarchy, topic, None)[0] if topic else None
         made = refine_run(self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where)
-        return Corpus(self._opened, made.number)
+        return Corpus(self._opened, made)
 
     def report(
         self,

@@ -255,11 +255,14 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "word": lambda _, value: self._callbacks.show_word(value),
             "rename": self._rename,
-            "unfilter": lambda message, _: handle_filter(self._view, message),
+            "unfilter": lambda message, _: self._unfilter(message),
             "save": lambda _, value: self._callbacks.save(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
+
+    def _unfilter(self, message: Message) -> None:
+        handle_filter(self._view, message)
 
     def handle(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
