@@ -135,6 +135,9 @@ def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -
             "{% block loader_css %}{% endblock %}",
             "{% block inner_body %}{% from macros import embed %}",
             _SKELETON,
+            '<script nonce="{{ nonce }}">{% raw %}',
+            find_asset("js/load_again.js").read_text(encoding="utf-8"),
+            "{% endraw %}</script>",
             _insert_nonce("bokeh_js"),
             '<script nonce="{{ nonce }}">{% raw %}',
             find_asset("js/page.js").read_text(encoding="utf-8"),
@@ -162,8 +165,4 @@ _SKELETON = """
   <div class="tp-sk-bar"><b>Topiary</b></div>
   <div class="tp-sk-body"><i></i><i></i><p>Opening the view …</p></div>
 </div>
-<script nonce="{{ nonce }}">setTimeout(() => {
-  const p = document.querySelector("#tp-skeleton p");
-  if (p) { p.textContent = "This takes longer than usual. If the server has stopped, start it again and reload."; }
-}, 20000)</script>
 """

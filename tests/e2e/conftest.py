@@ -199,12 +199,14 @@ class Guard:
     def __init__(self) -> None:
         self.strangers: list[str] = []
         self.errors: list[str] = []
+        self.failures: list[str] = []
         self.local = LOCAL
 
     def watch(self, page: Any) -> Any:
         """Listen to a page and to what it loads."""
         page.on("request", lambda request: self._asked(request.url))
         page.on("websocket", lambda socket: self._asked(socket.url))
+        page.on("requestfailed", lambda request: self.failures.append(f"{request.url[:80]}: {request.failure}"))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self._said(message.text))
         return page
@@ -212,7 +214,7 @@ class Guard:
     def check(self) -> None:
         """Fail on the first that should not have been."""
         assert self.strangers == [], "requests left this machine"
-        assert self.errors == [], "a script of the page failed"
+        assert self.errors == [], f"a script of the page failed; these requests failed: {self.failures}"
 
     def _asked(self, url: str) -> None:
         if not url.startswith(self.local):

@@ -469,3 +469,24 @@ def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(server,
     page.get_by_role("link", name="measurements", exact=True).first.click()
     page.get_by_role("heading", name="Measurements", exact=True).wait_for()
     assert server.complaints == []
+
+
+@pytest.mark.parametrize("lost", [1, 99])
+def test_a_page_whose_scripts_did_not_arrive_loads_again_and_at_last_says_so(shared_server, page, lost):
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.url)
+        if len(asked) <= lost:
+            route.abort("failed")
+        else:
+            route.continue_()
+
+    page.route("**/bokeh.min.js*", answer)
+    page.goto(f"{shared_server.url}?page=runs", wait_until="commit")
+    if lost == 1:
+        page.get_by_role("heading", name="Runs").first.wait_for()
+        assert len(asked) == 2
+    else:
+        page.get_by_text("A part of this page did not arrive. Check the connection").wait_for()
+        assert len(asked) == 4
