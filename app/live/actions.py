@@ -7,6 +7,7 @@ Every method may wait for the database, so pages call them through ``context.lat
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from subprocess import Popen
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -16,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis.carry import CarriedTopic, carry_annotations
 from app.analysis.comparison import Comparison
-from app.analysis.predictions import Classified, store_predictions
+from app.analysis.predictions import ClassError, Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.forks import retry_run
@@ -117,6 +118,7 @@ class _SharedActions:
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
     placed: set[tuple[int, int]] = field(default_factory=set)  # runs, and documents of their corpora
+    training: frozenset[int] = frozenset()  # runs at the last upkeep
 
 
 @dataclass
@@ -341,8 +343,13 @@ class Actions:
             launcher.start_placing(self.url, run)
 
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
-        """Reap ended workers, start queued runs and build search indexes; the feed calls this after every query."""
+        """Reap ended workers, start queued runs, predict classes and build indexes; called after every query."""
         launcher.reap_children()
+        training = frozenset(row.number for row in rows if row.state == "running")
+        ended = [row.number for row in rows if row.number in self._shared.training and row.state == "finished"]
+        self._shared.training = training
+        for run in ended:
+            self.feed.submit_in_turn(partial(self._predict_classes, run))
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
         if self._shared.indexing is None:
@@ -378,6 +385,14 @@ class Actions:
                 shared.db.close()
                 shared.db = None
             shared.lock.release()
+
+    def _predict_classes(self, run: int) -> None:
+        """Predict the classes of the test documents of a run that has just ended, before a page asks for them."""
+        try:
+            if self.feed.classes.predicts(run):
+                self.feed.classes.fetch(run, 0)
+        except (ClassError, StoreError, SQLAlchemyError) as error:  # the page will say it
+            log.info("the classes of run %d were not predicted: %s", run, error)
 
     def _announce(self, verb: str, row: NoteRow) -> None:
         """Record what was done to a note, and notify the sessions that show it."""

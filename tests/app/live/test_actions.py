@@ -44,7 +44,7 @@ ASKED = {
     "delete_note": (1,),
     "carry_annotations": (None,),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "place_appended", "do_upkeep", "fill", "close"}
 
 
 @pytest.fixture
@@ -242,3 +242,17 @@ def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch)
     made.work()
     assert full_text.list_unindexed(planted) in ([1], [])
     assert progress.list_imports() == ()
+
+
+def test_classes_are_predicted_as_soon_as_a_run_that_was_training_has_ended(actions, monkeypatch):
+    asked = []
+    monkeypatch.setattr(actions.feed.classes, "predicts", lambda run: run != 2)
+    monkeypatch.setattr(actions.feed.classes, "fetch", lambda *key: asked.append(key))
+    row = runs.get_run(actions.feed.db, 1)
+    before = [
+        replace(row, number=number, state=state) for number, state in ((1, "running"), (2, "running"), (3, "queued"))
+    ]
+    for rows in (before, [replace(each, state="finished") for each in before]):
+        actions.do_upkeep(rows)
+    actions.feed.submit_in_turn(lambda: None).result(timeout=60)
+    assert asked == [(1, 0)]
