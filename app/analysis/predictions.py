@@ -112,7 +112,9 @@ class Doing(NamedTuple):
 
 MOST_MISLED = 200  # wrong predictions that are explained, those with the highest probabilities
 # Modules of the app whose sources decide predictions, in addition to all files of the engine.
-MAKERS = ("analysis/inference.py", "analysis/predict.py", "analysis/predictions.py", "jobs/records.py")
+MAKERS = (
+    "analysis/inference.py", "analysis/predict.py", "analysis/predictions.py", "jobs/records.py", "jobs/shares.py",
+)  # fmt: skip
 
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:

@@ -150,11 +150,14 @@ class FailedRun:
         feed, number = self._context.feed, self._context.view.run
         run, state = feed.run(number), feed.state(number)
         if run is None:
-            self.board.html = ""
+            self._show("")
             return
         remedies = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
-        self.board.html = draw_failure(run, state, remedies, log) + draw_damage(feed.damage(number))
+        self._show(draw_failure(run, state, remedies, log) + draw_damage(feed.damage(number)))
+
+    def _show(self, html: str) -> None:
+        self.board.param.update(html=html, visible=bool(html))  # an empty board would leave a gap
 
     def _on_board(self, message: Message) -> None:
         context, run = self._context, self._context.feed.run(self._context.view.run)

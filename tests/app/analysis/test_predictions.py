@@ -36,6 +36,7 @@ __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
+    "jobs/claim",
     "jobs/compile_kernels",
     "jobs/launcher",
     "jobs/plan",

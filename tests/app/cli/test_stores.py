@@ -42,7 +42,7 @@ def test_a_whole_store_is_said_to_be_whole(capsys, path):
     read = "1 corpus, 2 blocks of documents, 1 run, 2 events, 6 snapshots, 1 checkpoint"
     first, second = out.splitlines()
     assert first == f"{path}: what has a checksum is as it was written, and every row can be read (read: {read})"
-    assert second.startswith("without checksums: all rows (of runs, corpora, events and points, names and matches")
+    assert second.startswith("without checksums: all rows (of runs, corpora, events, points and notes, names")
 
 
 def test_damage_is_listed_with_what_it_means_and_the_status_is_1(capsys, path):
