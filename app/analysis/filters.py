@@ -33,6 +33,7 @@ _LINE = re.compile(r"map:(\d{1,9})")
 _CORNER = re.compile(r"-?\d{1,5}(?:\.\d{1,2})?:-?\d{1,5}(?:\.\d{1,2})?")
 MOST_CORNERS = 30  # of a line that is written as a condition
 _FIRST_CORNERS = 400  # of a line whose corners are weighed against each other
+_FLAT = 2e-4  # of the area of the box around a line; a corner that adds less is left out
 _UNITS: dict[int, Literal["Y", "M", "D"]] = {1: "Y", 2: "M", 3: "D"}  # by the number of parts of a date
 
 
@@ -109,7 +110,7 @@ def parse_condition(text: str) -> Condition:
 def write_line(snapshot: int, corners: Array) -> Condition:
     """Return the condition that selects the documents inside a line on the map under a snapshot.
 
-    Of more than ``MOST_CORNERS`` corners, those are left out that change the area least.
+    Corners that hardly change the area are left out, and of more than ``MOST_CORNERS`` those that change it least.
 
     Parameters
     ----------
@@ -119,9 +120,13 @@ def write_line(snapshot: int, corners: Array) -> Condition:
     """
     points = np.asarray(corners, dtype=np.float64).reshape(-1, 2)
     points = points[:: -(-len(points) // _FIRST_CORNERS) or 1]
-    while len(points) > MOST_CORNERS:
+    least = _FLAT * float(np.prod(np.ptp(points, axis=0))) if len(points) else 0.0
+    while len(points) > 3:
         (x1, y1), (x2, y2) = (np.roll(points, 1, axis=0) - points).T, (np.roll(points, -1, axis=0) - points).T
-        points = np.delete(points, np.argmin(np.abs(x1 * y2 - x2 * y1)), axis=0)
+        areas = np.abs(x1 * y2 - x2 * y1) / 2
+        if len(points) <= MOST_CORNERS and areas.min() > least:
+            break
+        points = np.delete(points, np.argmin(areas), axis=0)
     texts = (f"{value:.2f}".rstrip("0").rstrip(".") for value in points.ravel().tolist())
     pairs = zip(*(iter(texts),) * 2, strict=True)
     return Condition(f"map:{snapshot}", "~".join(f"{x}:{y}" for x, y in pairs))

@@ -7,18 +7,27 @@ has stored when it is ended is not lost: placed documents stay placed, and a dra
 import sys
 from functools import partial
 
+import numpy as np
+
 from app.analysis.document_map import complete_map
 from app.analysis.inference import find_snapshot
-from app.analysis.shares import complete_shares
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.selection import find_typical_topics, find_typical_words
+from app.analysis.shares import complete_shares, fetch_use
 from app.jobs import launcher
 from app.jobs.progress import FAILED, Notifier
+from engine.document_map.areas import find_inside
+from engine.document_map.layout import DocumentMap
 from engine.settings import SettingError
-from store import runs
+from store import corpora, runs
 from store.database import Database, open_existing
 from store.errors import StoreError
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
 
-PLACING = "Placing the documents in the topics"
-DRAFTING, ARRANGING = "Placing the topics on the map", "Arranging the documents on the map"
+PLACING, DRAFTING = "Placing the documents in the topics", "Placing the topics on the map"
+ARRANGING, PREPARING = "Arranging the documents on the map", "Preparing to describe selections"
+_FEW = 100  # documents of a selection that only serves to compile
 
 
 def make_map(db: Database, run: int, snapshot: int, notify: Notifier) -> None:
@@ -34,7 +43,19 @@ def make_map(db: Database, run: int, snapshot: int, notify: Notifier) -> None:
     row, chosen = runs.get_run(db, run), find_snapshot(db, run, snapshot)
     complete_shares(db, row, chosen, lambda done, total: notify(PLACING, done / max(total, 1)))
     notify(DRAFTING, 0.0)  # until the draft is stored
-    complete_map(db, row, chosen, launcher.choose_threads(), partial(notify, ARRANGING))
+    made = complete_map(db, row, chosen, launcher.choose_threads(), partial(notify, ARRANGING))
+    notify(PREPARING, 1.0)
+    _prepare_selections(db, row, chosen, made)
+
+
+def _prepare_selections(db: Database, run: RunRow, snapshot: SnapshotRow, made: DocumentMap) -> None:
+    """Compile what a selection on the map needs, by describing one, so that no page has to wait for the compiler."""
+    corners = np.array([(-1.0, -1.0), (1.0, -1.0), (0.0, 1.0)])
+    selected = find_inside(made.positions, corners) | (np.arange(len(made.topics)) % 2 == 0)
+    hierarchy, corpus = read_hierarchy(db, run, snapshot), corpora.get_run_corpus(db, run)
+    find_typical_topics(hierarchy, 1, fetch_use(db, run, snapshot, 1), selected, 1)
+    some = np.arange(min(len(selected), _FEW))
+    find_typical_words(db, corpus, selected[some], 1)
 
 
 def main(arguments: list[str]) -> int:

@@ -136,7 +136,7 @@ class DocumentsPage:
         if self._view.tab == BETWEEN:
             self._between.choose()
             return
-        if self._is_map:
+        if self._view.tab == MAP and self._has_run():
             self._map.choose()
             return
         if self._view.tab == FORM:
@@ -157,14 +157,10 @@ class DocumentsPage:
             self._draw_answer()
             self._fetch_neighbours()
 
-    @property
-    def _is_map(self) -> bool:
-        return self._view.tab == MAP and not self._view.documents and self._has_run()
-
     def _list_parts(self) -> list[Viewable]:
         """Return what is below the head."""
         tab = self._view.tab
-        if self._is_map:
+        if tab == MAP and self._has_run():
             return self._map.parts
         if tab == BETWEEN:
             return list(self._between.boards)
@@ -385,10 +381,8 @@ class DocumentsPage:
 
     def _on_choice(self, message: Message) -> None:
         match message:
-            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM):
+            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM, MAP):
                 self._view.tab = tab
-            case {"do": "tab", "value": str(tab)} if tab == MAP:
-                self._view.param.update(tab=MAP, documents=(), trail=())
             case {"do": "tab", "value": ""}:
                 self._table.leave()
             case {"do": "line", "number": str(number)} if number.isdecimal():

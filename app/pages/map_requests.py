@@ -226,7 +226,7 @@ def _colour_map(context: Context, answer: MapAnswer, read: ReadMap, hierarchy: H
     def describe(layer: int, column: int) -> tuple[str, str, int]:
         node = hierarchy.node(layer, column)
         hue = read.hues[column] if layer == 1 else read.families.get(node, 0)
-        return format_identity(node), shorten(hierarchy.title(node), _CAPTION), hue
+        return format_identity(node), shorten(hierarchy.title(node), _CAPTION), 0 if codes is not None else hue
 
     return answer._replace(
         note=" ".join(filter(None, (fault, answer.note))),

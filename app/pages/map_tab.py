@@ -81,7 +81,7 @@ class MapTab:
 
     @property
     def _is_shown(self) -> bool:
-        return self._view.page == "documents" and self._view.tab == MAP and not self._view.documents
+        return self._view.page == "documents" and self._view.tab == MAP
 
     def choose(self) -> None:
         """Show the map that the view asks for, and request it if it is not there yet."""

@@ -381,6 +381,7 @@ export function render({model, view}) {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !points) { return }
     canvas.setPointerCapture(event.pointerId)
+    tip.hidden = true
     moved = 0
     if (event.shiftKey || lasso.getAttribute("aria-pressed") === "true") { corners = [[event.offsetX, event.offsetY]] } else { from = [event.offsetX, event.offsetY] }
   })

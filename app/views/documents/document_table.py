@@ -193,8 +193,10 @@ def _describe_filters(table: TablePage) -> str:
         parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
     if 0 < wanted.label <= len(table.labels):
         parts.append(f" labelled {escape(shorten(table.labels[wanted.label - 1], 40))}")
-    if wanted.where:
-        parts.append(f" with {escape(shorten(' and '.join(map(name_condition, wanted.where)), 80))}")
+    lines = [text for text in wanted.where if name_condition(text) != text]
+    if others := [text for text in wanted.where if text not in lines]:
+        parts.append(f" with {escape(shorten(' and '.join(others), 80))}")
+    parts += [f" {name_condition(text)}" for text in lines]
     return f"{','.join(parts)}, in a corpus of {table.documents:,}" if parts else ""
 
 
