@@ -83,6 +83,8 @@ class MapJobs:
             )  # fmt: skip
             with self._lock:
                 self._child = child
+                if self._closing:
+                    child.terminate()
             reason = ""
             with child:
                 for line in child.stdout or ():
