@@ -305,7 +305,8 @@ export function render({model, view}) {
     const taken = []
     for (const label of labels) {
       const [x, y] = camera.screen(label.x, label.y), [w, h] = label.size
-      const box = [x - w / 2, y - h / 2, x + w / 2, y + h / 2]
+      const left = clamp(x - w / 2, 0, Math.max(camera.width - w, 0)) // none is cut off at the edge
+      const box = [left, y - h / 2, left + w, y + h / 2]
       const fits = (label.layer === layer || label.layer === layer + 1) && x > 0 && y > 0 && x < camera.width && y < camera.height &&
         !taken.some(([left, up, right, down]) => box[0] < right && box[2] > left && box[1] < down && box[3] > up)
       if (fits) {
@@ -381,6 +382,7 @@ export function render({model, view}) {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !points) { return }
     canvas.setPointerCapture(event.pointerId)
+    hover = -1
     tip.hidden = true
     moved = 0
     if (event.shiftKey || lasso.getAttribute("aria-pressed") === "true") { corners = [[event.offsetX, event.offsetY]] } else { from = [event.offsetX, event.offsetY] }
