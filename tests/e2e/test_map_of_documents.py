@@ -9,20 +9,30 @@ def map_server(share_server):
     return share_server(plant_map)
 
 
-def open_map(server, page, query=""):
-    page.goto(f"{server.url}?page=documents&run=1&tab=map{query}")
+def open_map(server, page):
+    page.goto(f"{server.url}?page=documents&run=1&tab=map")
     page.wait_for_selector(f".dm-stage[data-shown='{DOCUMENTS}']")
+    page.wait_for_selector(".dm-help")
+    page.wait_for_selector(".dm-legend")
+
+
+def measure_map(page):
+    """Where the map is, once all parts of the page have their places."""
+    before, now = None, page.locator(".dm-points").bounding_box()
+    while now != before:
+        page.wait_for_timeout(300)
+        before, now = now, page.locator(".dm-points").bounding_box()
+    return now["x"], now["y"], now["width"], now["height"]
 
 
 def test_a_line_selects_documents_and_the_address_keeps_them(map_server, page):
     open_map(map_server, page)
     assert page.locator(".dm-caption:visible").count() >= 2
-    box = page.locator(".dm-points").bounding_box()
-    left, top, width, height = box["x"], box["y"], box["width"], box["height"]
+    left, top, width, height = measure_map(page)
     page.keyboard.down("Shift")
-    page.mouse.move(left + 3, top + 3)
+    page.mouse.move(left + 30, top + 30)
     page.mouse.down()
-    for x, y in ((width / 2, 3), (width / 2, height - 3), (3, height - 3)):
+    for x, y in ((width / 2, 30), (width / 2, height - 30), (30, height - 30)):
         page.mouse.move(left + x, top + y, steps=4)
     page.mouse.up()
     page.keyboard.up("Shift")
