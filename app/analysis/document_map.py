@@ -17,7 +17,7 @@ from engine.document_map.layout import DocumentMap
 from engine.pool import Pool
 from store import corpora, document_maps
 from store.database import Database
-from store.document_maps import StoredMap
+from store.document_maps import MapFacts, StoredMap
 from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
@@ -43,6 +43,11 @@ def find_map(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentMap | 
     """Return the map stored under a snapshot, perhaps a draft, perhaps without documents appended later."""
     stored = document_maps.find_map(db, run.number, hash_map_origin(run), snapshot.minibatch)
     return DocumentMap(stored.positions, stored.topics) if stored and stored.snapshot == snapshot.number else None
+
+
+def find_facts(db: Database, run: RunRow, snapshot: SnapshotRow) -> MapFacts | None:
+    """Return facts about the map to show for a snapshot: the newest one at or before it, perhaps a draft."""
+    return document_maps.find_facts(db, run.number, hash_map_origin(run), snapshot.minibatch)
 
 
 def complete_map(

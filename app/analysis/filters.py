@@ -2,30 +2,38 @@
 
 A condition is written ``column=value``: a category or label by its name (``source=BBC``), a date or a number by a range
 (``date=2004..2005-06``, ``rating=3..``), a missing value by nothing (``source=``), and the share of a topic by its
-identity and a range (``L2:17=20%..``).  Both ends of a range belong to it; an end that is left out is open.
+identity and a range (``L2:17=20%..``).  Both ends of a range belong to it; an end that is left out is open.  A line on
+the map of documents is written by its corners, with the number of the snapshot of the map
+(``map:6=-1.5:0.25~2:0.5~0.3:4``); it selects the documents inside.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, parse_identity
 from app.analysis.shares import LayerUse, find_shares, read_use
 from app.ingest.column_kinds import list_columns
-from engine.contract import Array
+from engine.contract import Array, FloatArray
 from engine.hierarchy.tree import Node
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.columns import find_column, read_column
 from store.corpus_rows import CorpusRow
 from store.database import Database
+from store.document_maps import load_map
 from store.errors import NotFound
 from store.run_rows import RunRow
 from store.shares import UNITS, ShareSet
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
+_LINE = re.compile(r"map:(\d{1,9})")
+_CORNER = re.compile(r"-?\d{1,5}(?:\.\d{1,2})?:-?\d{1,5}(?:\.\d{1,2})?")
+MOST_CORNERS = 30  # of a line that is written as a condition
+_FIRST_CORNERS = 400  # of a line whose corners are weighed against each other
+_FLAT = 2e-4  # of the area of the box around a line; a corner that adds less is left out
 _UNITS: dict[int, Literal["Y", "M", "D"]] = {1: "Y", 2: "M", 3: "D"}  # by the number of parts of a date
 
 
@@ -48,6 +56,16 @@ class Condition(NamedTuple):
         """The topic whose share is asked for; None for a condition on a column."""
         return parse_identity(self.column)
 
+    @property
+    def map_snapshot(self) -> int:
+        """The number of the snapshot of the map on which the condition is a line; 0 for any other condition."""
+        match = _LINE.fullmatch(self.column)
+        return int(match[1]) if match and self.value else 0
+
+
+def _refuse_lines(snapshot: int) -> NoReturn:
+    raise NotFound(f"the map of documents under snapshot {snapshot} cannot be read here")
+
 
 class FilterSources(NamedTuple):
     """Where filters read values.
@@ -61,12 +79,15 @@ class FilterSources(NamedTuple):
         Returns the shares of the topics of a layer in all documents.
     find_place : (node) -> int
         Returns the column of Phi in which a topic is.
+    read_positions : (snapshot) -> (documents, 2) array
+        Returns the positions of documents on the map under a snapshot.
     """
 
     columns: Sequence[CorpusColumn]
     read_column: Callable[[CorpusColumn], Array]
     read_use: Callable[[int], LayerUse]
     find_place: Callable[[Node], int]
+    read_positions: Callable[[int], Array] = _refuse_lines
 
 
 def parse_condition(text: str) -> Condition:
@@ -84,6 +105,45 @@ def parse_condition(text: str) -> Condition:
     if not sign or not name.strip():
         raise FilterError(f"{text!r} is no condition; write one as in source=BBC or date=2004..2005")
     return Condition(name.strip(), value.strip())
+
+
+def write_line(snapshot: int, corners: Array) -> Condition:
+    """Return the condition that selects the documents inside a line on the map under a snapshot.
+
+    Corners that hardly change the area are left out, and of more than ``MOST_CORNERS`` those that change it least.
+
+    Parameters
+    ----------
+    snapshot : int
+    corners : (n, 2) array
+        In the coordinates of the map, which are rounded to hundredths.
+    """
+    points = np.asarray(corners, dtype=np.float64).reshape(-1, 2)
+    points = points[:: -(-len(points) // _FIRST_CORNERS) or 1]
+    least = _FLAT * float(np.prod(np.ptp(points, axis=0))) if len(points) else 0.0
+    while len(points) > 3:
+        (x1, y1), (x2, y2) = (np.roll(points, 1, axis=0) - points).T, (np.roll(points, -1, axis=0) - points).T
+        areas = np.abs(x1 * y2 - x2 * y1) / 2
+        if len(points) <= MOST_CORNERS and areas.min() > least:
+            break
+        points = np.delete(points, np.argmin(areas), axis=0)
+    texts = (f"{value:.2f}".rstrip("0").rstrip(".") for value in points.ravel().tolist())
+    pairs = zip(*(iter(texts),) * 2, strict=True)
+    return Condition(f"map:{snapshot}", "~".join(f"{x}:{y}" for x, y in pairs))
+
+
+def read_line(condition: Condition) -> FloatArray:
+    """Return the corners of a line on the map, (n, 2).
+
+    Raises
+    ------
+    FilterError
+        If the value is no line.
+    """
+    corners = condition.value.split("~")
+    if len(corners) < 3 or not all(map(_CORNER.fullmatch, corners)):
+        raise FilterError(f"{str(condition)[:60]!r} is no line on the map, as in map:6=-1.5:0.25~2:0.5~0.3:4")
+    return np.array([corner.split(":") for corner in corners], dtype=np.float64)
 
 
 def select_by_conditions(sources: FilterSources, conditions: Sequence[Condition], documents: int) -> Array | None:
@@ -111,6 +171,8 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
     node = condition.node
     if node is not None:
         return _has_share(sources, node, condition)
+    if condition.map_snapshot:
+        return _is_inside(sources.read_positions(condition.map_snapshot), condition)
     column = find_column(sources.columns, condition.column)
     values = sources.read_column(column)
     match column.kind:
@@ -139,6 +201,13 @@ def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Arra
     shares = np.zeros(len(use.layer.rest))
     shares[np.searchsorted(use.layer.starts, np.flatnonzero(own), side="right") - 1] = use.layer.units[own] / UNITS
     return np.asarray((shares >= low) & (shares <= high))
+
+
+def _is_inside(positions: Array, condition: Condition) -> Array:
+    """Return which documents lie inside a line on the map."""
+    from engine.document_map.areas import find_inside
+
+    return find_inside(positions, read_line(condition))
 
 
 def _find_level(column: CorpusColumn, value: str) -> int:
@@ -189,7 +258,13 @@ def read_sources(db: Database, run: RunRow, corpus: CorpusRow, hierarchy: Hierar
         return read_use(db, require_shares(db, run, hierarchy), layer)
 
     columns = list_columns(db, corpus)
-    return FilterSources(columns, lambda column: read_column(db, corpus, column), read_layer, hierarchy.place)
+    return FilterSources(
+        columns,
+        lambda column: read_column(db, corpus, column),
+        read_layer,
+        hierarchy.place,
+        lambda snapshot: load_map(db, snapshot).positions,
+    )
 
 
 def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:

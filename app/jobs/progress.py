@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, NamedTuple, TextIO
 
 WIDTH = 24  # characters of a bar
+FAILED = "failed"  # marks the line in which a process says why it has failed
 LINE_SECONDS = 10.0  # between two lines in a log
 
 

@@ -18,6 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis.carry import CarriedTopic, carry_annotations
 from app.analysis.comparison import Comparison
 from app.analysis.predictions import ClassError, Classified, store_predictions
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.refine import refine_run
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.forks import retry_run
@@ -28,12 +30,15 @@ from app.jobs.progress import ImportNotice, Notice
 from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
+from app.live.map_jobs import MapJobs
 from app.live.visitor import NotAllowed, Visitor
 from store import annotations, corpora, events, full_text, notes, queue, runs
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.notes import NewNote, NoteRow
 from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
 
@@ -119,6 +124,7 @@ class _SharedActions:
     indexing: Indexing | None = None
     placed: set[tuple[int, int]] = field(default_factory=set)  # runs, and documents of their corpora
     training: frozenset[int] = frozenset()  # runs at the last upkeep
+    maps: MapJobs = field(default_factory=MapJobs)
 
 
 @dataclass
@@ -342,6 +348,40 @@ class Actions:
         if is_new:
             launcher.start_placing(self.url, run)
 
+    def make_map(self, run: RunRow, snapshot: int, documents: int) -> None:
+        """Start a process that makes the map of all documents under a snapshot, of so many documents; once a server.
+
+        Nothing waits for it: :attr:`maps` says how far it is.
+        """
+        self._shared.maps.start(self.url, run, snapshot, documents, self.feed.look)
+
+    def make_map_again(self, run: RunRow, snapshot: int, documents: int) -> None:
+        """Have the map made, even if that has failed before, or its documents must be placed in the topics first."""
+        self._writing()
+        self._shared.maps.forget(run.number)
+        self.make_map(run, snapshot, documents)
+        self._record(f"had the map of the documents of run {run.number} made")
+
+    @property
+    def maps(self) -> MapJobs:
+        """The maps in progress."""
+        return self._shared.maps
+
+    def refine(self, run: int, snapshot: SnapshotRow, name: str, where: Sequence[str]) -> CorpusRow:
+        """Write the documents of a run that meet conditions as a corpus of its own, and return it.
+
+        Raises
+        ------
+        RefineError, FilterError
+            If too few documents meet them, or a condition means nothing.
+        """
+        db = self._writing()
+        row = runs.get_run(db, run)
+        corpus = refine_run(db, row, read_hierarchy(db, row, snapshot), name, where=where)
+        self._record(f"made corpus {corpus.name} of documents of run {run}")
+        self.feed.look()
+        return corpus
+
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs, predict classes and build indexes; called after every query."""
         launcher.reap_children()
@@ -377,6 +417,7 @@ class Actions:
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()
+        shared.maps.close()
         if shared.demo is not None and shared.demo.poll() is None:
             shared.demo.terminate()
             shared.demo.wait()

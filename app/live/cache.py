@@ -14,6 +14,7 @@ from app.analysis.shares import LayerUse, find_shares, rank_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
 from store.database import Database
+from store.document_maps import StoredMap
 from store.errors import DamagedArrays, NotFound
 from store.shares import ShareSet
 
@@ -129,6 +130,15 @@ def count_bytes(hierarchy: Hierarchy) -> int:
     """Return the size of a hierarchy's arrays in bytes, counting shared arrays once."""
     arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest layer is in both
     return sum(int(array.nbytes) for array in arrays.values())
+
+
+MOST_MAP_BYTES = 64 << 20  # of the positions of all cached maps together
+MOST_POINT_BYTES = 64 << 20  # of the points of maps together
+
+
+def count_map_bytes(stored: StoredMap) -> int:
+    """Return the size of a map's arrays in bytes."""
+    return int(stored.positions.nbytes + stored.topics.nbytes)
 
 
 MOST_COMPARISONS = 24  # comparisons in memory

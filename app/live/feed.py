@@ -24,6 +24,8 @@ from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
 from app.jobs.gallery import choose_run, is_of_gallery
 from app.live.cache import (
+    MOST_MAP_BYTES,
+    MOST_POINT_BYTES,
     MOST_RECURRENCES,
     Cache,
     ComparisonCache,
@@ -31,6 +33,7 @@ from app.live.cache import (
     RecurrenceKey,
     ShareCache,
     count_bytes,
+    count_map_bytes,
 )
 from app.live.history import History
 from app.live.predictions import PredictionCache
@@ -42,6 +45,7 @@ from store.arrays import Array
 from store.column_rows import CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
+from store.document_maps import MapFacts, StoredMap
 from store.errors import DamagedSnapshot, StoreError
 from store.run_rows import RunRow, RunWatch
 from store.snapshots import SnapshotRow
@@ -94,6 +98,10 @@ class Feed:
         Stored shares of topics in documents.
     columns : Cache
         Values of columns of corpora, by corpus, its number of documents, and column.
+    maps : Cache
+        Maps of documents, by the facts about them.
+    points : Cache
+        Points of maps as browsers read them, by the hash of their bytes.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -115,6 +123,8 @@ class Feed:
         self.places = InferenceCache(db)
         self.shares = ShareCache(db)
         self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
+        self.maps: Cache[MapFacts, StoredMap] = Cache(MOST_MAP_BYTES, count_map_bytes, least=1)
+        self.points: Cache[str, bytes] = Cache(MOST_POINT_BYTES, len, least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

@@ -26,6 +26,8 @@ class MapView(Component):
         As returned by :func:`app.views.document_map.list_captions`.
     frame : list of [float, float, float]
         Centre and size of the first view.
+    selected : int
+        Number of documents that are selected, -1 without a selection.
     raster : bool
         Whether to paint the points without WebGL even if the browser has it.
     on_message : (message) -> None
@@ -37,6 +39,7 @@ class MapView(Component):
     hues = param.List(default=[], item_type=int)
     captions = param.List(default=[], item_type=dict)
     frame = param.List(default=[0.5, 0.5, 1.0], item_type=float)
+    selected = param.Integer(default=-1)
     raster = param.Boolean(default=False)
 
     _bundle = find_asset("js/document_map.js")
@@ -48,9 +51,9 @@ class MapView(Component):
         """Show a text at a point, if the pointer is still there."""
         self._send_msg({"point": point, "text": text})
 
-    def clear(self) -> None:
-        """Clear the selection on the map, because it was cleared elsewhere."""
-        self._send_msg({"clear": True})
+    def hand_over(self, name: str, text: str) -> None:
+        """Let the browser save a text as a CSV file."""
+        self._send_msg({"name": name, "text": text})
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):

@@ -29,11 +29,12 @@ from app.pages.documents_requests import (
 )
 from app.pages.documents_table import DocumentTable
 from app.pages.interpolation import Interpolation
+from app.pages.map_tab import MapTab
 from app.pages.notes import DocumentNotes
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
 from app.views.documents.document_table import draw_reading
-from app.views.documents.documents_form import BETWEEN, FORM, DocumentAction, ListedDocument, draw_neighbours
+from app.views.documents.documents_form import BETWEEN, FORM, MAP, DocumentAction, ListedDocument, draw_neighbours
 from app.views.documents.placed_document import draw_placed_document
 from app.views.explore.detail import cut_excerpt
 from app.views.runs.notices import explain_missing_run
@@ -94,6 +95,7 @@ class DocumentsPage:
         self._between = Interpolation(context, self._draw_head)
         self._table = DocumentTable(context, SHEETS, self._draw_head)
         self._notes = DocumentNotes(context, SHEETS)
+        self._map = MapTab(context)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,
@@ -134,6 +136,9 @@ class DocumentsPage:
         if self._view.tab == BETWEEN:
             self._between.choose()
             return
+        if self._view.tab == MAP and self._has_run():
+            self._map.choose()
+            return
         if self._view.tab == FORM:
             self._fetch_kind()
             self._search.follow()
@@ -152,9 +157,11 @@ class DocumentsPage:
             self._draw_answer()
             self._fetch_neighbours()
 
-    def _list_parts(self) -> list[Board]:
-        """Return the boards below the head."""
+    def _list_parts(self) -> list[Viewable]:
+        """Return what is below the head."""
         tab = self._view.tab
+        if tab == MAP and self._has_run():
+            return self._map.parts
         if tab == BETWEEN:
             return list(self._between.boards)
         if tab == FORM:
@@ -303,7 +310,7 @@ class DocumentsPage:
             latest = feed.latest(view.run)
             if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
                 newer = f"Newer topics, of mini-batch {latest.minibatch:,}: update"
-        self._head.html = form.draw_head(view.tab if view.tab in (BETWEEN, FORM) else "", note, newer=newer)
+        self._head.html = form.draw_head(view.tab if view.tab in (BETWEEN, FORM, MAP) else "", note, newer=newer)
 
     def _draw_form(self) -> None:
         examples = self._kind.some if self._make_request() is None else ()
@@ -374,7 +381,7 @@ class DocumentsPage:
 
     def _on_choice(self, message: Message) -> None:
         match message:
-            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM):
+            case {"do": "tab", "value": str(tab)} if tab in (BETWEEN, FORM, MAP):
                 self._view.tab = tab
             case {"do": "tab", "value": ""}:
                 self._table.leave()

@@ -15,6 +15,7 @@ from app.pages.filters import handle_filter, read_selection
 from app.pages.notes import ACTIONS, NoteRequests
 from app.pages.requests import PageRequests, list_moments, list_topic_uses
 from app.pages.session import CHOICES, DEFAULTS, Context
+from app.views.documents.documents_form import MAP
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
@@ -288,6 +289,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "unpin": self._unpin,
             "hide": self._hide,
             "show": self._show,
+            "map": lambda node: self._put(page="documents", tab=MAP, layer=node.layer, topic=node.column + 1),
         }
 
     def _put(self, **fields: Any) -> None:

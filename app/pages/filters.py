@@ -13,7 +13,7 @@ from app.ingest.column_kinds import list_columns
 from app.pages.components import Message
 from app.pages.session import Context, View
 from engine.contract import Array, FloatArray
-from store import columns, corpora, runs
+from store import columns, corpora, document_maps, runs
 from store.column_rows import CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import NotFound, StoreError
@@ -34,8 +34,12 @@ def open_sources(context: Context, corpus: CorpusRow, hierarchy: Hierarchy | Non
             raise NotFound("the shares of the documents are not known yet: they are computed when the run ends")
         return context.feed.shares.read(found, layer)
 
+    def read_positions(snapshot: int) -> Array:
+        facts = document_maps.get_facts(context.db, snapshot)
+        return context.feed.maps.fetch(facts, partial(document_maps.load_map, context.db, snapshot)).positions
+
     place = hierarchy.place if hierarchy is not None else lambda node: node.column
-    return FilterSources(list_columns(context.db, corpus), read_column, read_use, place)
+    return FilterSources(list_columns(context.db, corpus), read_column, read_use, place, read_positions)
 
 
 def read_selection(

@@ -88,6 +88,9 @@ class View(param.Parameterized):
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
     as one, and ``areas`` whether topics are stacked.
+
+    On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
+    ``topic`` choose the topic whose documents stand out.
     """
 
     page: Any = param.Selector(default="watch", objects=list(NAMES))
@@ -129,7 +132,7 @@ class View(param.Parameterized):
     query = param.String(default="", regex=rf"(?s)\A.{{0,{LONGEST_QUERY}}}\Z")
     subject = TupleParameter(TopicParameter(), most=1)
     table_page = param.Integer(default=1, bounds=(1, None))
-    where = TupleParameter(ConditionParameter(default="column=value", regex=r"(?s)\A[^=]{1,200}=.{0,200}\Z"), most=20)
+    where = TupleParameter(ConditionParameter(default="column=value", regex=r"(?s)\A[^=]{1,200}=.{0,600}\Z"), most=20)
     trend: Any = param.Selector(default="time", objects=["time", "groups"])
     trend_layer = param.Integer(default=0, bounds=(0, 999))
     trend_topic = TupleParameter(TopicParameter(), most=1)
@@ -140,6 +143,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    colour = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
 
 
 class BackgroundCall(Protocol):
@@ -234,6 +238,7 @@ ANOTHER_RUN = {
         "trend_layer",
         "trend_topic",
         "column",
+        "colour",
     )
 }  # choices that have no meaning for another run
 

@@ -53,6 +53,7 @@ from app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
+from app.server.map_points import MAP_POINTS, MapPoints
 from app.server.ports import choose_port
 from app.server.proxies import Proxies, ProxyRouter
 from app.server.quiet_log import limit_log
@@ -211,6 +212,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
                 UploadReceiver,
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
+            (MAP_POINTS, MapPoints, {"points": site.feed.points, "authentication": site.authentication}),
             # /NAME opens the view of that name, or the default view; /metadata belongs to Bokeh.
             (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],

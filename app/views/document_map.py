@@ -12,7 +12,7 @@ from engine.contract import Array, FloatArray, IntArray
 from engine.document_map.areas import Island
 from engine.document_map.layout import DocumentMap
 
-NO_TOPIC = 65535  # as a topic number
+NO_CODE, NOT_SELECTED = 65535, 65534  # in place of the code by which a point is coloured
 _STEPS = 65535  # of a coordinate, along each side of the map
 _SHOWN = 99.5  # percent of the documents that the first view shows along each axis
 _MARGIN = 1.06  # of the first view
@@ -24,7 +24,7 @@ class PackedMap(NamedTuple):
     Attributes
     ----------
     data : bytes
-        x and y of every point, then the topic of every point: little-endian 16-bit whole numbers.
+        x and y of every point, then the code of every point: little-endian 16-bit whole numbers.
     order : (N,) int32
         Document of each point.
     corner : (2,) float64
@@ -50,8 +50,17 @@ class PackedMap(NamedTuple):
         return np.asarray(np.asarray(polygon, dtype=np.float64).reshape(-1, 2) * self.side + self.corner)
 
 
-def pack_map(document_map: DocumentMap) -> PackedMap:
-    """Return the points of a map as the browser reads them; the same map gives the same bytes."""
+def pack_map(document_map: DocumentMap, codes: Array | None = None, selected: Array | None = None) -> PackedMap:
+    """Return the points of a map as the browser reads them; the same map gives the same bytes.
+
+    Parameters
+    ----------
+    document_map : DocumentMap
+    codes : (N,) int array, optional
+        By which documents are coloured, -1 for none; by default their topics.
+    selected : (N,) bool array, optional
+        Documents that stand out; by default all.
+    """
     positions = document_map.positions.astype(np.float64)
     n = len(positions)
     order = np.random.default_rng(n).permutation(n).astype(np.int32)
@@ -59,8 +68,11 @@ def pack_map(document_map: DocumentMap) -> PackedMap:
     side = max(float((high - low).max()), 1e-9)
     corner = (low + high - side) / 2
     coordinates = np.rint((positions[order] - corner) / side * _STEPS).clip(0, _STEPS).astype("<u2")
-    topics = np.where(document_map.topics < 0, NO_TOPIC, document_map.topics)[order].astype("<u2")
-    packed = PackedMap(coordinates.tobytes() + topics.tobytes(), order, corner, side, (0.5, 0.5, 1.0))
+    own = document_map.topics if codes is None else codes
+    shown = np.where(own < 0, NO_CODE, own)
+    shown = shown if selected is None else np.where(selected, shown, NOT_SELECTED)
+    data = coordinates.tobytes() + shown[order].astype("<u2").tobytes()
+    packed = PackedMap(data, order, corner, side, (0.5, 0.5, 1.0))
     return packed._replace(view=_choose_view(packed.place(positions)))
 
 

@@ -1,5 +1,6 @@
 """The filters of documents by columns: conditions as chips, and a form for another one."""
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -9,6 +10,12 @@ from app.views.text import escape, shorten
 _VALUE_TIP = "A category, or a range such as 2004..2005-06, 3.. or ..10; a part of a date is enough"
 _LETTERS = 50  # of a chip
 _NAME_LETTERS = 30  # of a column
+_LINE = re.compile(r"map:\d+=.*~")  # as `app.analysis.filters` writes it
+
+
+def name_condition(text: str) -> str:
+    """Return a condition as it is shown: a line on the map is not shown by its corners."""
+    return "inside a line on the map" if _LINE.match(text) else text
 
 
 def draw_conditions(where: Sequence[str]) -> str:
@@ -16,13 +23,13 @@ def draw_conditions(where: Sequence[str]) -> str:
     return "".join(
         write_element(
             "button",
-            f"{escape(shorten(text, _LETTERS))}{draw_icon('close')}",
+            f"{escape(shorten(name_condition(text), _LETTERS))}{draw_icon('close')}",
             type="button",
             class_="fl-chip",
             data_do="unfilter",
             data_value=text,
             title="Remove this filter",
-            aria_label=f"Remove the filter {text}",
+            aria_label=f"Remove the filter {name_condition(text)}",
         )
         for text in where
     )

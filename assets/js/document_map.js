@@ -1,6 +1,6 @@
 // The map of all documents: points by WebGL, captions as buttons, and a line drawn around documents to select them.
 //
-// Points come over HTTP as 16-bit x, y and topic, in random order.  So a part of them is a sample, which is what is
+// Points come over HTTP as 16-bit x, y and topic (or another code by which they are coloured), in random order.  So a part of them is a sample, which is what is
 // drawn while the map moves; all are drawn when it rests.  Where there is no WebGL, the points are painted into a
 // picture, one dot each.  Coordinates are 0 to 1 from the lower left corner, here and in messages.
 
@@ -8,6 +8,7 @@ const MOVING = 60000 // points drawn while the map moves
 const REST = 120 // milliseconds without a move after which all are drawn
 const GRID = 256 // cells along each side, in which the point under the pointer is sought
 const FULL = 65535 // of a coordinate; as a topic: none
+const PALE = 65534 // as a topic: not selected
 const NEAR = 12 // pixels to the point under the pointer, at most
 const HUES = 7
 const LAYER_3 = 1.8, LAYER_2 = 4.5 // zoom below which captions are of layer 3, and of layer 2
@@ -21,7 +22,7 @@ uniform vec2 scale, shift; uniform float size, alpha, some; uniform sampler2D co
 out vec4 colour; flat out float across;
 void main() {
   gl_Position = vec4(place * scale + shift, 0., 1.);
-  bool on = chosen > 0u || some < .5;
+  bool on = (chosen > 0u || some < .5) && topic != ${PALE}u;
   vec3 own = texelFetch(colours, ivec2(int(topic) & 255, int(topic) >> 8), 0).rgb;
   vec3 grey = texelFetch(colours, ivec2(255, 255), 0).rgb;
   colour = on ? vec4(own, alpha) : vec4(grey, alpha * .3);
@@ -42,6 +43,12 @@ function make(name, className, more = {}) {
   made.className = className
   Object.assign(made, more)
   return made
+}
+
+function save({name, text}) {
+  const url = URL.createObjectURL(new Blob([text], {type: "text/csv;charset=utf-8"}))
+  make("a", "", {href: url, download: name}).click()
+  URL.revokeObjectURL(url)
 }
 
 const clamp = (value, least, most) => Math.max(least, Math.min(most, value))
@@ -199,7 +206,8 @@ class Painting { // dot by dot, without WebGL
     const grey = this.colours[FULL]
     for (let i = 0; i < shown; i++) {
       const x = left + points.places[2 * i] * step - dot / 2 | 0, y = low - points.places[2 * i + 1] * step - dot / 2 | 0
-      const colour = points.count > 0 && !points.chosen[i] ? grey & 0x55ffffff : this.colours[points.topics[i]]
+      const pale = points.topics[i] === PALE || points.count > 0 && !points.chosen[i]
+      const colour = pale ? grey & 0x55ffffff : this.colours[points.topics[i]]
       if (x >= 0 && y >= 0 && x + dot <= width && y + dot <= height) {
         for (let row = 0; row < dot; row++) { pixels.fill(colour, (y + row) * width + x, (y + row) * width + x + dot) }
       }
@@ -218,7 +226,7 @@ export function render({model, view}) {
   stage.setAttribute("aria-label", "Map of all documents")
   const canvas = make("canvas", "dm-points", {tabIndex: 0})
   canvas.setAttribute("role", "application")
-  canvas.setAttribute("aria-label", "Documents as points. Arrows move the map, plus and minus zoom, 0 shows all, L begins a line around documents, Escape clears the selection.")
+  canvas.setAttribute("aria-label", "Documents as points. Arrows move the map, plus and minus zoom, 0 shows all, L begins a line around documents, S selects what is on screen, Escape clears the selection.")
   const captions = make("div", "dm-captions")
   const line = document.createElementNS("http://www.w3.org/2000/svg", "svg")
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path")
@@ -297,7 +305,8 @@ export function render({model, view}) {
     const taken = []
     for (const label of labels) {
       const [x, y] = camera.screen(label.x, label.y), [w, h] = label.size
-      const box = [x - w / 2, y - h / 2, x + w / 2, y + h / 2]
+      const left = clamp(x - w / 2, 0, Math.max(camera.width - w, 0)) // none is cut off at the edge
+      const box = [left, y - h / 2, left + w, y + h / 2]
       const fits = (label.layer === layer || label.layer === layer + 1) && x > 0 && y > 0 && x < camera.width && y < camera.height &&
         !taken.some(([left, up, right, down]) => box[0] < right && box[2] > left && box[1] < down && box[3] > up)
       if (fits) {
@@ -310,7 +319,10 @@ export function render({model, view}) {
 
   // ------------------------------------------------------------- selection
 
-  const count = () => { live.textContent = points.count > 0 ? `${points.count.toLocaleString("en")} documents selected` : "" }
+  const count = () => { // the server knows exactly how many are inside a line
+    const n = points.count > 0 ? points.count : model.selected ?? -1
+    live.textContent = n < 0 ? "" : `${n.toLocaleString("en")} documents selected`
+  }
   const enclose = (corners) => {
     const polygon = corners.map(([a, b]) => camera.place(a, b))
     points.choose(polygon, camera)
@@ -319,6 +331,7 @@ export function render({model, view}) {
     count()
     model.send_msg({do: "lasso", polygon: polygon.map(([x, y]) => [Number(x.toFixed(5)), Number(y.toFixed(5))])})
   }
+  const frame = () => { if (points) { enclose([[0, 0], [camera.width, 0], [camera.width, camera.height], [0, camera.height]]) } }
   const clear = () => {
     if (!points) { return }
     points.clear()
@@ -369,6 +382,8 @@ export function render({model, view}) {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !points) { return }
     canvas.setPointerCapture(event.pointerId)
+    hover = -1
+    tip.hidden = true
     moved = 0
     if (event.shiftKey || lasso.getAttribute("aria-pressed") === "true") { corners = [[event.offsetX, event.offsetY]] } else { from = [event.offsetX, event.offsetY] }
   })
@@ -401,7 +416,7 @@ export function render({model, view}) {
 
   const pan = (dx, dy) => () => { camera.pan(dx, dy); draw(true) }
   const keys = {ArrowLeft: pan(60, 0), ArrowRight: pan(-60, 0), ArrowUp: pan(0, 60), ArrowDown: pan(0, -60),
-    "+": step(1.4), "=": step(1.4), "-": step(1 / 1.4), "0": fit, l: () => arm(true), Escape: () => { arm(false); clear() }}
+    "+": step(1.4), "=": step(1.4), "-": step(1 / 1.4), "0": fit, l: () => arm(true), s: frame, Escape: () => { arm(false); clear() }}
   canvas.addEventListener("keydown", (event) => {
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) { return }
     event.preventDefault()
@@ -425,20 +440,29 @@ export function render({model, view}) {
     const url = model.url
     stage.classList.toggle("dm-empty", url === "")
     if (url === "") { return }
-    const answer = await fetch(url)
-    if (!answer.ok || url !== model.url) { return }
-    points = new Points(await answer.arrayBuffer())
+    const answer = await fetch(url).catch(() => null) // null while the server is away
+    if (url !== model.url) { return }
+    if (!answer?.ok) { live.textContent = "The points could not be loaded; load the page again."; return }
+    const bytes = await answer.arrayBuffer()
+    if (url !== model.url) { return }
+    const first = points === null
+    points = new Points(bytes)
     drawing.load(points)
     count()
-    fit()
+    if (first) { fit() } else { draw() }
   }
   model.on("url", fetch_points)
   model.on("hues", () => { colour(); draw() })
   model.on("captions", () => { write(); draw() })
   model.on("frame", fit)
+  model.on("selected", () => {
+    if (!points) { return }
+    if (model.selected < 0 && points.count > 0) { points.clear(); drawing.mark(points); draw() }
+    count()
+  })
   model.on("msg:custom", (message) => {
     if (message.point === hover && message.text) { tip.textContent = message.text; tip.hidden = false }
-    if (message.clear && points?.count > 0) { points.clear(); drawing.mark(points); draw(); count() }
+    if (message.name) { save(message) }
   })
   model.on("remove", () => {
     watch.disconnect()

@@ -1,14 +1,16 @@
-"""A store whose documents have dates and sources, and stored shares: what pages about time and groups read."""
+"""A store whose documents have dates and sources, stored shares, and a map: what pages about them read."""
 
 import garden
 import numpy as np
 
+from app.analysis.document_map import hash_map_origin
 from app.ingest.column_kinds import ensure_columns
 from app.jobs.shares import hash_share_origin
-from store import corpus_writer, runs, shares, snapshots
+from store import corpus_writer, document_maps, runs, shares, snapshots
 from store.blocks import DocumentBlock, StoredCounts
 from store.corpus_rows import CorpusRow
 from store.database import Database
+from store.document_maps import StoredMap
 from store.run_rows import RunRow
 from store.shares import UNITS, LayerShares
 
@@ -62,3 +64,16 @@ def make_layer(first: np.ndarray, width: int) -> LayerShares:
     return LayerShares(
         2 * np.arange(n + 1), np.tile([0, 1], n).astype(np.int32) % width, pairs.ravel(), np.zeros(n, np.uint16)
     )
+
+
+def plant_map(db: Database, *, finished: bool = True) -> RunRow:
+    """Write the run of `plant_trends`, and its map: a square grid for each topic, that of topic 1 on the left."""
+    row = plant_trends(db)
+    latest = snapshots.find_latest(db, row.number)
+    assert latest is not None
+    first = 0.2 + 0.5 * np.arange(DOCUMENTS) / DOCUMENTS + 0.1 * (np.arange(DOCUMENTS) % 2 == 0)
+    topics = np.where(first > 0.5, 0, 1).astype(np.int32)
+    grid = np.stack(np.divmod(np.arange(DOCUMENTS), 20), axis=1) / 5 - 2
+    positions = (grid + np.where(topics[:, None] == 0, (-6, 0), (6, 0))).astype(np.float32)
+    document_maps.save_map(db, hash_map_origin(row), StoredMap(latest.number, positions, topics, finished))
+    return row

@@ -56,6 +56,21 @@ def test_the_newest_map_at_or_before_a_minibatch_is_found(db, run):
     ]  # fmt: skip
 
 
+def test_facts_about_a_map_are_found_and_the_map_is_loaded_by_its_snapshot(db, run):
+    first, second = append(db, run, 3), append(db, run, 9)
+    document_maps.save_map(db, ME, draw(first, 4))
+    facts = document_maps.find_facts(db, run.number, ME, 9)
+    assert facts[:3] == (first, 4, True)
+    assert document_maps.get_facts(db, first) == facts
+    assert same(document_maps.load_map(db, first), draw(first, 4))
+    document_maps.save_map(db, ME, draw(second, finished=False))
+    assert document_maps.find_facts(db, run.number, ME, 20)[:3] == (second, 5, False)
+    assert document_maps.find_facts(db, run.number, "a later program", 20) is None
+    for read in (document_maps.get_facts, document_maps.load_map):
+        with pytest.raises(NotFound, match="no map of documents under snapshot 99"):
+            read(db, 99)
+
+
 def test_a_map_goes_with_its_snapshot_and_none_is_saved_under_one_that_is_gone(db, run):
     snapshot = append(db, run, 9)
     document_maps.save_map(db, ME, draw(snapshot))

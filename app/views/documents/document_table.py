@@ -9,7 +9,7 @@ from app.analysis.document_table import DocumentFilter, StrongestTopic
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.views.documents.documents_form import ListedDocument
 from app.views.documents.placed_document import mark_words
-from app.views.filters import draw_conditions, draw_filter_form
+from app.views.filters import draw_conditions, draw_filter_form, name_condition
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
@@ -193,8 +193,10 @@ def _describe_filters(table: TablePage) -> str:
         parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
     if 0 < wanted.label <= len(table.labels):
         parts.append(f" labelled {escape(shorten(table.labels[wanted.label - 1], 40))}")
-    if wanted.where:
-        parts.append(f" with {escape(shorten(' and '.join(wanted.where), 80))}")
+    lines = [text for text in wanted.where if name_condition(text) != text]
+    if others := [text for text in wanted.where if text not in lines]:
+        parts.append(f" with {escape(shorten(' and '.join(others), 80))}")
+    parts += [f" {name_condition(text)}" for text in lines]
     return f"{','.join(parts)}, in a corpus of {table.documents:,}" if parts else ""
 
 

@@ -102,8 +102,8 @@ def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction],
     )
 
 
-FORM, BETWEEN = "topics", "between"  # tabs; that of the table and the reader is ""
-TABS = (("", "All documents"), (FORM, "Find its topics"), (BETWEEN, "Between two documents"))
+MAP, FORM, BETWEEN = "map", "topics", "between"  # tabs; that of the table and the reader is ""
+TABS = (("", "All documents"), (MAP, "Map of documents"), (FORM, "Find its topics"), (BETWEEN, "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
 
 

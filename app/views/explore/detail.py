@@ -252,6 +252,8 @@ def draw_topic(
     """
     key = format_identity(node)
     actions = _draw_actions(key, root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    tip = "Documents of which it has at least 20 % stand out on the map of documents"
+    actions += write_element("button", "On the map", data_do="map", data_id=key, title=tip)
     form = NoteForm(key, "this topic", rank_tags(hierarchy.notes), sent, focus)
     parts = [CLOSE, _draw_head(hierarchy, node, actions), draw_notes(hierarchy.notes.get(node, ()), form)]
     if has_pictures(hierarchy):

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
+from app.analysis.filters import (
+    MOST_CORNERS,
+    Condition,
+    FilterError,
+    FilterSources,
+    parse_condition,
+    read_line,
+    select_by_conditions,
+    write_line,
+)
 from app.analysis.shares import LayerUse
 from store.column_rows import CorpusColumn
 from store.errors import NotFound
@@ -27,9 +36,11 @@ VALUES = {
 }
 UNITS = np.array([65535, 13107, 0, 6554], np.uint16)  # 100 %, 20 %, 0 %, 10 % of topic 1
 SHARES = LayerShares(np.array([0, 1, 2, 3, 3, 4]), np.array([1, 1, 0, 1], np.int32), UNITS, np.zeros(5, np.uint16))
+POSITIONS = np.array([(0, 0), (1, 1), (5, 5), (-2, 3)], np.float32)  # of the first four documents
 SOURCES = FilterSources(
-    COLUMNS, lambda column: VALUES[column.name], lambda _: LayerUse(SHARES, np.ones(5)), lambda n: n.column
-)
+    COLUMNS, lambda column: VALUES[column.name], lambda _: LayerUse(SHARES, np.ones(5)), lambda n: n.column,
+    {6: POSITIONS}.__getitem__,
+)  # fmt: skip
 
 
 def select(*texts):
@@ -56,6 +67,8 @@ def select(*texts):
         ("author=ANN", [0, 1]),
         ("L1:2=15%..", [0, 1]),
         ("L1:2=0.05..0.5", [1, 4]),
+        ("map:6=-3:-1~2:-1~2:2~-3:2", [0, 1]),
+        ("map:6=0.5:0.5~6:0.25~6:6", [1]),
     ],
 )
 def test_a_condition_selects_the_documents_that_it_describes(text, numbers):
@@ -76,6 +89,8 @@ def test_all_conditions_have_to_be_met_and_none_selects_everything():
         ("date=May", "has no range as in 2004"),
         ("date=2004-13", "has no range as in 2004"),
         ("rating=many", "has no range"),
+        ("map:6=1:1~2:2", "is no line on the map"),
+        ("map:6=1:1~2:2~x:3", "is no line on the map"),
     ],
 )
 def test_a_condition_that_means_nothing_is_one_sentence(text, message):
@@ -91,3 +106,21 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are():
 def test_a_condition_is_written_as_it_is_read():
     assert str(parse_condition(" date = 2004.. ")) == "date=2004.."
     assert parse_condition("a=b=c") == Condition("a", "b=c")
+
+
+def test_a_line_on_the_map_is_written_by_few_corners_that_select_the_same():
+    angles = np.linspace(0.0, 2 * np.pi, 700, endpoint=False)
+    circle = np.stack([10 * np.cos(angles) - 3, 8 * np.sin(angles) + 100], axis=1)
+    written = write_line(6, circle)
+    assert written.map_snapshot == 6
+    corners = read_line(parse_condition(str(written)))
+    assert 8 < len(corners) <= MOST_CORNERS
+    assert len(str(written)) < 600
+    reach = np.hypot((corners[:, 0] + 3) / 10, (corners[:, 1] - 100) / 8)
+    assert reach == pytest.approx(np.ones(len(corners)), abs=0.01)
+    assert str(write_line(6, [(0, 0), (0.5, 0), (1, 0), (1, -0.25), (0, -1)])) == "map:6=0:0~1:0~1:-0.25~0:-1"
+
+
+def test_a_map_that_cannot_be_read_is_said_in_one_sentence():
+    with pytest.raises(NotFound, match="map of documents under snapshot 7"):
+        select_by_conditions(FilterSources(*SOURCES[:4]), [parse_condition("map:7=0:0~1:0~1:1")], 5)

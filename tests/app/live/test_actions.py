@@ -43,8 +43,12 @@ ASKED = {
     "change_note": (1, "x", ""),
     "delete_note": (1,),
     "carry_annotations": (None,),
+    "make_map_again": (None, 1, 1),
+    "refine": (1, None, "x", ("a=b",)),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "place_appended", "do_upkeep", "fill", "close"}
+OF_THE_SERVER = {
+    "on_behalf_of", "note_damage", "keep_predictions", "place_appended", "make_map", "do_upkeep", "fill", "close",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.views.document_map import NO_TOPIC, list_captions, pack_map
+from app.views.document_map import NO_CODE, list_captions, pack_map
 from engine.document_map.areas import Island
 from engine.document_map.layout import DocumentMap
 
@@ -27,7 +27,7 @@ def test_the_browser_gets_positions_to_a_65535th_and_topics_in_six_bytes_a_docum
         np.abs(packed.trace(points / 65535) - document_map.positions[packed.order]).max() <= 0.51 * packed.side / 65535
     )
     expected = document_map.topics[packed.order]
-    assert np.array_equal(topics, np.where(expected < 0, NO_TOPIC, expected))
+    assert np.array_equal(topics, np.where(expected < 0, NO_CODE, expected))
     assert pack_map(document_map).data == packed.data
 
 

@@ -1,0 +1,326 @@
+"""The map of all documents of a run on the documents page, linked with the topics and the table of documents."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from app.analysis.filters import parse_condition, write_line
+from app.analysis.hierarchy import parse_identity
+from app.analysis.inference import find_snapshot
+from app.jobs.progress import Notice
+from app.live.ticks import Tick
+from app.pages.components import Board, Message
+from app.pages.document_map import MapView, read_polygon
+from app.pages.documents_requests import Failure, try_work
+from app.pages.filters import add_condition, handle_filter
+from app.pages.map_requests import (
+    MOST_EXPORTED,
+    MapAnswer,
+    MapRequest,
+    export_selection,
+    find_words,
+    read_map,
+    read_title,
+    summarise_selection,
+)
+from app.pages.requests import LatestRequest
+from app.pages.session import Context
+from app.views.documents.documents_form import MAP
+from app.views.documents.map_page import (
+    MapControls,
+    SelectionSummary,
+    draw_map_controls,
+    draw_map_help,
+    draw_map_legend,
+    draw_selection_card,
+)
+from app.views.theme import read_style
+from engine.hierarchy.tree import Node
+from store.corpus_rows import CorpusRow
+
+_SHEETS = ["explore", "documents", "document_map"]
+_FIELDS = ("page", "tab", "run", "snapshot", "where", "layer", "topic", "colour")
+
+
+class MapTab:
+    """The map of one session: it follows the view, and turns what a visitor does on it into changes of the view.
+
+    Parameters
+    ----------
+    context : Context
+
+    Attributes
+    ----------
+    parts : list
+        What the page shows, from top to bottom.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._view = context, context.view
+        self._answer: MapAnswer | None = None
+        self._summary: SelectionSummary | None = None
+        self._notice = Notice()
+        self._is_busy = False  # whether a corpus is being made of the selection
+        self._latest: LatestRequest[MapRequest] = LatestRequest(context, self._fetch)
+        self._controls, self._side, self._foot = (
+            Board(on_message=self._on_message, sheets=_SHEETS, css_classes=[name])
+            for name in ("dm-top", "dm-side", "dm-foot")
+        )
+        self._map = MapView(self._on_map, css_classes=["dm-map"])
+        self.parts = [
+            pn.Row(
+                self._controls, self._map, self._side, self._foot,
+                css_classes=["dm-page"], stylesheets=[read_style("document_map")], sizing_mode="stretch_width",
+                margin=0,
+            )
+        ]  # fmt: skip
+        self._view.param.watch(self._on_view, list(_FIELDS))
+        context.on_tick(self._on_tick)
+
+    @property
+    def _is_shown(self) -> bool:
+        return self._view.page == "documents" and self._view.tab == MAP
+
+    def choose(self) -> None:
+        """Show the map that the view asks for, and request it if it is not there yet."""
+        if self._is_shown:
+            self._fetch()
+
+    # ------------------------------------------------------------- changes
+
+    def _on_view(self, *_: Any) -> None:
+        self.choose()
+
+    def _on_tick(self, tick: Tick) -> None:
+        if not self._is_shown:
+            return
+        before, self._notice = self._notice, self._context.actions.maps.read_notice(self._view.run)
+        changed = tick.snapshots | tick.labels
+        if self._answer is None or self._answer.read is None:
+            changed |= tick.rows
+        if self._notice.sentence != before.sentence or self._view.run in changed:
+            self._fetch()  # there may be a draft now, or the finished map
+        elif self._notice != before:
+            self._draw_controls()
+
+    def _make_request(self) -> MapRequest:
+        view = self._view
+        topic = Node(view.layer, view.topic - 1) if view.topic else None
+        return MapRequest(view.run, view.snapshot, view.where, topic, view.colour)
+
+    def _fetch(self) -> None:
+        request = self._make_request()
+        if self._answer is not None and self._answer.request.run != request.run:
+            self._answer = self._summary = None
+            self._map.url = ""
+        self._draw_controls()
+        self._draw_side()
+        before = self._answer.read if self._answer is not None else None
+        self._latest.send(request, partial(read_map, self._context, request, before), self._receive)
+
+    def _receive(self, answer: MapAnswer) -> None:
+        if answer.request != self._make_request():
+            return
+        before, self._answer = self._answer, answer
+        self._notice = self._context.actions.maps.read_notice(answer.request.run)
+        if answer.packed is not None:
+            n_selected = -1 if answer.selected is None else int(answer.selected.sum())
+            self._map.param.update(
+                url=answer.url, hues=list(answer.colours.hues), captions=list(answer.captions),
+                frame=list(answer.packed.view), selected=n_selected,
+            )  # fmt: skip
+        else:
+            self._map.url = ""
+        is_same = before is not None and _tell_selection(before) == _tell_selection(answer)
+        if not is_same:
+            self._summary = None
+            if answer.selected is not None:
+                work = partial(summarise_selection, self._context, answer)
+                self._context.later(work, partial(self._receive_summary, answer))
+        self._draw_controls()
+        self._draw_side()
+        self._foot.html = draw_map_legend(answer.colours, answer.hierarchy, answer.regions)
+
+    def _receive_summary(self, answer: MapAnswer, summary: SelectionSummary) -> None:
+        if self._has_selection_of(answer):
+            self._summary = summary
+            self._draw_side()
+            work = partial(try_work, find_words, self._context, answer)
+            self._context.aside(work, partial(self._receive_words, answer))
+
+    def _receive_words(self, answer: MapAnswer, words: list[str] | Failure) -> None:
+        if self._summary is not None and self._has_selection_of(answer):
+            self._summary = self._summary._replace(words=[] if isinstance(words, Failure) else words)
+            self._draw_side()
+
+    def _has_selection_of(self, answer: MapAnswer) -> bool:
+        return self._answer is not None and _tell_selection(self._answer) == _tell_selection(answer)
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw_controls(self) -> None:
+        answer, request = self._answer, self._make_request()
+        hierarchy = None if answer is None else answer.hierarchy
+        if answer is None or hierarchy is None:
+            note = "Reading the map …" if answer is None else answer.note
+            can_make = answer is not None and answer.can_make
+            self._controls.html = draw_map_controls(
+                MapControls(None, note=note, can_make=can_make, notice=self._notice)
+            )
+            return
+        hierarchy = self._context.feed.update_names(hierarchy)
+        topic = request.topic if request.topic is not None and hierarchy.has(request.topic) else None
+        self._controls.html = draw_map_controls(
+            MapControls(
+                hierarchy, topic, request.colour, answer.colours, request.where, answer.columns, answer.note,
+                answer.can_make, self._notice,
+            )
+        )  # fmt: skip
+
+    def _draw_side(self) -> None:
+        answer, summary = self._answer, self._summary
+        if answer is None or answer.hierarchy is None:
+            self._side.html = ""
+        elif answer.selected is None:
+            self._side.html = draw_map_help()
+        elif summary is not None:
+            hierarchy = self._context.feed.update_names(answer.hierarchy)
+            self._side.html = draw_selection_card(summary, hierarchy, busy=self._is_busy)
+
+    # ------------------------------------------------------------ messages
+
+    def _on_map(self, message: Message) -> None:
+        """Handle a message of the map, whose contents are not trusted."""
+        answer = self._answer
+        if answer is None or answer.packed is None or answer.corpus is None:
+            return
+        match message:
+            case {"do": "lasso"} if (polygon := read_polygon(message)) is not None:
+                self._enclose(answer, polygon)
+            case {"do": "select", "id": str(text)}:
+                self._choose_topic(text)
+            case {"do": "hover" | "open" as do, "point": int(point)} if 0 <= point < len(answer.packed.order):
+                number = int(answer.packed.order[point])
+                if do == "open":
+                    self._open(number)
+                else:
+                    work = partial(read_title, self._context, answer.corpus.number, number)
+                    self._context.later(work, partial(self._map.answer_hover, point))
+
+    def _enclose(self, answer: MapAnswer, polygon: Any) -> None:
+        """Select the documents inside a line, in place of those inside another; no line clears the selection."""
+        others = [text for text in self._view.where if not parse_condition(text).map_snapshot]
+        if answer.packed is None or answer.read is None:
+            return
+        if not len(polygon):
+            self._view.param.update(where=tuple(others), topic=0, table_page=1)
+            return
+        line = write_line(answer.read.facts.snapshot, answer.packed.trace(polygon))
+        self._view.param.update(where=(*others, str(line)), table_page=1)
+
+    def _on_message(self, message: Message) -> None:
+        """Handle a message of a board, whose contents are not trusted."""
+        view = self._view
+        match message:
+            case {"do": "topic" | "select", "value": str(text)}:
+                self._choose_topic(text)
+            case {"do": "colour", "value": str(text)}:
+                view.colour = text[:200]
+            case {"do": "group", "value": str(text)}:
+                add_condition(view, text)
+            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
+                view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
+            case {"do": "read", "number": str(text)} if text.isascii() and text.isdecimal():
+                self._open(int(text[:9]))
+            case {"do": "list" | "trends" as page}:
+                choice = {"page": "trends"} if page == "trends" else {}
+                conditions = self._make_request().conditions
+                view.param.update(tab="", where=conditions, topic=0, table_page=1, **choice)
+            case {"do": "clear"}:
+                view.param.update(where=(), topic=0, table_page=1)
+            case {"do": "make" | "export" | "refine" as act}:
+                {"make": self._make, "export": self._export, "refine": self._refine}[act]()
+            case _:
+                handle_filter(view, message)
+
+    def _choose_topic(self, text: str) -> None:
+        """Have the documents of a topic stand out, or no longer if they do."""
+        node, view = parse_identity(text), self._view
+        if node is None or (view.layer, view.topic) == (node.layer, node.column + 1):
+            view.topic = 0
+        else:
+            view.param.update(layer=node.layer, topic=node.column + 1)
+
+    def _open(self, number: int) -> None:
+        self._view.param.update(documents=(number,), trail=(), tab="")
+
+    def _make(self) -> None:
+        """Have a map made of the snapshot on screen, whose documents may have to be placed in the topics first."""
+        context, view = self._context, self._view
+        row, answer = context.feed.run(view.run), self._answer
+        if row is None or answer is None or answer.corpus is None:
+            return
+        n_documents, wanted = answer.corpus.documents, view.snapshot
+
+        def work() -> None:
+            snapshot = find_snapshot(context.db, row.number, wanted)
+            context.actions.make_map_again(row, snapshot.number, n_documents)
+
+        context.later(work, lambda _: None)
+
+    def _export(self) -> None:
+        answer, row = self._answer, self._context.feed.run(self._view.run)
+        if answer is None or answer.hierarchy is None or answer.selected is None or row is None:
+            return
+        n_selected = int(np.count_nonzero(answer.selected))
+        if n_selected > MOST_EXPORTED:
+            self._context.notify(
+                f"A file of {n_selected:,} documents is too large for the browser; topiary export writes it.", "info"
+            )
+            return
+        work = partial(try_work, export_selection, self._context, row, answer.hierarchy, answer.request.conditions)
+        self._context.aside(work, partial(self._hand_over, f"topiary-run-{row.number}-selection.csv"))
+
+    def _hand_over(self, name: str, text: str | Failure) -> None:
+        if isinstance(text, Failure):
+            self._context.notify(text.sentence, "warning")
+        else:
+            self._map.hand_over(name, text)
+
+    def _refine(self) -> None:
+        """Make a corpus of the selection, then open the form for a run on it."""
+        answer = self._answer
+        if self._is_busy or answer is None or answer.hierarchy is None or answer.corpus is None:
+            return
+        self._is_busy = True
+        self._draw_side()
+        n_selected = 0 if answer.selected is None else int(np.count_nonzero(answer.selected))
+        title = "" if answer.request.topic is None else f" · {answer.hierarchy.title(answer.request.topic)}"
+        name = f"{answer.corpus.name}{title} · {n_selected:,} documents"
+        snapshot, run, conditions = answer.hierarchy.snapshot, answer.request.run, answer.request.conditions
+        context = self._context
+
+        def work() -> CorpusRow:
+            return context.actions.refine(run, find_snapshot(context.db, run, snapshot), name[:200], conditions)
+
+        context.aside(partial(try_work, work), self._end_refining, self._allow_refining)
+
+    def _allow_refining(self) -> None:
+        self._is_busy = False
+        self._draw_side()
+
+    def _end_refining(self, made: CorpusRow | Failure) -> None:
+        self._allow_refining()
+        if isinstance(made, Failure):
+            self._context.notify(made.sentence, "warning")
+            return
+        self._context.notify(f"{made.name} is a corpus now; choose the model of the run on it.", "success")
+        self._view.param.update(page="runs", tab="new")
+
+
+def _tell_selection(answer: MapAnswer) -> tuple[Any, ...]:
+    """Return what the summary of a selection depends on."""
+    facts = None if answer.read is None else answer.read.facts
+    return answer.request.run, answer.request.conditions, facts
