@@ -146,13 +146,15 @@ def list_document_info(db: Database, corpus: int, hierarchy: Hierarchy, layer: i
         for first in range(0, len(numbers), _TEXTS)
         for document in corpora.read_documents(db, corpus, numbers[first : first + _TEXTS].tolist())
     ]
-    names, titles, words = ["-1"], [""], [[]]  # of documents without a topic, then of every topic
+    names, titles = ["-1"], [""]  # of documents without a topic, then of every topic
+    words: list[list[str]] = [[]]
     for place in range(hierarchy.widths[layer - 1]):
         node = hierarchy.node(layer, place)
         words.append([word.text for word in hierarchy.top_words(node, _WORDS)])
         names.append("_".join((str(place), *words[-1][:_NAME_WORDS])))
         titles.append(hierarchy.title(node))
-    quotes = [[]] + [[texts[document] for document in documents] for documents in representatives]
+    no_texts: list[str] = []
+    quotes = [no_texts] + [[texts[document] for document in documents] for documents in representatives]
     rows = (topics + 1).tolist()
     return pd.DataFrame(
         {
@@ -202,8 +204,8 @@ class Traces(NamedTuple):
     """
 
     data: dict[str, dict[str, Array]]
-    coords: dict[str, dict[str, Array]]
-    dims: dict[str, list[str]]
+    coords: dict[str, dict[Any, Any]]
+    dims: dict[Any, Any]
     attrs: dict[str, dict[str, Any]]
 
 

@@ -73,7 +73,8 @@ def count_tokens(use: LayerUse, n_topics: int) -> FloatArray:
     documents = np.repeat(np.arange(len(use.tokens)), np.diff(use.layer.starts))
     units = use.layer.units.astype(np.float64)
     totals = np.bincount(documents, units, len(use.tokens))
-    return np.bincount(use.layer.topics, units * use.tokens[documents] / totals[documents], n_topics)
+    parts = units * use.tokens[documents] / totals[documents]
+    return np.bincount(use.layer.topics, parts, n_topics).astype(np.float64, copy=False)
 
 
 def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict
     parts = [
         _list_terms(vocabulary, salient, "Default", np.floor(totals[salient]), np.floor(totals[salient]), ranks, ranks)
     ]
-    chosen = [salient]
+    chosen: list[Array] = [salient]
     log_topics, log_lift = _measure_relevance(topics, totals)
     for place, (weight, lift) in enumerate(zip(log_topics, log_lift, strict=True)):
         terms = _find_relevant(weight, lift, n_words)
