@@ -31,8 +31,8 @@ DEFINITION = 1  # raised when shares are computed differently, so that stored on
 BLOCK = 4096  # documents placed at a time at most
 BLOCK_TOKENS = 4_000_000  # about so many tokens at a time at most, to limit memory
 LIVE_PART = 0.05  # of the time of training in which documents are placed while it goes on
-LIVE_SECONDS = 0.2  # for which training waits for documents to be placed
-LIVE_DOCUMENTS = 32  # placed at first, to measure how long it takes
+LIVE_SECONDS = 0.5  # for which training waits for documents to be placed
+LIVE_BLOCKS = 32  # blocks that may take the place of one; smaller ones would mostly wait for the store
 
 
 def hash_share_origin(run: RunRow) -> str:
@@ -121,7 +121,7 @@ class LivePlacement:
     def __init__(self, claim: Claim, kernel: Kernel) -> None:
         self._claim, self._kernel = claim, kernel
         self._begun, self._spent = claim.seconds, 0.0
-        self._size = self._most = LIVE_DOCUMENTS
+        self._size = self._least = self._most = 1  # documents of a block
         self._newest = self._placed = 0  # numbers of snapshots
         self._blocks: Iterator[int] | None = None  # of a snapshot that is not placed yet
 
@@ -141,7 +141,7 @@ class LivePlacement:
                 end = next(self._blocks, None)
             elif (end := next(self._blocks, None)) is not None:
                 fitting = int(self._size * LIVE_SECONDS / max(time.perf_counter() - start, 1e-6))
-                self._size = max(1, min(fitting, 8 * self._size, self._most))
+                self._size = max(self._least, min(fitting, 8 * self._size, self._most))
         except (NotFound, Conflict, DamagedArrays):  # the snapshot was deleted meanwhile, or is replaced or damaged
             end = None
         if end is None:
@@ -153,6 +153,8 @@ class LivePlacement:
         claim, self._placed = self._claim, self._newest
         corpus = corpora.get_corpus(claim.db, claim.row.corpus)
         self._most = _choose_size(corpus)
+        self._least = max(1, self._most // LIVE_BLOCKS)
+        self._size = max(self._size, self._least)
         arrays = snapshots.load_snapshot(claim.db, self._placed)
         state = restore_state(self._kernel, claim.row.seed, arrays, shown=True)
         return _place_blocks(claim.db, claim.row, corpus, self._placed, self._kernel, state, lambda: self._size)
