@@ -217,6 +217,16 @@ def find_set(db: Database, snapshot: int, made_by: str) -> ShareSet | None:
 
 
 @retry_reads
+def find_newest_set(db: Database, run: int, made_by: str) -> ShareSet | None:
+    """Return the published shares under the newest snapshot of a run that has some; None as for `find_set`."""
+    query = select(share_sets.c.snapshot).join(snapshots, snapshots.c.number == share_sets.c.snapshot)
+    is_published = (snapshots.c.run == run) & (share_sets.c.documents > 0)
+    with db.read() as connection:
+        found = connection.execute(query.where(is_published).order_by(snapshots.c.minibatch.desc()).limit(1)).scalar()
+    return None if found is None else find_set(db, found, made_by)
+
+
+@retry_reads
 def read_layer(db: Database, snapshot: int, layer: int) -> LayerShares:
     """Return the published shares of a layer, counted from 1, of all documents of the set under a snapshot.
 

@@ -42,6 +42,14 @@ def find_shares(db: Database, run: RunRow, snapshot: int) -> ShareSet | None:
     return shares.find_set(db, snapshot, hash_share_origin(run))
 
 
+def find_newest_shares(db: Database, run: RunRow) -> ShareSet | None:
+    """Return the stored shares under the newest snapshot of a run that has some; None as for `find_shares`.
+
+    While a run trains, they are those of an earlier snapshot than its latest one.
+    """
+    return shares.find_newest_set(db, run.number, hash_share_origin(run))
+
+
 def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Report = lambda *_: None) -> ShareSet:
     """Return the shares of all documents under a snapshot; compute and store those that are missing.
 

@@ -7,6 +7,7 @@ from app.analysis.hierarchy import parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.refine import refine_run
 from app.cli.console import UserError, find_run, make_file_error, say
+from app.export.pyldavis import PYLDAVIS, write_pyldavis
 from app.export.run_tables import build_table, read_request
 from app.export.tables import TableFileError, write_table
 from app.ingest.refining import RefineError
@@ -15,10 +16,14 @@ from store.database import open_existing
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write a table of a run to a file and print the path of the file."""
+    """Write a table of a run, or the data of pyLDAvis, to a file and print the path of the file."""
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
     try:
+        if arguments.table == PYLDAVIS:
+            snapshot = find_snapshot_at(db, row, arguments.minibatch)
+            say(write_pyldavis(db, row, snapshot, arguments.layer or 1, arguments.output))
+            return 0
         names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
         request = read_request(db, row, **{name: getattr(arguments, name) for name in names})
         table = build_table(arguments.table, request)

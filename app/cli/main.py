@@ -333,14 +333,19 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
     )
     report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
-    export = _add_command(commands, "export", "export.export", "write a table of a run for Excel, R or pandas")
+    export = _add_command(
+        commands, "export", "export.export", "write a table of a run for Excel, R or pandas, or its topics for pyLDAvis"
+    )
     _add_run(export)
     table_help = (
         "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
-        "groups (topics by period or group, with intervals), or contexts (every place where --query finds something)"
+        "groups (topics by period or group, with intervals), contexts (every place where --query finds something), or "
+        "pyldavis (the data of pyLDAvis for a layer)"
     )
     export.add_argument("table", metavar="WHAT", help=table_help)
-    export.add_argument("--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet")
+    export.add_argument(
+        "--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet; pyldavis.json"
+    )
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
     export.add_argument(

@@ -7,6 +7,7 @@ Costs are measured in *token draws*: one topic drawn for one token.  Watching a 
 share of the cost of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
 second for each of the last three, if that is more), placing the example documents of topics 1 %.  The evaluated
 documents and their sweeps depend on the corpus alone (:func:`choose_protocol`), so that its runs are comparable.
+Only placing all documents is limited by the clock (:class:`app.jobs.shares.LivePlacement`); nothing depends on it.
 """
 
 from dataclasses import asdict, dataclass, fields

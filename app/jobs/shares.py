@@ -1,12 +1,16 @@
 """Place all documents of a corpus under a snapshot, and store the shares of topics in them: the last act of a run.
 
+While a run trains, its worker does the same in a small part of the time, under one of the latest snapshots after the
+other, so that pages can show shares before the run ends.
+
 Documents are placed as pages place one of them: by the kernel of the run, under the topics that a snapshot shows, with
 the same random streams.  So stored shares are those that a page would compute, for documents appended later too.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,13 +23,16 @@ from engine.hierarchy.shares import compute_shares, cut_shares
 from store import corpora, shares, snapshots
 from store.corpus_rows import CorpusRow
 from store.database import Database
-from store.errors import Conflict, NotFound
+from store.errors import Conflict, DamagedArrays, NotFound
 from store.run_rows import RunRow
 from store.shares import LayerShares
 
 DEFINITION = 1  # raised when shares are computed differently, so that stored ones are computed again
 BLOCK = 4096  # documents placed at a time at most
 BLOCK_TOKENS = 4_000_000  # about so many tokens at a time at most, to limit memory
+LIVE_PART = 0.05  # of the time of training in which documents are placed while it goes on
+LIVE_SECONDS = 0.5  # for which training waits for documents to be placed
+LIVE_BLOCKS = 32  # blocks that may take the place of one; smaller ones would mostly wait for the store
 
 
 def hash_share_origin(run: RunRow) -> str:
@@ -69,17 +76,88 @@ def store_shares(
         If the snapshot is gone, or another program replaces its shares.
     """
     corpus = corpora.get_corpus(db, run.corpus)
+    size = _choose_size(corpus)
+    blocks = _place_blocks(db, run, corpus, snapshot, kernel, state, lambda: size)
+    return all(proceed(done, corpus.documents) for done in blocks)
+
+
+def _place_blocks(
+    db: Database,
+    run: RunRow,
+    corpus: CorpusRow,
+    snapshot: int,
+    kernel: Kernel,
+    state: Any,
+    choose_size: Callable[[], int],
+) -> Iterator[int]:
+    """Place the documents that are not placed yet, as `store_shares`; yield how many are before each block.
+
+    ``choose_size`` returns the number of documents of the next block.
+    """
     made_by = hash_share_origin(run)
-    end, size = shares.begin_set(db, snapshot, made_by), _choose_size(corpus)
+    end = shares.begin_set(db, snapshot, made_by)
     while end < corpus.documents:
-        if not proceed(end, corpus.documents):
-            return False
-        numbers = np.arange(end, min(end + size, corpus.documents))
+        yield end
+        numbers = np.arange(end, min(end + choose_size(), corpus.documents))
         batch = Counts(*corpora.read_counts(db, corpus.number, numbers.tolist())).batch(numbers)
         layers = [LayerShares(*cut_shares(layer)) for layer in infer_shares(kernel, run.seed, state, batch)]
         end = shares.append_block(db, snapshot, made_by, end, layers, _count_tokens(batch))
     shares.publish_set(db, snapshot, made_by, read_options(run).keep)
-    return True
+
+
+class LivePlacement:
+    """The placing of documents while a run trains, a few at a time between steps.
+
+    It takes at most ``LIVE_PART`` of the time of training.  When all documents are placed under a snapshot, their
+    shares are published and take the place of earlier ones; then it goes on with the newest snapshot.  Training does
+    not depend on it: placing documents changes no state and draws from random streams of its own.
+
+    Parameters
+    ----------
+    claim : Claim
+    kernel : Kernel
+    """
+
+    def __init__(self, claim: Claim, kernel: Kernel) -> None:
+        self._claim, self._kernel = claim, kernel
+        self._begun, self._spent = claim.seconds, 0.0
+        self._size = self._least = self._most = 1  # documents of a block
+        self._newest = self._placed = 0  # numbers of snapshots
+        self._blocks: Iterator[int] | None = None  # of a snapshot that is not placed yet
+
+    def offer(self, snapshot: int) -> None:
+        """Record the number of the newest snapshot."""
+        self._newest = snapshot
+
+    def advance(self) -> None:
+        """Place the next documents under a snapshot if there is time for them."""
+        budget = LIVE_PART * (self._claim.seconds - self._begun) - self._spent
+        if budget < LIVE_SECONDS or (self._blocks is None and self._newest == self._placed):
+            return
+        start = time.perf_counter()
+        try:
+            if self._blocks is None:
+                self._blocks = self._begin_snapshot()
+                end = next(self._blocks, None)
+            elif (end := next(self._blocks, None)) is not None:
+                fitting = int(self._size * LIVE_SECONDS / max(time.perf_counter() - start, 1e-6))
+                self._size = max(self._least, min(fitting, 8 * self._size, self._most))
+        except (NotFound, Conflict, DamagedArrays):  # the snapshot was deleted meanwhile, or is replaced or damaged
+            end = None
+        if end is None:
+            self._blocks = None
+        self._spent += time.perf_counter() - start
+
+    def _begin_snapshot(self) -> Iterator[int]:
+        """Return the blocks of the newest snapshot."""
+        claim, self._placed = self._claim, self._newest
+        corpus = corpora.get_corpus(claim.db, claim.row.corpus)
+        self._most = _choose_size(corpus)
+        self._least = max(1, self._most // LIVE_BLOCKS)
+        self._size = max(self._size, self._least)
+        arrays = snapshots.load_snapshot(claim.db, self._placed)
+        state = restore_state(self._kernel, claim.row.seed, arrays, shown=True)
+        return _place_blocks(claim.db, claim.row, corpus, self._placed, self._kernel, state, lambda: self._size)
 
 
 def place_documents(claim: Claim, kernel: Kernel, *, done: bool) -> bool:

@@ -34,6 +34,7 @@ from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
+    from app.jobs.shares import LivePlacement
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
     from engine.corpus import Corpus
@@ -104,6 +105,7 @@ class Trainer:
         self._is_readable = self._may_give_way = False
         self._best: SnapshotRow | None = None  # of a run that overfits
         self._cluster: RunCluster | None = None
+        self._live: LivePlacement | None = None
 
     def run(self) -> None:
         """Train until the plan is done, or a user asks the run to pause or stop."""
@@ -132,6 +134,9 @@ class Trainer:
 
     def _train(self, training: "Training", plan: Plan, position: "Position", meta: dict[str, Any]) -> "Position | None":
         """Train until the run is done or asked to end, and return its position; None if it gave way to others."""
+        from app.jobs.shares import LivePlacement
+
+        self._live = None if self.options.on else LivePlacement(self.claim, training.kernel)
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -148,6 +153,8 @@ class Trainer:
                 return None
             if self._cluster is not None:
                 self._cluster.report()
+            if self._live is not None:
+                self._live.advance()
             self.claim.beat_if_due()
         return position
 
@@ -246,6 +253,7 @@ class Trainer:
             claim.db, row.number, row.attempt, settings=settings.to_json(config), options=self.options.to_json(),
             event=("widths", width_trials.describe_trials(trials)),
         )  # fmt: skip
+        claim.row = runs.get_run(claim.db, row.number)
         return config
 
     def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
@@ -429,7 +437,9 @@ class Trainer:
         arrays |= training.measure_facts(position, arrays)
         claim.beat()
         stamp = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append_snapshot(claim.db, *stamp, arrays, self.options.keep)
+        snapshot = snapshots.append_snapshot(claim.db, *stamp, arrays, self.options.keep)
+        if self._live is not None:
+            self._live.offer(snapshot.number)
         return position._replace(titles=index_titles(arrays))
 
     def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:

@@ -10,7 +10,7 @@ from typing import Generic, TypeAlias, TypeVar
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import LayerUse, find_shares, rank_documents, read_use
+from app.analysis.shares import LayerUse, find_newest_shares, find_shares, rank_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
 from store.database import Database
@@ -201,6 +201,10 @@ class ShareCache:
     def find(self, run: int, snapshot: int) -> ShareSet | None:
         """Return the stored shares under a snapshot of a run; None if there are none that are valid."""
         return find_shares(self._db, runs.get_run(self._db, run), snapshot)
+
+    def find_newest(self, run: int) -> ShareSet | None:
+        """Return the shares under the newest snapshot of a run that has some; None if there are none."""
+        return find_newest_shares(self._db, runs.get_run(self._db, run))
 
     def read(self, found: ShareSet, layer: int) -> LayerUse:
         """Return the shares of the topics of a layer in all documents.

@@ -31,7 +31,7 @@ def open_sources(context: Context, corpus: CorpusRow, hierarchy: Hierarchy | Non
     def read_use(layer: int) -> LayerUse:
         found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
         if found is None:
-            raise NotFound("the shares of the documents are not known yet: they are computed when the run ends")
+            raise NotFound("the shares of the documents under these topics are not known yet")
         return context.feed.shares.read(found, layer)
 
     def read_positions(snapshot: int) -> Array:

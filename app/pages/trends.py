@@ -10,6 +10,7 @@ from app.analysis.filters import FilterError
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.trends import MOST_TOPICS, TimeFigure, group_documents, measure_by_group, measure_over_time
 from app.ingest.column_kinds import list_columns
+from app.jobs.plan import name_step
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
@@ -22,8 +23,13 @@ from store import columns, corpora
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import StoreError
+from store.shares import ShareSet
 
-NO_SHARES = "The shares of the documents are not known yet: they are computed when the run ends."
+NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
+EARLIER = (
+    "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
+    "newest topics are of {step} {newest:,}."
+)
 NO_DATES = "No column of this corpus holds dates. topiary columns lists the columns, and changes their kinds."
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
@@ -55,10 +61,15 @@ class TrendAnswer(NamedTuple):
     request: TrendRequest
     page: TrendPage | None
     note: str = ""
+    shares: ShareSet | None = None
 
 
-def read_trends(context: Context, request: TrendRequest) -> TrendAnswer:
-    """Measure topics over time or by group; this waits for the store."""
+def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | None = None) -> TrendAnswer:
+    """Measure topics over time or by group; this waits for the store.
+
+    An answer that is ``known`` is returned if it is to the same request and read the same shares.  Where no snapshot is
+    asked for and the newest one has no shares, as in a run that trains, the newest one that has some is taken.
+    """
     feed = context.feed
     row = feed.run(request.run)
     if row is None:
@@ -66,13 +77,20 @@ def read_trends(context: Context, request: TrendRequest) -> TrendAnswer:
     hierarchy = feed.hierarchy(request.run, request.snapshot or None)
     if hierarchy is None:
         return TrendAnswer(request, None, explain_no_topics(request.run, feed.state(request.run), row.message))
+    newest, found = hierarchy, feed.shares.find(request.run, hierarchy.snapshot)
+    if found is None and not request.snapshot and (found := feed.shares.find_newest(request.run)) is not None:
+        hierarchy = feed.hierarchy(request.run, found.snapshot) or newest
+    steps = {"step": name_step(row), "placed": hierarchy.minibatch, "newest": newest.minibatch}
+    source = "" if hierarchy is newest else EARLIER.format(**steps)
+    if known is not None and found is not None and (known.request, known.shares) == (request, found) and known.page:
+        return known._replace(page=known.page._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)
     offered = list_columns(context.db, corpus)
-    page = TrendPage(hierarchy, choose(hierarchy, offered, request), documents=corpus.documents)
-    if feed.shares.find(request.run, hierarchy.snapshot) is None:
+    page = TrendPage(hierarchy, choose(hierarchy, offered, request), documents=corpus.documents, source=source)
+    if found is None:
         return TrendAnswer(request, page._replace(note=NO_SHARES))
     try:
-        return TrendAnswer(request, _measure(context, corpus, page))
+        return TrendAnswer(request, _measure(context, corpus, page), shares=found)
     except (FilterError, StoreError, ValueError) as error:
         return TrendAnswer(request, page._replace(note=f"{error}."))
 
@@ -163,7 +181,7 @@ class TrendsPage:
     def _on_tick(self, tick: Tick) -> None:
         view = self._context.view
         if view.page == "trends" and view.run in tick.snapshots | tick.rows | tick.labels:
-            self._fetch()
+            self._fetch(self._answer)
 
     def _make_request(self) -> TrendRequest:
         view = self._context.view
@@ -173,13 +191,16 @@ class TrendsPage:
             view.moving, view.weigh, view.areas,
         )  # fmt: skip
 
-    def _fetch(self) -> None:
-        """Measure what the view asks for in another thread; what is on screen stays meanwhile."""
+    def _fetch(self, known: TrendAnswer | None = None) -> None:
+        """Measure what the view asks for in another thread; what is on screen stays meanwhile.
+
+        What is ``known`` is not measured again while the shares are the same.
+        """
         request = self._make_request()
         if self._answer is not None and self._answer.request.run != request.run:
             self._answer = None
         self._draw(busy=self._answer is None or self._answer.request != request)
-        self._latest.send(request, partial(read_trends, self._context, request), self._receive)
+        self._latest.send(request, partial(read_trends, self._context, request, known), self._receive)
 
     def _receive(self, answer: TrendAnswer) -> None:
         if answer.request == self._make_request():

@@ -27,7 +27,15 @@ print(",".join(engine.models.list_names()))
 """
 
 
-EXTRAS = ("parquet", "xlsx", "zst", "asian", "lemmas", "cluster")  # without them the readers say how to get them
+EXTRAS = (
+    "parquet",
+    "xlsx",
+    "zst",
+    "asian",
+    "lemmas",
+    "cluster",
+    "bridges",
+)  # without them the readers say how to get them
 
 
 def test_the_top_of_the_repository_holds_nothing_but_the_rooms():
@@ -48,7 +56,7 @@ def test_every_package_listed_is_there_and_every_package_there_is_listed():
 def test_every_import_from_outside_is_a_declared_dependency():
     names = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py", "panel_material_ui": "panel-material-ui"}
     names |= {"charset_normalizer": "charset-normalizer", "dateutil": "python-dateutil", "yaml": "pyyaml"}
-    names |= {"arviz_stats": "arviz-stats"}
+    names |= {"arviz_stats": "arviz-stats", "arviz_base": "arviz-base"}
     extras = PROJECT["project"]["optional-dependencies"]
     needed = [*PROJECT["project"]["dependencies"], *itertools.chain(*(extras[name] for name in EXTRAS))]
     declared = {requirement.partition(">")[0].partition("[")[0] for requirement in needed}

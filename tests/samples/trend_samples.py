@@ -39,12 +39,14 @@ def plant_corpus(db: Database) -> CorpusRow:
     return writer.row
 
 
-def plant_trends(db: Database, *, placed: bool = True) -> RunRow:
-    """Write a finished run: topic 1 of the top layer grows from 20 to 80 %, and has 10 % more in the herald."""
+def plant_trends(db: Database, *, placed: bool = True, trains: bool = False) -> RunRow:
+    """Write a finished run: topic 1 of the top layer grows from 20 to 80 %, and has 10 % more in the herald.
+
+    One that still ``trains`` has another snapshot, without shares.
+    """
     corpus = plant_corpus(db)
     row = garden.begin(db, corpus.number, "dated run")
     garden.advance(db, row, 400, snapshot=True)
-    row = runs.finish_run(db, row.number, row.attempt, "finished")
     latest = snapshots.find_latest(db, row.number)
     if placed and latest is not None:
         origin = hash_share_origin(row)
@@ -53,7 +55,10 @@ def plant_trends(db: Database, *, placed: bool = True) -> RunRow:
         layers = [make_layer(first, width) for width in garden.LAYERS]
         shares.append_block(db, latest.number, origin, 0, layers, np.full(DOCUMENTS, 50))
         shares.publish_set(db, latest.number, origin)
-    return row
+    if trains:
+        garden.advance(db, row, 500, snapshot=True)
+        return row
+    return runs.finish_run(db, row.number, row.attempt, "finished")
 
 
 def make_layer(first: np.ndarray, width: int) -> LayerShares:

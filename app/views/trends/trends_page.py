@@ -81,6 +81,8 @@ class TrendPage(NamedTuple):
         Documents that meet the conditions, and all.
     note : str
         A sentence in place of a picture, or about it.
+    source : str
+        A sentence on the snapshot whose shares are shown, if it is not the newest one.
     busy : bool
     """
 
@@ -92,6 +94,7 @@ class TrendPage(NamedTuple):
     selected: int = 0
     documents: int = 0
     note: str = ""
+    source: str = ""
     busy: bool = False
 
 
@@ -102,7 +105,8 @@ def draw_trends(page: TrendPage) -> str:
         body = _draw_over_time(page, page.over_time)
     elif page.by_group is not None:
         body = _draw_by_group(page, page.by_group)
-    note = f'<p class="tr-note" role="status">{escape(page.note)}</p>' if page.note else ""
+    sentence = " ".join(filter(None, (page.source, page.note)))
+    note = f'<p class="tr-note" role="status">{escape(sentence)}</p>' if sentence else ""
     dim = " tr-busy" if page.busy else ""
     return f'<div class="tr-page{dim}"><h1>Trends</h1>{_draw_controls(page)}{_draw_filters(page)}{note}{body}</div>'
 

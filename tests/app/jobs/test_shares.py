@@ -1,12 +1,14 @@
-"""The last act of a run: the shares of all documents, the same whatever interrupts or divides the work."""
+"""The shares of all documents, the same whatever interrupts or divides the work, and in part before a run ends."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from process_samples import more_documents, order, small_corpus
+from process_samples import more_documents, order, small_corpus, written
 from sqlalchemy import select
 
 from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import complete_shares, find_shares
+from app.analysis.shares import complete_shares, find_newest_shares, find_shares
 from app.jobs import claim, new_run, trainer
 from app.jobs import shares as work
 from engine.hierarchy.shares import UNITS, cut_shares
@@ -134,3 +136,58 @@ def test_documents_that_are_appended_are_placed_when_needed_and_change_no_other(
         assert (found.rest[120:] < UNITS).all()
     assert complete_shares(file, row, snapshot, lambda *done: told.append(done)).documents == 160
     assert len(told) == 1
+
+
+def test_a_run_that_trains_has_shares_of_its_late_snapshots_and_the_bits_of_one_without(file, monkeypatch):
+    plain, live = order(file).number, order(file).number
+    seen = []
+    real = claim.Claim.beat_if_due
+
+    def record(self):
+        found = find_newest_shares(file, runs.get_run(file, self.row.number))
+        seen.append((self.row.number, self.minibatch, found))
+        real(self)
+
+    monkeypatch.setattr(claim.Claim, "beat_if_due", record)
+    trainer.train_run(file, plain)
+    assert all(found is None for _, _, found in seen)  # after a second there is no time for it yet
+    monkeypatch.setattr(work, "LIVE_PART", 1e6)
+    monkeypatch.setattr(work, "LIVE_SECONDS", 5.0)
+    trainer.train_run(file, live)
+    during = {found.snapshot: found for run, step, found in seen if run == live and found is not None and step < 60}
+    assert len(during) > 1
+    assert {found.documents for found in during.values()} == {120}
+    assert written(file, live) == written(file, plain)
+    assert read(file, live) == read(file, plain)
+    with file.read() as connection:
+        assert len(connection.execute(select(tables.share_sets)).all()) == 2  # those of earlier snapshots are gone
+
+
+def test_documents_are_placed_in_a_twentieth_of_the_time_of_training_and_training_never_waits_long(monkeypatch):
+    clock, placed, waits = [0.0], [], []
+    monkeypatch.setattr(work.time, "perf_counter", lambda: clock[0])
+
+    def begin(placement):
+        placement._placed, placement._least, placement._most, placement._size = 1, 32, 4096, 32
+        return place(placement)
+
+    def place(placement):
+        for _ in range(20):
+            yield 0
+            clock[0] += 0.004 * placement._size
+            placed.append(placement._size)
+
+    monkeypatch.setattr(work.LivePlacement, "_begin_snapshot", begin)
+    training = SimpleNamespace(seconds=0.0)
+    placement = work.LivePlacement(training, None)
+    for second in range(1, 301):
+        training.seconds = float(second)
+        placement.offer(1)
+        before = clock[0]
+        placement.advance()
+        waits.append(clock[0] - before)
+        assert clock[0] <= 0.05 * second + 0.01
+    assert len(placed) == 20
+    assert max(waits) <= 0.51
+    assert placed[0] == 32
+    assert placed[-1] == pytest.approx(125, abs=1)  # half a second

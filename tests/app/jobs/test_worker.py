@@ -7,6 +7,7 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, more_documents, order, small_corpus, written
 from store_samples import flip_checkpoint
 
+from app.analysis.shares import find_shares
 from app.jobs import claim, estimates, forks, launcher, new_run, process, records, run_rules, trainer, training, worker
 from app.jobs.estimates import read_concentrations, read_latest
 from app.jobs.load_corpus import load_corpus
@@ -436,6 +437,8 @@ def test_a_run_with_proposed_widths_tries_narrower_ones_once_and_keeps_the_choic
     assert not done.options["tries_widths"]
     assert event.text.startswith("16-8: validation perplexity after 30 sweeps was ")
     assert "with 32-16, " in event.text
+    latest = snapshots.find_latest(file, row.number)
+    assert find_shares(file, done, latest.number) is not None  # with the settings that the run has now
 
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):

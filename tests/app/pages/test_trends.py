@@ -6,8 +6,11 @@ import pytest
 from page_sessions import PageSession
 from trend_samples import DOCUMENTS, plant_trends
 
+from app.live.ticks import Tick
+from app.pages import trends
 from app.pages.session import from_query, to_query
 from app.pages.trends import TrendsPage
+from store import snapshots
 from store.database import open_database
 
 
@@ -107,6 +110,25 @@ def test_a_message_that_makes_no_sense_changes_nothing(db, message):
 def test_it_says_why_there_is_nothing_to_show(tmp_path):
     with_nothing = open_database(str(tmp_path / "other.db"))
     plant_trends(with_nothing, placed=False)
-    assert "computed when the run ends" in Session(with_nothing).html
+    assert "computed while the run trains, and when it ends" in Session(with_nothing).html
     assert "run 7" in Session(with_nothing, run=7).html
     with_nothing.close()
+
+
+def test_a_run_that_trains_shows_the_last_snapshot_with_shares_and_says_so(tmp_path, monkeypatch):
+    training = open_database(str(tmp_path / "training.db"))
+    row = plant_trends(training, trains=True)
+    session = Session(training)
+    assert "topics and shares of mini-batch 400, the last one whose documents" in session.html
+    assert "the newest topics are of mini-batch 500." in session.html
+    assert "<svg" in session.html
+    newest = max(snapshots.list_snapshots(training, row.number), key=lambda each: each.minibatch)
+    chosen = Session(training, snapshot=newest.number)
+    assert "not known yet" in chosen.html  # of the snapshot that was asked for
+    measured = []
+    monkeypatch.setattr(trends, "_measure", lambda *_: measured.append(1))
+    session.page._on_tick(Tick(rows=frozenset({row.number})))
+    session.work()
+    assert measured == []  # the same shares are not measured again at every heartbeat
+    assert "the newest topics are of mini-batch 500." in session.html
+    training.close()

@@ -1,0 +1,274 @@
+"""Topics, documents and curves of runs in the forms of other libraries: gensim, BERTopic and ArviZ.
+
+In all of them, number k of a topic is its place among the topics of a layer, from 0: the number of its column in the
+tables of weights and shares of the library.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.partners import differ_only_in_seed
+from app.analysis.shares import LayerUse, build_matrix, rank_documents
+from app.jobs.estimates import CONCENTRATIONS
+from engine.contract import Array, FloatArray, IntArray
+from store import corpora, points
+from store.database import Database
+from store.points import Series
+from store.run_rows import RunRow
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_NAME_WORDS = 4  # of a topic's name in BERTopic
+_WORDS = 10  # of a topic in BERTopic
+_REPRESENTATIVES = 3  # documents of a topic in BERTopic
+_TEXTS = 2000  # read at a time
+_PARAMETERS = ("r_sum", "active_topics", "share_entropy", *CONCENTRATIONS)  # curves of the draws of a run
+
+
+class GensimTopics:
+    """The topics of a layer and their shares of documents, with the methods of gensim's models.
+
+    What takes a model of gensim and reads its topics, such as ``gensim.models.CoherenceModel``, takes this too.
+    Returned by :meth:`Run.to_gensim`.
+
+    Attributes
+    ----------
+    num_topics : int
+    id2word : dict of int to str
+        The words by their number.
+    names : tuple of str
+        The topics, such as "L1:3".
+    """
+
+    def __init__(self, hierarchy: Hierarchy, layer: int, use: LayerUse) -> None:
+        self.num_topics: int = hierarchy.widths[layer - 1]
+        self.id2word = dict(enumerate(hierarchy.vocabulary))
+        self.names = tuple(format_identity(hierarchy.node(layer, place)) for place in range(self.num_topics))
+        self._words: FloatArray = hierarchy.projections[layer - 1].T
+        self._order = hierarchy.order[layer - 1].tolist()
+        self._shares: csr_array = build_matrix(use.layer, self.num_topics)
+
+    def __repr__(self) -> str:
+        return f"<GensimTopics: {self.num_topics} topics of {self._shares.shape[0]:,} documents>"
+
+    def get_topics(self) -> FloatArray:
+        """Return the probabilities of all words in all topics, (num_topics, words); each row sums to 1."""
+        return self._words
+
+    def show_topic(self, topicid: int, topn: int = 10) -> list[tuple[str, float]]:
+        """Return the most probable words of a topic and their probabilities.
+
+        Raises
+        ------
+        LookupError
+            When there is no such topic.
+        """
+        if not 0 <= topicid < self.num_topics:
+            raise LookupError(f"there is no topic {topicid}; there are topics 0 to {self.num_topics - 1}")
+        weights = self._words[topicid]
+        best = np.argsort(-weights, kind="stable")[:topn].tolist()
+        return [(self.id2word[word], float(weights[word])) for word in best]
+
+    def show_topics(
+        self, num_topics: int = 10, num_words: int = 10, *, formatted: bool = True
+    ) -> list[tuple[int, Any]]:
+        """Return topics with their most probable words, the most popular first.
+
+        Parameters
+        ----------
+        num_topics : int, default=10
+            All for -1.
+        num_words : int, default=10
+        formatted : bool, default=True
+            Whether the words are one text, as in ``0.021*"moon" + 0.018*"orbit"``, and not pairs as of `show_topic`.
+        """
+        chosen = self._order if num_topics < 0 else self._order[:num_topics]
+        shown = [(topic, self.show_topic(topic, num_words)) for topic in chosen]
+        if not formatted:
+            return shown
+        return [(topic, " + ".join(f'{weight:.3f}*"{word}"' for word, weight in words)) for topic, words in shown]
+
+    def get_document_topics(self, document: int, minimum_probability: float = 0.01) -> list[tuple[int, float]]:
+        """Return the topics of a document of the corpus and their shares, in the order of their numbers.
+
+        Parameters
+        ----------
+        document : int
+            Number of the document, from 0.
+        minimum_probability : float
+            Smaller shares are left out; those below 1 % are not stored.
+
+        Raises
+        ------
+        LookupError
+            When there is no such document.
+        """
+        n_documents = self._shares.shape[0]
+        if not 0 <= document < n_documents:
+            raise LookupError(f"there is no document {document}; there are documents 0 to {n_documents - 1}")
+        first, last = self._shares.indptr[document : document + 2]
+        topics, shares = self._shares.indices[first:last].tolist(), self._shares.data[first:last].tolist()
+        return [pair for pair in zip(topics, shares, strict=True) if pair[1] >= minimum_probability]
+
+    def iterate_document_topics(self) -> Iterator[list[tuple[int, float]]]:
+        """Yield the topics of every document of the corpus, as gensim's ``model[corpus]`` does."""
+        return (self.get_document_topics(document) for document in range(self._shares.shape[0]))
+
+
+def list_document_info(db: Database, corpus: int, hierarchy: Hierarchy, layer: int, use: LayerUse) -> pd.DataFrame:
+    """Return the documents of a corpus and the topic of a layer to which each belongs, as BERTopic does.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : int
+        Number of the corpus.
+    hierarchy : Hierarchy
+    layer : int
+    use : LayerUse
+        Shares of the topics of the layer.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By number of the document, the columns of ``BERTopic.get_document_info``; see :meth:`Run.document_info`.
+    """
+    topics, probability = _find_main_topics(use)
+    representatives = [_find_representatives(use, topics, place) for place in range(hierarchy.widths[layer - 1])]
+    numbers = np.arange(len(topics))
+    texts = [
+        document.text or document.title
+        for first in range(0, len(numbers), _TEXTS)
+        for document in corpora.read_documents(db, corpus, numbers[first : first + _TEXTS].tolist())
+    ]
+    names, titles = ["-1"], [""]  # of documents without a topic, then of every topic
+    words: list[list[str]] = [[]]
+    for place in range(hierarchy.widths[layer - 1]):
+        node = hierarchy.node(layer, place)
+        words.append([word.text for word in hierarchy.top_words(node, _WORDS)])
+        names.append("_".join((str(place), *words[-1][:_NAME_WORDS])))
+        titles.append(hierarchy.title(node))
+    no_texts: list[str] = []
+    quotes = [no_texts] + [[texts[document] for document in documents] for documents in representatives]
+    rows = (topics + 1).tolist()
+    return pd.DataFrame(
+        {
+            "Document": texts,
+            "Topic": topics,
+            "Name": [names[row] for row in rows],
+            "CustomName": [titles[row] for row in rows],
+            "Representation": [words[row] for row in rows],
+            "Representative_Docs": [quotes[row] for row in rows],
+            "Top_n_words": [" - ".join(words[row]) for row in rows],
+            "Probability": probability,
+            "Representative_document": np.isin(numbers, [each for some in representatives for each in some]),
+        }
+    )
+
+
+def _find_main_topics(use: LayerUse) -> tuple[IntArray, FloatArray]:
+    """Return the topic with the largest share of every document and this share; -1 and 0 without one of 1 %."""
+    starts, shares = use.layer.starts, use.layer.shares
+    has_topic = np.diff(starts) > 0
+    documents = np.repeat(np.arange(len(has_topic)), np.diff(starts))
+    largest = np.lexsort((-shares, documents))[starts[:-1][has_topic]]
+    topics, probability = np.full(len(has_topic), -1), np.zeros(len(has_topic))
+    topics[has_topic], probability[has_topic] = use.layer.topics[largest], shares[largest]
+    return topics, probability
+
+
+def _find_representatives(use: LayerUse, topics: Array, place: int) -> list[int]:
+    """Return the documents that belong to a topic and have the largest shares of it."""
+    ranked = (each.document for each in rank_documents(use, place))
+    return [document for document in ranked if topics[document] == place][:_REPRESENTATIVES]
+
+
+class Traces(NamedTuple):
+    """The curves of runs that differ in the seed alone, as ``arviz_base.from_dict`` takes them.
+
+    Attributes
+    ----------
+    data : dict
+        Of each group ("posterior", "sample_stats"), an array (chain, draw) or (chain, draw, layer) for each curve.
+    coords : dict
+        Of each group: "chain" (numbers of the runs), "draw" (mini-batches) and "layer".
+    dims : dict
+        The dimensions of curves of layers, other than chain and draw.
+    attrs : dict
+        Facts about each group.
+    """
+
+    data: dict[str, dict[str, Array]]
+    coords: dict[str, dict[Any, Any]]
+    dims: dict[Any, Any]
+    attrs: dict[str, dict[str, Any]]
+
+
+def read_traces(db: Database, runs: Sequence[RunRow]) -> Traces:
+    """Return the curves of runs.
+
+    Draws of "posterior" are the mini-batches at which all runs have all of its curves.  Those of "sample_stats" are all
+    mini-batches; values that were not measured are NaN.
+
+    Raises
+    ------
+    ValueError
+        If a run differs from the first in more than the seed, or there is nothing to return yet.
+    """
+    first, *others = runs
+    strange = next((row.number for row in others if not differ_only_in_seed(first, row)), None)
+    if strange is not None:
+        raise ValueError(f"run {strange} is no other chain of run {first.number}: they differ in more than the seed")
+    curves = [
+        {(name, layer): series for name, layer, series in points.read_all_series(db, row.number)[0]} for row in runs
+    ]
+    facts = {"inference_library": "topiary", "model": first.model, "corpus": first.corpus_name}
+    traces = Traces({}, {}, {}, {})
+    for group, is_complete in (("posterior", True), ("sample_stats", False)):
+        chosen = [{key: each for key, each in run.items() if (key[0] in _PARAMETERS) == is_complete} for run in curves]
+        draws = _find_draws(chosen, is_complete=is_complete)
+        if not len(draws):
+            continue
+        layers = sorted({layer for run in chosen for _, layer in run if layer})
+        traces.data[group] = {
+            name: _stack_curve(chosen, name, draws, layers)
+            for name in sorted({name for run in chosen for name, _ in run})
+        }
+        traces.coords[group] = {
+            "chain": np.array([row.number for row in runs]),
+            "draw": draws,
+            "layer": np.array(layers),
+        }
+        traces.dims.update({name: ["layer"] for name, values in traces.data[group].items() if values.ndim == 3})
+        traces.attrs[group] = facts
+    if not traces.data:
+        raise ValueError(f"run {first.number} has no points yet")
+    return traces
+
+
+def _find_draws(curves: Sequence[dict[tuple[str, int], Series]], *, is_complete: bool) -> IntArray:
+    """Return the mini-batches at which all curves of all runs have a value, or any of them."""
+    keys = {key for run in curves for key in run}
+    steps = [set(run[key].minibatch.tolist()) if key in run else set[int]() for run in curves for key in keys]
+    found = (set.intersection if is_complete else set.union)(*steps) if steps else set[int]()
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _stack_curve(
+    curves: Sequence[dict[tuple[str, int], Series]], name: str, draws: IntArray, layers: Sequence[int]
+) -> FloatArray:
+    """Return the values of a curve by run and draw, and by layer where it is of layers; NaN where there are none."""
+    of_layers = [layer for layer in layers if any((name, layer) in run for run in curves)]
+    table = np.full((len(curves), len(draws), len(layers) if of_layers else 1), np.nan)
+    for chain, run in enumerate(curves):
+        for place, layer in enumerate(layers if of_layers else [0]):
+            if (name, layer) in run:
+                series = run[name, layer]
+                is_draw = np.isin(series.minibatch, draws)
+                table[chain, np.searchsorted(draws, series.minibatch[is_draw]), place] = series.value[is_draw]
+    return table if of_layers else table[:, :, 0]

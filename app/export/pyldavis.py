@@ -1,0 +1,188 @@
+"""The data that pyLDAvis draws for a layer: topics on a plane, their most relevant words, and the topics of each word.
+
+They are what ``pyLDAvis.prepare`` computes (Sievert and Shirley, "LDAvis", ILLVI 2014), made from stored shares of
+documents without its table of all documents by all topics, so that pyLDAvis is needed to show them only.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import rel_entr, xlogy
+
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.shares import LayerUse, fetch_use
+from app.export.tables import TableFileError
+from app.export.texts import find_format
+from engine.contract import Array, FloatArray, IntArray
+from store.database import Database
+from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
+
+PYLDAVIS = "pyldavis"  # what `topiary export` writes
+WORDS = 30  # words of a bar chart, R
+_STEP = 0.01  # between two values of lambda, on the slider too
+_LEAST_TOKENS = 0.5  # of a word in a topic whose circle shows the word
+
+
+def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int, path: str | Path) -> Path:
+    """Write the data of pyLDAvis for a layer to a JSON file, as ``pyLDAvis.save_json`` does.
+
+    Raises
+    ------
+    TableFileError
+        If the suffix is not ``.json``.
+    LookupError
+        If the run has no such layer.
+    OSError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        find_format(path, ("json",), f"the data of pyLDAvis as {path.name!r}")
+    except ValueError as error:
+        raise TableFileError(str(error)) from error
+    data = collect_pyldavis(db, run, snapshot, layer)
+    path.write_text(json.dumps(data, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    return path
+
+
+def collect_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int) -> dict[str, Any]:
+    """Return the data of pyLDAvis for a layer, as ``PreparedData.to_dict`` does; its topic n is that of rank n.
+
+    Shares that are not stored yet are computed and stored.
+
+    Raises
+    ------
+    LookupError
+        If the run has no such layer.
+    """
+    hierarchy = read_hierarchy(db, run, snapshot)
+    hierarchy.at_rank(layer, 1)
+    tokens = count_tokens(fetch_use(db, run, snapshot, layer), hierarchy.widths[layer - 1])
+    return _prepare_layer(hierarchy, layer, tokens)
+
+
+def count_tokens(use: LayerUse, n_topics: int) -> FloatArray:
+    """Return how many tokens of the documents belong to each topic, (n_topics,).
+
+    The tokens of a document are divided among its topics of at least 1 %, whose shares are stored.
+    """
+    documents = np.repeat(np.arange(len(use.tokens)), np.diff(use.layer.starts))
+    units = use.layer.units.astype(np.float64)
+    totals = np.bincount(documents, units, len(use.tokens))
+    parts = units * use.tokens[documents] / totals[documents]
+    return np.bincount(use.layer.topics, parts, n_topics).astype(np.float64, copy=False)
+
+
+def _prepare_layer(hierarchy: Hierarchy, layer: int, tokens: FloatArray) -> dict[str, Any]:
+    """Return the data for topics with these numbers of tokens, (K_l,) in the order of their columns."""
+    order = hierarchy.order[layer - 1]
+    topics = np.asarray(hierarchy.projections[layer - 1].T[order], dtype=np.float64)
+    shares = tokens[order] / max(tokens.sum(), 1.0)
+    counts = topics * tokens[order, None]
+    totals = counts.sum(axis=0)
+    vocabulary = np.array(hierarchy.vocabulary, dtype=object)
+    n_words = min(WORDS, len(vocabulary))
+    salient = np.argsort(-_measure_saliency(topics, shares, totals), kind="stable")[:n_words]
+    ranks = np.arange(n_words, 0, -1.0)
+    parts = [
+        _list_terms(vocabulary, salient, "Default", np.floor(totals[salient]), np.floor(totals[salient]), ranks, ranks)
+    ]
+    chosen: list[Array] = [salient]
+    log_topics, log_lift = _measure_relevance(topics, totals)
+    for place, (weight, lift) in enumerate(zip(log_topics, log_lift, strict=True)):
+        terms = _find_relevant(weight, lift, n_words)
+        chosen.append(terms)
+        parts.append(_list_terms(
+            vocabulary, terms, f"Topic{place + 1}", counts[place, terms], totals[terms],
+            weight[terms].round(4), lift[terms].round(4),
+        ))  # fmt: skip
+    positions = _place_topics(topics)
+    return {
+        "mdsDat": {
+            "x": positions[:, 0].tolist(),
+            "y": positions[:, 1].tolist(),
+            "topics": list(range(1, len(order) + 1)),
+            "cluster": [1] * len(order),
+            "Freq": (100 * shares).tolist(),
+        },
+        "tinfo": {name: [value for part in parts for value in part[name]] for name in parts[0]},
+        "token.table": _list_topics_of_words(vocabulary, np.unique(np.concatenate(chosen)), counts, totals),
+        "R": n_words,
+        "lambda.step": _STEP,
+        "plot.opts": {"xlab": "PC1", "ylab": "PC2"},
+        "topic.order": (order + 1).tolist(),
+    }
+
+
+def _list_terms(
+    vocabulary: Array, terms: IntArray, category: str, counts: Array, totals: Array, weights: Array, lifts: Array
+) -> dict[str, list[Any]]:
+    """Return the rows of ``tinfo`` for the words of one bar chart."""
+    return {
+        "Term": vocabulary[terms].tolist(),
+        "Freq": counts.tolist(),
+        "Total": totals.tolist(),
+        "Category": [category] * len(terms),
+        "logprob": weights.tolist(),
+        "loglift": lifts.tolist(),
+    }
+
+
+def _measure_saliency(topics: FloatArray, shares: FloatArray, totals: FloatArray) -> FloatArray:
+    """Return the saliency of words, p(w) KL(p(k | w) || p(k)) with topics of equal weight in p(k | w), as pyLDAvis."""
+    used = shares > 0
+    sums = topics.sum(axis=0)
+    by_word = np.divide(topics[used], sums, out=np.zeros_like(topics[used]), where=sums > 0)
+    return np.asarray(totals / max(totals.sum(), 1.0) * rel_entr(by_word, shares[used, None]).sum(axis=0))
+
+
+def _measure_relevance(topics: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithms of weight and lift of words in topics, (K, V); -inf for words that a topic lacks."""
+    known = (topics > 0) & (totals > 0)
+    weights = np.log(topics, out=np.full_like(topics, -np.inf), where=known)
+    everywhere = np.log(totals / max(totals.sum(), 1.0), out=np.zeros_like(totals), where=totals > 0)
+    return weights, weights - everywhere
+
+
+def _find_relevant(weight: FloatArray, lift: FloatArray, n: int) -> IntArray:
+    """Return the words (any number of them) that are among the ``n`` most relevant at some lambda, ascending."""
+    known = np.flatnonzero(np.isfinite(weight))
+    chosen = np.zeros(len(known), dtype=bool)
+    for trade in np.arange(0.0, 1.0 + _STEP, _STEP):
+        relevance = trade * weight[known] + (1.0 - trade) * lift[known]
+        chosen[np.argpartition(-relevance, n - 1)[:n] if len(known) > n else slice(None)] = True
+    return np.asarray(known[chosen])
+
+
+def _list_topics_of_words(vocabulary: Array, terms: IntArray, counts: FloatArray, totals: FloatArray) -> dict[str, Any]:
+    """Return the rows of ``token.table``: which part of the tokens of a word belongs to each topic."""
+    terms = terms[np.argsort(vocabulary[terms], kind="stable")]
+    rows, topics = np.nonzero(counts[:, terms].T >= _LEAST_TOKENS)
+    words = terms[rows]
+    return {
+        "Topic": (topics + 1).tolist(),
+        "Freq": (counts[topics, words].round() / totals[words]).tolist(),
+        "Term": vocabulary[words].tolist(),
+    }
+
+
+def _place_topics(topics: FloatArray) -> FloatArray:
+    """Return places of topics on a plane, (K, 2): principal coordinates of their Jensen-Shannon divergences."""
+    n = len(topics)
+    entropies = -xlogy(topics, topics).sum(axis=1)
+    distances = np.zeros((n, n))
+    for place, topic in enumerate(topics[:-1]):
+        middle = (topic + topics[place + 1 :]) / 2
+        mean = (entropies[place] + entropies[place + 1 :]) / 2
+        distances[place, place + 1 :] = np.maximum(-xlogy(middle, middle).sum(axis=1) - mean, 0.0)
+    squares = (distances + distances.T) ** 2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    best = np.argsort(-values)[:2]
+    places = np.zeros((n, 2))
+    places[:, : len(best)] = vectors[:, best] * np.sqrt(np.maximum(values[best], 0.0))
+    return places
