@@ -254,6 +254,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "more": lambda *_: self._put(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "word": lambda _, value: self._callbacks.show_word(value),
+            "word-page": lambda _, value: self._put(page="word", word=value[:100], trail=()),
             "rename": self._rename,
             "unfilter": lambda message, _: self._unfilter(message),
             "save": lambda _, value: self._callbacks.save(value),

@@ -87,7 +87,8 @@ class View(param.Parameterized):
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, and ``areas`` whether topics are stacked.
+    as one, and ``areas`` whether topics are stacked.  On the page of a word, which is ``word``, they mean the same, and
+    the first topic of ``trail`` is the one whose words are marked around it.
     """
 
     page: Any = param.Selector(default="watch", objects=list(NAMES))
@@ -140,6 +141,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
 
 
 class BackgroundCall(Protocol):
