@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import UseOfTopic
-from app.analysis.inference import open_inference
+from app.analysis.inference import Neighbour, open_inference
 from app.analysis.predictions import Report
 from app.jobs.shares import hash_share_origin, store_shares
+from engine.hierarchy.shares import SparseShares, measure_distances
 from store import corpora, shares
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
@@ -127,3 +128,27 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[Use
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
     order = np.argsort(-ranks, kind="stable")[:n]
     return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]
+
+
+def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) -> list[Neighbour]:
+    """Return the ``n`` documents nearest to one, nearest first, of those with stored shares and tokens.
+
+    The distance is that of :func:`engine.hierarchy.shares.measure_distances`: shares below 1 % count as one more topic.
+    Equally near ones are in the order of the corpus.
+
+    Parameters
+    ----------
+    use : LayerUse
+    one : LayerShares
+        Shares of the topics of the layer in a single document.
+    n : int
+    without : int
+        Number of a document to leave out, usually that document itself.
+    """
+    distances = measure_distances(SparseShares(*one), SparseShares(*use.layer))
+    wanted = use.tokens > 0
+    if without >= 0:
+        wanted[without : without + 1] = False
+    numbers = np.flatnonzero(wanted)
+    order = numbers[np.argsort(distances[numbers], kind="stable")[:n]]
+    return [Neighbour(number, float(distances[number])) for number in order.tolist()]

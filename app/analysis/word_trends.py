@@ -3,6 +3,10 @@
 The share of word v in documents G is ``sum_{j in G} x_jv / sum_{j in G} n_j``, with x_jv occurrences among the n_j
 tokens of document j; or the plain mean of ``x_jv / n_j``.  So a word is measured as a topic is whose tokens are its
 occurrences, with the same intervals (:mod:`engine.lens.intervals`).
+
+Only where the word does not occur, the documents of a group say nothing about its variance.  There the interval ends
+at the share with which this has a probability of 5 %, ``1 - 0.05^(1 / n_e)``: the n_e independent answers that the
+group is worth are those of all selected documents, R (1 - R) / V, in proportion to its weight.
 """
 
 from collections.abc import Callable
@@ -12,7 +16,9 @@ import numpy as np
 
 from app.analysis.trends import DocumentGroups
 from engine.contract import Array, FloatArray, IntArray
+from engine.hierarchy.certainty import LEVEL
 from engine.lens import groups, periods
+from engine.lens.intervals import GroupShares
 from engine.lens.moments import DocumentShares, Weighting
 from engine.lens.periods import Periods
 from store import corpora
@@ -21,6 +27,7 @@ from store.database import Database
 
 _AT_ONCE = 8192  # documents in memory
 _UNITS = 65535.0
+_TAIL = (1.0 - LEVEL) / 2.0  # probability outside of an interval on one side
 
 
 class WordOccurrences(NamedTuple):
@@ -173,7 +180,7 @@ def measure_word_over_time(
     """
     shares, cut = convert_to_shares(word), periods.cut_periods(dates, unit)
     measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=selected)
-    interval = measured.find_intervals()
+    low, high = _find_intervals(shares, measured, by, selected)
     growth = periods.find_growth(shares, dates, by=by, selected=selected)
     counted = (cut.codes >= 0) & (word.tokens > 0)
     if selected is not None:
@@ -182,8 +189,8 @@ def measure_word_over_time(
         periods=cut,
         documents=np.bincount(cut.codes[counted], minlength=len(cut.starts) - 1).astype(np.int64),
         mean=measured.mean[:, 0],
-        low=interval.low[:, 0],
-        high=interval.high[:, 0],
+        low=low,
+        high=high,
         before=float(growth.thirds.mean[0, 0]),
         after=float(growth.thirds.mean[1, 0]),
         change=(float(growth.effects.interval.low[0]), float(growth.effects.interval.high[0])),
@@ -206,15 +213,33 @@ def measure_word_by_group(
     """
     shares = convert_to_shares(word)
     measured = groups.measure_groups(shares, found.codes, len(found.names), by=by, selected=selected)
-    one = np.zeros(len(found.codes), np.int32)
-    everywhere = groups.measure_groups(shares, one, 1, by=by, selected=selected)
-    interval = measured.find_intervals()
+    everywhere = _measure_everywhere(shares, by, selected)
+    low, high = _find_intervals(shares, measured, by, selected)
     return WordGroups(
         groups=found,
         documents=measured.documents,
         mean=measured.mean[:, 0],
-        low=interval.low[:, 0],
-        high=interval.high[:, 0],
+        low=low,
+        high=high,
         everywhere=float(everywhere.mean[0, 0]),
         missing=measured.missing,
     )
+
+
+def _measure_everywhere(shares: DocumentShares, by: Weighting, selected: Array | None) -> GroupShares:
+    """Return the share of a word in all selected documents together."""
+    return groups.measure_groups(shares, np.zeros(len(shares.rest), np.int32), 1, by=by, selected=selected)
+
+
+def _find_intervals(
+    shares: DocumentShares, measured: GroupShares, by: Weighting, selected: Array | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return both ends of the 90 % intervals of the share of a word in groups, (G,)."""
+    low, high = (ends[:, 0] for ends in measured.find_intervals())
+    everywhere = _measure_everywhere(shares, by, selected)
+    mean, variance = float(everywhere.mean[0, 0]), float(everywhere.variance[0, 0])
+    if variance > 0.0:
+        answers = mean * (1.0 - mean) / variance * measured.sums.totals[:, 0] / everywhere.sums.totals[0, 0]
+        never = (measured.mean[:, 0] == 0.0) & (answers > 0.0)
+        high[never] = np.minimum(high[never], 1.0 - _TAIL ** (1.0 / answers[never]))
+    return low, high

@@ -19,8 +19,9 @@ from app.analysis.document_table import (
     select_documents,
 )
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
+from app.analysis.shares import find_nearest
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.column_kinds import list_columns
 from app.ingest.errors import IngestError
@@ -37,6 +38,7 @@ from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
 from engine.hierarchy import paths
+from engine.hierarchy.shares import cut_shares
 from store import corpora, runs, shares
 from store.corpora import Document
 from store.corpus_rows import CorpusRow
@@ -121,11 +123,17 @@ class DocumentKind(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """The progress of placing the corpus, and the nearest documents once it is placed."""
+    """The nearest documents, or the progress of placing documents to compare with.
+
+    ``layer`` is the layer whose topics are compared; ``stored`` says whether the shares of all documents are stored, so
+    that none had to be placed.
+    """
 
     done: int
     total: int
     nearest: list[ListedDocument] | None
+    layer: int = 1
+    stored: bool = False
 
 
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -279,12 +287,32 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     return LineEnds(request, hierarchy, inference, (topics_a, topics_b), (document_a, document_b), telling)
 
 
-def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
-    """Place the next block of the corpus; after the last block, find the nearest documents."""
-    near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
+def find_neighbours(context: Context, inferred: Placement, layer: int) -> Surroundings:
+    """Return the documents nearest to one by the topics of a layer.
+
+    They are sought among all documents if the shares of these are stored.  If not, the next block of a part of the
+    corpus is placed, and the nearest of them are found after the last block, by the topics of layer 1.
+    """
+    hierarchy, answer = inferred.hierarchy, inferred.answer
+    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    if found is not None:
+        layer = min(layer, hierarchy.n_layers)
+        use = context.feed.shares.read(found, layer)
+        if 0 <= answer.document < found.documents:
+            one = use.layer.select_rows(np.array([answer.document]))
+        else:
+            one = LayerShares(*cut_shares(answer.shares[layer - 1][None, :]))
+        neighbours = find_nearest(use, one, NEAREST, without=answer.document)
+        return Surroundings(
+            found.documents, found.documents, _list_neighbours(context, inferred, neighbours), layer, stored=True
+        )
+    near = context.feed.places.neighbourhood(hierarchy.run, hierarchy.snapshot)
     if not near.ready:
         near.advance()
-    nearest = _find_nearest(context, inferred, near) if near.ready else None
+    nearest = None
+    if near.ready:
+        neighbours = near.find_nearest(answer.shares[0], NEAREST, without=answer.document)
+        nearest = _list_neighbours(context, inferred, neighbours)
     return Surroundings(near.done, len(near.numbers), nearest)
 
 
@@ -385,8 +413,7 @@ def _make_answer(
     )
 
 
-def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    neighbours = near.find_nearest(inferred.answer.shares[0], NEAREST, without=inferred.answer.document)
+def _list_neighbours(context: Context, inferred: Placement, neighbours: Sequence[Neighbour]) -> list[ListedDocument]:
     corpus = inferred.inference.corpus.number
     documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
     rows = _list_documents(context, corpus, documents)

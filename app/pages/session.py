@@ -6,7 +6,7 @@ that a damaged link opens a similar view instead of showing an error.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -80,7 +80,7 @@ class View(param.Parameterized):
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
     layer to interpolate in (0 = the highest layer in which the two differ).  The table of the corpus lists the
     documents with the words of ``query`` and with ``label``, or those of them that use the topic ``subject`` most;
-    ``table_page`` counts its pages from 1.
+    ``table_page`` counts its pages from 1.  Nearest documents are compared by the topics of layer ``near``.
     ``label`` is the number of the chosen class, from 1; 0 = none.
 
     ``where`` are conditions on documents (`app.analysis.filters`).  On the trends page, ``trend`` chooses topics over
@@ -141,6 +141,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    near = param.Integer(default=1, bounds=(1, 999))
     word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
 
 
@@ -229,6 +230,7 @@ ANOTHER_RUN = {
         "documents",
         "trail",
         "mixed",
+        "near",
         "label",
         "subject",
         "table_page",
@@ -240,9 +242,12 @@ ANOTHER_RUN = {
 }  # choices that have no meaning for another run
 
 
-def to_query(view: View) -> str:
-    """Return the query of a link to a view: page, run and all fields without their default value, in a fixed order."""
-    values = {name: getattr(view, name) for name in FIELDS}
+def to_query(view: View, without: Collection[str] = ()) -> str:
+    """Return the query of a link to a view: page, run and all fields without their default value, in a fixed order.
+
+    Fields named in ``without`` are left out.
+    """
+    values = {name: getattr(view, name) for name in FIELDS if name not in without}
     chosen = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
     return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in chosen.items())
 

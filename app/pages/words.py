@@ -31,7 +31,7 @@ from store.errors import NotFound, StoreError
 
 _FIELDS = ("page", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
 _READ = 120  # documents in which contexts are sought
-_CONTEXTS = 40  # contexts shown
+_CONTEXTS = 25  # contexts shown
 _ALIKE = 12  # other words offered
 
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.analysis.concordance import MarkedText, WordContextLine
+from app.analysis.concordance import WordContextLine
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.word_trends import WordGroups, WordPeriods
 from app.views.explore.word_card import draw_word_topics
 from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_select, write_attributes, write_element
+from app.views.markup import draw_select, mark_places, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, draw_group_bars
@@ -176,8 +176,8 @@ def _draw_figures(page: WordPageContents) -> str:
     if not page.selected:
         return "".join([*parts, _draw_card("Over time", "", "No document meets all filters.")])
     parts.append(_draw_over_time(page))
-    parts.append(_draw_by_group(page))
     parts.append(_draw_contexts(page))
+    parts.append(_draw_by_group(page))
     return "".join(parts)
 
 
@@ -266,13 +266,5 @@ def _draw_context(line: WordContextLine) -> str:
         "button", escape(line.match), type="button", data_do="place", data_number=line.document,
         title=f"Open document {line.document}: {shorten(line.title, 90)}",
     )  # fmt: skip
-    return f"<li><span>{_mark_text(line.before)}</span>{place}<span>{_mark_text(line.after)}</span></li>"
-
-
-def _mark_text(piece: MarkedText) -> str:
-    """Return a line as HTML with its words marked."""
-    parts, place = [], 0
-    for begin, end in piece.marks:
-        parts += [escape(piece.text[place:begin]), f"<mark>{escape(piece.text[begin:end])}</mark>"]
-        place = end
-    return f"<bdi>{''.join(parts)}{escape(piece.text[place:])}</bdi>"
+    before, after = (mark_places(piece.text, piece.marks) for piece in (line.before, line.after))
+    return f"<li><span><bdi>{before}</bdi></span>{place}<span><bdi>{after}</bdi></span></li>"

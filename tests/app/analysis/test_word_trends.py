@@ -56,6 +56,21 @@ def test_nine_of_ten_intervals_hold_the_share_that_the_documents_were_drawn_with
     assert figure.everywhere == pytest.approx(0.002, rel=0.05)
 
 
+def test_a_group_without_the_word_has_an_interval_as_narrow_as_its_words_allow():
+    rng, n_groups, size = np.random.default_rng(3), 300, 20
+    tokens = np.full(n_groups * size, 100)
+    counts = rng.poisson(0.0005 * tokens)  # one occurrence in a group on average
+    documents = np.flatnonzero(counts)
+    word = WordOccurrences(documents, counts[documents].astype(float), tokens.astype(float))
+    codes = np.repeat(np.arange(n_groups), size).astype(np.int32)
+    names = [str(number) for number in range(n_groups)]
+    figure = measure_word_by_group(word, DocumentGroups(codes, names, names))
+    never = figure.mean == 0.0
+    assert 60 < np.count_nonzero(never) < 160
+    assert figure.high[never] == pytest.approx(-np.log(0.05) / 2000, rel=0.15)  # the rule of three
+    assert np.mean((figure.low <= 0.0005) & (figure.high >= 0.0005)) > 0.9
+
+
 def test_a_word_that_becomes_more_frequent_is_said_to_do_so():
     n = 600
     counts = np.where(np.arange(n) < 300, 1.0, 5.0)
