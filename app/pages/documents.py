@@ -17,10 +17,8 @@ from app.pages.documents_requests import (
     Failure,
     Placement,
     PlacementRequest,
-    Surroundings,
     choose_documents,
     find_kind,
-    find_neighbours,
     must_compile_kernels,
     place_document,
     read_listed,
@@ -29,6 +27,7 @@ from app.pages.documents_requests import (
 )
 from app.pages.documents_table import DocumentTable
 from app.pages.interpolation import Interpolation
+from app.pages.nearest import Surroundings, find_neighbours
 from app.pages.notes import DocumentNotes
 from app.pages.session import Context, read_field, to_query
 from app.views.documents import documents_form as form
@@ -65,6 +64,7 @@ _WATCHED = (
     "where",
     "table_page",
     "near",
+    "explained",
 )
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"

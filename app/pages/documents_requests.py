@@ -19,9 +19,8 @@ from app.analysis.document_table import (
     select_documents,
 )
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
-from app.analysis.shares import find_nearest
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.column_kinds import list_columns
 from app.ingest.errors import IngestError
@@ -37,8 +36,8 @@ from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
+from engine.contract import Array
 from engine.hierarchy import paths
-from engine.hierarchy.shares import cut_shares
 from store import corpora, runs, shares
 from store.corpora import Document
 from store.corpus_rows import CorpusRow
@@ -48,7 +47,6 @@ from store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
-NEAREST = 8  # neighbours shown of a document
 SOME = 3  # documents offered at first
 DRAWN = 24  # documents drawn at random to find two of different classes
 
@@ -122,20 +120,6 @@ class DocumentKind(NamedTuple):
     some: Sequence[ListedDocument] = ()
 
 
-class Surroundings(NamedTuple):
-    """The nearest documents, or the progress of placing documents to compare with.
-
-    ``layer`` is the layer whose topics are compared; ``stored`` says whether the shares of all documents are stored, so
-    that none had to be placed.
-    """
-
-    done: int
-    total: int
-    nearest: list[ListedDocument] | None
-    layer: int = 1
-    stored: bool = False
-
-
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
     """Return ``work(*arguments)``, or a :class:`Failure` with a sentence for the visitor if it fails."""
     try:
@@ -154,7 +138,7 @@ def find_kind(context: Context, run: int) -> DocumentKind:
     """Return the kind of a run's documents; the examples are evenly spaced, so that their classes differ."""
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
-    examples = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
+    examples = describe_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
     return DocumentKind(corpus.image_shape is not None, examples)
 
 
@@ -169,7 +153,8 @@ class TableRequest(NamedTuple):
 class SelectedDocuments(NamedTuple):
     """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents.
 
-    ``columns`` are the names of the columns of the corpus.
+    ``columns`` are the names of the columns of the corpus, ``scores`` how well every document is explained, if only
+    badly explained ones are selected, and ``has_shares`` says whether that can be measured.
     """
 
     request: TableRequest
@@ -177,6 +162,8 @@ class SelectedDocuments(NamedTuple):
     hierarchy: Hierarchy | None
     selection: DocumentSelection
     columns: tuple[str, ...] = ()
+    scores: Array | None = None
+    has_shares: bool = False
 
 
 def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
@@ -188,9 +175,19 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
         _place_appended(context, hierarchy, corpus)
     uses = partial(list_topic_uses, context)
     marked = read_selection(context, corpus, hierarchy, wanted.where)
-    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked)
+    found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    explained = None
+    if wanted.badly:
+        if found is None or hierarchy is None:
+            raise LookupError("the shares of the documents are not known yet: they are computed when the run ends")
+        explained = context.feed.shares.explain(found, corpus, hierarchy)
+    selection = select_documents(
+        context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked,
+        None if explained is None else explained.documents,
+    )  # fmt: skip
     names = tuple(column.name for column in list_columns(context.db, corpus))
-    return SelectedDocuments(request, corpus, hierarchy, selection, names)
+    scores, can_explain = (None if explained is None else explained.scores), corpus.kind != "real" and found is not None
+    return SelectedDocuments(request, corpus, hierarchy, selection, names, scores, can_explain)
 
 
 def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:
@@ -261,7 +258,7 @@ def read_listed(context: Context, run: int, number: int) -> ListedDocument:
     """Return a document of a run's corpus with its whole text in the place of an excerpt."""
     corpus = runs.get_run(context.db, run).corpus
     (document,) = corpora.read_documents(context.db, corpus, [number])
-    (row,) = _list_documents(context, corpus, [document])
+    (row,) = describe_documents(context, corpus, [document])
     return row._replace(excerpt=document.text)
 
 
@@ -287,35 +284,6 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     return LineEnds(request, hierarchy, inference, (topics_a, topics_b), (document_a, document_b), telling)
 
 
-def find_neighbours(context: Context, inferred: Placement, layer: int) -> Surroundings:
-    """Return the documents nearest to one by the topics of a layer.
-
-    They are sought among all documents if the shares of these are stored.  If not, the next block of a part of the
-    corpus is placed, and the nearest of them are found after the last block, by the topics of layer 1.
-    """
-    hierarchy, answer = inferred.hierarchy, inferred.answer
-    found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
-    if found is not None:
-        layer = min(layer, hierarchy.n_layers)
-        use = context.feed.shares.read(found, layer)
-        if 0 <= answer.document < found.documents:
-            one = use.layer.select_rows(np.array([answer.document]))
-        else:
-            one = LayerShares(*cut_shares(answer.shares[layer - 1][None, :]))
-        neighbours = find_nearest(use, one, NEAREST, without=answer.document)
-        return Surroundings(
-            found.documents, found.documents, _list_neighbours(context, inferred, neighbours), layer, stored=True
-        )
-    near = context.feed.places.neighbourhood(hierarchy.run, hierarchy.snapshot)
-    if not near.ready:
-        near.advance()
-    nearest = None
-    if near.ready:
-        neighbours = near.find_nearest(answer.shares[0], NEAREST, without=answer.document)
-        nearest = _list_neighbours(context, inferred, neighbours)
-    return Surroundings(near.done, len(near.numbers), nearest)
-
-
 def search_documents(
     context: Context, run: int, text: str, request: Callable[[], bool]
 ) -> tuple[int, list[ListedDocument]]:
@@ -325,7 +293,7 @@ def search_documents(
     """
     row = runs.get_run(context.db, run)
     total, documents = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
-    return total, _list_documents(context, row.corpus, documents)
+    return total, describe_documents(context, row.corpus, documents)
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
@@ -413,14 +381,8 @@ def _make_answer(
     )
 
 
-def _list_neighbours(context: Context, inferred: Placement, neighbours: Sequence[Neighbour]) -> list[ListedDocument]:
-    corpus = inferred.inference.corpus.number
-    documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
-    rows = _list_documents(context, corpus, documents)
-    return [row._replace(distance=neighbour.distance) for row, neighbour in zip(rows, neighbours, strict=True)]
-
-
-def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
+def describe_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
+    """Return documents as lists show them: with titles, beginnings and pictures."""
     pictures = _draw_pictures(context, corpus, [document.number for document in documents])
     return [
         ListedDocument(

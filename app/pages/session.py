@@ -80,7 +80,8 @@ class View(param.Parameterized):
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
     layer to interpolate in (0 = the highest layer in which the two differ).  The table of the corpus lists the
     documents with the words of ``query`` and with ``label``, or those of them that use the topic ``subject`` most;
-    ``table_page`` counts its pages from 1.  Nearest documents are compared by the topics of layer ``near``.
+    ``table_page`` counts its pages from 1.  ``explained`` says whether only badly explained ones
+    are listed.  Nearest documents are compared by the topics of layer ``near``.
     ``label`` is the number of the chosen class, from 1; 0 = none.
 
     ``where`` are conditions on documents (`app.analysis.filters`).  On the trends page, ``trend`` chooses topics over
@@ -141,6 +142,7 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    explained: Any = param.Selector(default="any", objects=["any", "badly"])
     near = param.Integer(default=1, bounds=(1, 999))
     word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
 
@@ -231,6 +233,7 @@ ANOTHER_RUN = {
         "trail",
         "mixed",
         "near",
+        "explained",
         "label",
         "subject",
         "table_page",
