@@ -1,9 +1,18 @@
-"""Keyword in context: every place in the documents where a search finds something, with the text around it."""
+"""Keyword in context: every place in the documents where a search finds something, with the text around it.
 
-from collections.abc import Callable, Iterator, Sequence
+The contexts of a word of the vocabulary are found by the rules that counted it, so that every form of it is there, and
+can be ranked by how much the words around it say of a topic (:mod:`app.analysis.passages`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from app.analysis.document_table import make_title
+from app.analysis.passages import SURE
+from app.ingest.new_documents import Rules, Span
+from engine.contract import FloatArray
 from store import corpora
 from store.corpora import Document
 from store.database import Database
@@ -70,3 +79,97 @@ def find_contexts(document: Document, query: TextQuery) -> Iterator[ContextLine]
             " ".join(match.group().split()),
             spaces[1] + after,
         )
+
+
+class MarkedText(NamedTuple):
+    """A piece of a text as one line, and the places (begin, end) of the words marked in it."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+class WordContextLine(NamedTuple):
+    """An occurrence of a word in a document.
+
+    Attributes
+    ----------
+    document : int
+    title : str
+        Of the document.
+    before : MarkedText
+    match : str
+        The word as it is written there.
+    after : MarkedText
+    score : float
+        How much the words around it speak for a topic, all together.
+    """
+
+    document: int
+    title: str
+    before: MarkedText
+    match: str
+    after: MarkedText
+    score: float
+
+
+def choose_word_contexts(
+    documents: Iterable[Document], rules: Rules, word: int, weights: FloatArray, most: int, of_one: int = 2
+) -> list[WordContextLine]:
+    """Return the occurrences of a word whose surroundings say most of a topic, best first.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+    rules : Rules
+        How the corpus finds words.
+    word : int
+        Number of the word in the vocabulary.
+    weights : (V,) array
+        How much every word speaks for the topic (:func:`app.analysis.passages.weigh_words`); with zeros, the
+        occurrences are in the order of the documents.
+    most, of_one : int
+        Number of occurrences in all, and of one document.
+    """
+
+    def rank(lines: Iterable[WordContextLine], n: int) -> list[WordContextLine]:
+        return sorted(lines, key=lambda line: -line.score)[:n]
+
+    return rank(
+        chain.from_iterable(rank(find_word_contexts(each, rules, word, weights), of_one) for each in documents), most
+    )
+
+
+def find_word_contexts(document: Document, rules: Rules, word: int, weights: FloatArray) -> Iterator[WordContextLine]:
+    """Yield the occurrences of a word in a document, with the words marked that speak for a topic."""
+    text = rules.wording.prepare_text(document.text)
+    spans = rules.count(text).spans
+    title = make_title(document.title, document.text, document.columns)
+    for place, span in enumerate(spans):
+        if span.word == word:
+            begin, end = max(0, span.begin - WIDTH), min(len(text), span.end + WIDTH)
+            earlier = [each for each in spans[:place] if each.begin >= begin]
+            later = [each for each in spans[place + 1 :] if each.end <= end]
+            score = sum(float(weights[each.word]) for each in (*earlier, *later) if each.word != word)
+            yield WordContextLine(
+                document.number,
+                title,
+                _mark_line(text, begin, span.begin, [each for each in earlier if weights[each.word] >= SURE]),
+                " ".join(text[span.begin : span.end].split()),
+                _mark_line(text, span.end, end, [each for each in later if weights[each.word] >= SURE]),
+                score,
+            )
+
+
+def _mark_line(text: str, begin: int, end: int, spans: Sequence[Span]) -> MarkedText:
+    """Return a stretch of a text as one line with words marked; every run of white space is one blank."""
+    line, marks, place = "", [], begin
+    for span in spans:
+        line += _join_blanks(text[place : span.begin])
+        marks.append((len(line), len(line) + len(_join_blanks(text[span.begin : span.end]))))
+        line += _join_blanks(text[span.begin : span.end])
+        place = span.end
+    return MarkedText(line + _join_blanks(text[place:end]), tuple(marks))
+
+
+def _join_blanks(text: str) -> str:
+    return re.sub(r"\s+", " ", text)

@@ -90,12 +90,15 @@ class DocumentFilter(NamedTuple):
         Conditions on columns (`app.analysis.filters`).
     subject : str
         Identity of a topic, such as "L1:3", of which the documents that use it most are listed; "" = any.
+    badly : bool
+        Only those that the topics explain badly (:mod:`engine.lens.explained`), the worst first.
     """
 
     text: str = ""
     label: int = 0
     subject: str = ""
     where: tuple[str, ...] = ()
+    badly: bool = False
 
     @property
     def node(self) -> Node | None:
@@ -149,6 +152,7 @@ def select_documents(
     list_uses: Callable[[Hierarchy, Node], list[UseOfTopic]],
     is_wanted: Callable[[], bool],
     selected: Array | None = None,
+    listed: Array | None = None,
 ) -> DocumentSelection:
     """Return the documents that all filters select.
 
@@ -169,6 +173,8 @@ def select_documents(
     is_wanted : () -> bool
     selected : (documents,) bool array, optional
         The documents that meet the conditions of the filter; None for all.
+    listed : (n,) int array, optional
+        Numbers of documents, of which those are selected that all filters select, in this order.
     """
     numbers: Array | None = None
     if wanted.node is not None:
@@ -187,6 +193,8 @@ def select_documents(
             numbers = numbers[labels[numbers] == wanted.label - 1]
     if selected is not None:
         numbers = np.flatnonzero(selected) if numbers is None else numbers[selected[numbers]]
+    if listed is not None:
+        numbers = listed if numbers is None else listed[np.isin(listed, numbers)]
     return DocumentSelection(corpus.documents if numbers is None else len(numbers), numbers)
 
 

@@ -21,7 +21,7 @@ from store.corpora import Document
 
 LONGEST = 320  # characters of a passage, give or take the rest of its first and its last sentence
 _SLACK = 90  # characters by which a passage may be longer to begin or end with a sentence
-_SURE = 0.4  # what a word must speak for a topic to be marked
+SURE = 0.4  # what a word must speak for a topic to be marked
 _BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*\n|[。！？]")
 
 
@@ -84,7 +84,7 @@ def find_passage(document: Document, rules: Rules, weights: FloatArray) -> Topic
         return None
     begin, end = _find_window(spans, values)
     begin, end = _complete_sentences(text, begin, end)
-    pieces = [(span.begin, span.end) for span, value in zip(spans, values, strict=True) if value >= _SURE]
+    pieces = [(span.begin, span.end) for span, value in zip(spans, values, strict=True) if value >= SURE]
     line, marks = _join_line(text, begin, end, [piece for piece in pieces if begin <= piece[0] and piece[1] <= end])
     score = float(sum(value for span, value in zip(spans, values, strict=True) if begin <= span.begin < end))
     title = make_title(document.title, document.text, document.columns)

@@ -5,11 +5,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import UseOfTopic
-from app.analysis.inference import open_inference
+from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.inference import Neighbour, open_inference
 from app.analysis.predictions import Report
+from app.analysis.word_use import measure_everywhere
 from app.jobs.shares import hash_share_origin, store_shares
+from engine.contract import Counts
+from engine.hierarchy.shares import SparseShares, measure_distances
+from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
+from engine.lens.moments import DocumentShares
 from store import corpora, shares
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
 from store.run_rows import RunRow
@@ -19,6 +25,7 @@ from store.snapshots import SnapshotRow
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_AT_ONCE = 8192  # documents in memory
 LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that very short ones do not come first
 
 
@@ -135,3 +142,56 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[Use
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
     order = np.argsort(-ranks, kind="stable")[:n]
     return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]
+
+
+def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use: LayerUse) -> BadlyExplained:
+    """Return the documents that the topics explain badly, and the score of every document with stored shares.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : CorpusRow
+    hierarchy : Hierarchy
+    use : LayerUse
+        Shares of the topics of layer 1.
+
+    Raises
+    ------
+    ValueError
+        If the values of the corpus are real numbers, of which there are no rates per token.
+    """
+    if corpus.kind == "real":
+        raise ValueError("how well a document is explained is measured per word, which real data do not have")
+    phi = np.ascontiguousarray(hierarchy.projections[0], dtype=np.float64)
+    everywhere, measured = measure_everywhere(hierarchy, 1), []
+    for first in range(0, len(use.tokens), _AT_ONCE):
+        numbers = np.arange(first, min(first + _AT_ONCE, len(use.tokens)))
+        part = use.layer.select_rows(numbers)
+        shares_of_part = DocumentShares(*part, use.tokens[numbers], phi.shape[1])
+        counts = Counts(*corpora.read_counts(db, corpus.number, numbers.tolist()))
+        measured.append(measure_log_rates(phi, everywhere, shares_of_part, counts))
+    return find_badly_explained(np.concatenate([np.zeros(0), *measured]), use.tokens)
+
+
+def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) -> list[Neighbour]:
+    """Return the ``n`` documents nearest to one, nearest first, of those with stored shares and tokens.
+
+    The distance is that of :func:`engine.hierarchy.shares.measure_distances`: shares below 1 % count as one more topic.
+    Equally near ones are in the order of the corpus.
+
+    Parameters
+    ----------
+    use : LayerUse
+    one : LayerShares
+        Shares of the topics of the layer in a single document.
+    n : int
+    without : int
+        Number of a document to leave out, usually that document itself.
+    """
+    distances = measure_distances(SparseShares(*one), SparseShares(*use.layer))
+    wanted = use.tokens > 0
+    if without >= 0:
+        wanted[without : without + 1] = False
+    numbers = np.flatnonzero(wanted)
+    order = numbers[np.argsort(distances[numbers], kind="stable")[:n]]
+    return [Neighbour(number, float(distances[number])) for number in order.tolist()]

@@ -26,6 +26,7 @@ from store.errors import NotFound
 from store.points import Point
 
 from .run_bridges import RunBridges
+from .run_evidence import RunEvidence
 from .run_topics import find_nodes
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class RunFailed(Exception):  # noqa: N818 - named after what has happened
     """The run that is waited for has failed, or its worker is gone; the message is one sentence."""
 
 
-class Run(RunBridges):
+class Run(RunBridges, RunEvidence):
     """A run: one training of one model on one corpus.
 
     It trains in a process of its own, and properties are read from the store each time.  Topics have names that last

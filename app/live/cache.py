@@ -10,9 +10,18 @@ from typing import Generic, TypeAlias, TypeVar
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import LayerUse, find_newest_shares, find_shares, rank_documents, read_use
+from app.analysis.shares import (
+    LayerUse,
+    explain_documents,
+    find_newest_shares,
+    find_shares,
+    rank_documents,
+    read_use,
+)
 from engine.hierarchy.align import Alignment, TopicPair
+from engine.lens.explained import BadlyExplained
 from store import runs
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.document_maps import StoredMap
 from store.errors import DamagedArrays, NotFound
@@ -180,6 +189,7 @@ MOST_RECURRENCES = 24  # results in memory
 # Numbers of the snapshot of the reference and of the others, and the analysts' decisions by run.
 RecurrenceKey: TypeAlias = tuple[int, tuple[int, ...], frozenset[tuple[int, frozenset[TopicPair]]]]
 
+MOST_EXPLAINED = 4  # snapshots whose badly explained documents are in memory
 MOST_SHARE_BYTES = 256 << 20  # bytes of shares of documents in memory
 # Snapshot, number of documents, time of writing, and layer.
 ShareKey: TypeAlias = tuple[int, int, datetime, int]
@@ -197,6 +207,7 @@ class ShareCache:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._uses: Cache[ShareKey, LayerUse] = Cache(MOST_SHARE_BYTES, attrgetter("size"), least=1)
+        self._explained: Cache[ShareKey, BadlyExplained] = Cache(MOST_EXPLAINED)
 
     def find(self, run: int, snapshot: int) -> ShareSet | None:
         """Return the stored shares under a snapshot of a run; None if there are none that are valid."""
@@ -216,6 +227,17 @@ class ShareCache:
         """
         key = (found.snapshot, found.documents, found.created, layer)
         return self._uses.fetch(key, lambda: read_use(self._db, found, layer))
+
+    def explain(self, found: ShareSet, corpus: CorpusRow, hierarchy: Hierarchy) -> BadlyExplained:
+        """Return the documents that the topics explain badly (:func:`app.analysis.shares.explain_documents`).
+
+        Raises
+        ------
+        NotFound, DamagedArrays, ValueError
+            As :meth:`read`, or if the corpus has real values.
+        """
+        key = (found.snapshot, found.documents, found.created, 1)
+        return self._explained.fetch(key, lambda: explain_documents(self._db, corpus, hierarchy, self.read(found, 1)))
 
     def rank(self, run: int, snapshot: int, layer: int, column: int, n: int | None = None) -> list[UseOfTopic] | None:
         """Return the documents that use a topic most (:func:`app.analysis.shares.rank_documents`).

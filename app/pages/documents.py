@@ -17,10 +17,8 @@ from app.pages.documents_requests import (
     Failure,
     Placement,
     PlacementRequest,
-    Surroundings,
     choose_documents,
     find_kind,
-    find_neighbours,
     must_compile_kernels,
     place_document,
     read_listed,
@@ -30,11 +28,20 @@ from app.pages.documents_requests import (
 from app.pages.documents_table import DocumentTable
 from app.pages.interpolation import Interpolation
 from app.pages.map_tab import MapTab
+from app.pages.nearest import Surroundings, find_neighbours
 from app.pages.notes import DocumentNotes
-from app.pages.session import Context, read_field
+from app.pages.session import Context, read_field, to_query
 from app.views.documents import documents_form as form
 from app.views.documents.document_table import draw_reading
-from app.views.documents.documents_form import BETWEEN, FORM, MAP, DocumentAction, ListedDocument, draw_neighbours
+from app.views.documents.documents_form import (
+    BETWEEN,
+    FORM,
+    MAP,
+    DocumentAction,
+    ListedDocument,
+    NeighbourChoice,
+    draw_neighbours,
+)
 from app.views.documents.placed_document import draw_placed_document
 from app.views.explore.detail import cut_excerpt
 from app.views.runs.notices import explain_missing_run
@@ -58,6 +65,8 @@ _WATCHED = (
     "subject",
     "where",
     "table_page",
+    "near",
+    "explained",
 )
 _NO_TOPICS = "This run has no topics yet; documents can be placed after its first snapshot."
 COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
@@ -255,11 +264,14 @@ class DocumentsPage:
         """Place documents of the corpus to compare with, a block at a time, while the page is shown."""
         placement = self._placement
         is_complete = self._surroundings is not None and self._surroundings.nearest is not None
+        if is_complete and self._surroundings is not None and self._surroundings.stored and placement is not None:
+            is_complete = self._surroundings.layer == min(self._view.near, placement.hierarchy.n_layers)
         if placement is None or placement.answer.blank or is_complete or self._neighbours_of is not None:
             return
         self._neighbours_of = placement
         self._context.later(
-            partial(try_work, find_neighbours, self._context, placement), partial(self._receive_neighbours, placement)
+            partial(try_work, find_neighbours, self._context, placement, self._view.near),
+            partial(self._receive_neighbours, placement),
         )
 
     def _receive_neighbours(self, placement: Placement, surroundings: Surroundings | Failure) -> None:
@@ -352,9 +364,12 @@ class DocumentsPage:
         actions = [DocumentAction("document", "Find its topics")]
         if placement.answer.document >= 0:
             actions.append(DocumentAction("line", "Go between"))
+        hierarchy = placement.hierarchy
+        choice = NeighbourChoice(surroundings.layer, hierarchy.n_layers) if surroundings.stored else None
         return draw_neighbours(
-            surroundings.nearest, surroundings.done, surroundings.total, actions, placement.hierarchy
-        )
+            surroundings.nearest, surroundings.done, surroundings.total, actions, hierarchy, choice,
+            link=to_query(self._view, without=("documents", "trail")),
+        )  # fmt: skip
 
     # -------------------------------------------------------------- requests
 
@@ -387,6 +402,8 @@ class DocumentsPage:
                 self._table.leave()
             case {"do": "line", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
+            case {"do": "near", "value": str(text)} if text.isascii() and text.isdecimal() and 0 < int(text[:9]) < 1000:
+                self._view.near = int(text[:9])
             case {"do": "trail", "ids": str(ids)}:
                 self._view.trail = read_field("trail", ids)
             case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:

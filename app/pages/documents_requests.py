@@ -19,7 +19,7 @@ from app.analysis.document_table import (
     select_documents,
 )
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.column_kinds import list_columns
@@ -36,6 +36,7 @@ from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
+from engine.contract import Array
 from engine.hierarchy import paths
 from store import corpora, runs, shares
 from store.corpora import Document
@@ -46,7 +47,6 @@ from store.text_query import TextQuery
 
 PATHS = 8  # paths shown of a document
 FOUND = 8  # documents shown of a search
-NEAREST = 8  # neighbours shown of a document
 SOME = 3  # documents offered at first
 DRAWN = 24  # documents drawn at random to find two of different classes
 
@@ -120,14 +120,6 @@ class DocumentKind(NamedTuple):
     some: Sequence[ListedDocument] = ()
 
 
-class Surroundings(NamedTuple):
-    """The progress of placing the corpus, and the nearest documents once it is placed."""
-
-    done: int
-    total: int
-    nearest: list[ListedDocument] | None
-
-
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
     """Return ``work(*arguments)``, or a :class:`Failure` with a sentence for the visitor if it fails."""
     try:
@@ -146,7 +138,7 @@ def find_kind(context: Context, run: int) -> DocumentKind:
     """Return the kind of a run's documents; the examples are evenly spaced, so that their classes differ."""
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
-    examples = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
+    examples = describe_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
     return DocumentKind(corpus.image_shape is not None, examples)
 
 
@@ -161,7 +153,8 @@ class TableRequest(NamedTuple):
 class SelectedDocuments(NamedTuple):
     """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents.
 
-    ``columns`` are the names of the columns of the corpus.
+    ``columns`` are the names of the columns of the corpus, ``scores`` how well every document is explained, if only
+    badly explained ones are selected, and ``has_shares`` says whether that can be measured.
     """
 
     request: TableRequest
@@ -169,6 +162,8 @@ class SelectedDocuments(NamedTuple):
     hierarchy: Hierarchy | None
     selection: DocumentSelection
     columns: tuple[str, ...] = ()
+    scores: Array | None = None
+    has_shares: bool = False
 
 
 def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
@@ -180,9 +175,19 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
         _place_appended(context, hierarchy, corpus)
     uses = partial(list_topic_uses, context)
     marked = read_selection(context, corpus, hierarchy, wanted.where)
-    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked)
+    found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    explained = None
+    if wanted.badly:
+        if found is None or hierarchy is None:
+            raise LookupError("the shares of the documents are not known yet: they are computed when the run ends")
+        explained = context.feed.shares.explain(found, corpus, hierarchy)
+    selection = select_documents(
+        context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked,
+        None if explained is None else explained.documents,
+    )  # fmt: skip
     names = tuple(column.name for column in list_columns(context.db, corpus))
-    return SelectedDocuments(request, corpus, hierarchy, selection, names)
+    scores, can_explain = (None if explained is None else explained.scores), corpus.kind != "real" and found is not None
+    return SelectedDocuments(request, corpus, hierarchy, selection, names, scores, can_explain)
 
 
 def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:
@@ -253,7 +258,7 @@ def read_listed(context: Context, run: int, number: int) -> ListedDocument:
     """Return a document of a run's corpus with its whole text in the place of an excerpt."""
     corpus = runs.get_run(context.db, run).corpus
     (document,) = corpora.read_documents(context.db, corpus, [number])
-    (row,) = _list_documents(context, corpus, [document])
+    (row,) = describe_documents(context, corpus, [document])
     return row._replace(excerpt=document.text)
 
 
@@ -279,15 +284,6 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     return LineEnds(request, hierarchy, inference, (topics_a, topics_b), (document_a, document_b), telling)
 
 
-def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
-    """Place the next block of the corpus; after the last block, find the nearest documents."""
-    near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
-    if not near.ready:
-        near.advance()
-    nearest = _find_nearest(context, inferred, near) if near.ready else None
-    return Surroundings(near.done, len(near.numbers), nearest)
-
-
 def search_documents(
     context: Context, run: int, text: str, request: Callable[[], bool]
 ) -> tuple[int, list[ListedDocument]]:
@@ -297,7 +293,7 @@ def search_documents(
     """
     row = runs.get_run(context.db, run)
     total, documents = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
-    return total, _list_documents(context, row.corpus, documents)
+    return total, describe_documents(context, row.corpus, documents)
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
@@ -385,15 +381,8 @@ def _make_answer(
     )
 
 
-def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    neighbours = near.find_nearest(inferred.answer.shares[0], NEAREST, without=inferred.answer.document)
-    corpus = inferred.inference.corpus.number
-    documents = corpora.read_documents(context.db, corpus, [neighbour.document for neighbour in neighbours])
-    rows = _list_documents(context, corpus, documents)
-    return [row._replace(distance=neighbour.distance) for row, neighbour in zip(rows, neighbours, strict=True)]
-
-
-def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
+def describe_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
+    """Return documents as lists show them: with titles, beginnings and pictures."""
     pictures = _draw_pictures(context, corpus, [document.number for document in documents])
     return [
         ListedDocument(

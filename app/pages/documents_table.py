@@ -24,10 +24,11 @@ from app.views.documents.document_table import (
     DocumentRow,
     ReaderPlace,
     TablePage,
+    draw_clear_button,
     draw_reader_bar,
     draw_table,
 )
-from app.views.text import escape
+from app.views.text import end_sentence, escape
 
 COMPILING = "The strongest topics follow when their code is compiled (about 20 s, only once on this machine) …"
 _MOST_PLACED = 5000  # documents whose strongest topics are remembered
@@ -85,14 +86,14 @@ class DocumentTable:
         """Show what the view asks for, and request what is missing."""
         view = self._view
         subject = view.subject[0] if view.subject else ""
-        wanted = DocumentFilter(view.query, view.label, subject, view.where)
+        wanted = DocumentFilter(view.query, view.label, subject, view.where, view.explained == "badly")
         request = TableRequest(view.run, view.snapshot, wanted)
         if request != self._request:
             before, self._request, self._page, self._fault = self._request, request, -1, ""
             if before is None or before[:2] != request[:2]:
                 self._forget_topics()
             is_wanted = partial(self._is_wanted, request)
-            start = self._context.aside if wanted.text.strip() else self._context.later
+            start = self._context.aside if wanted.text.strip() or wanted.badly else self._context.later
             start(
                 partial(try_work, find_selection, self._context, request, is_wanted),
                 partial(self._receive_selection, request),
@@ -218,7 +219,9 @@ class DocumentTable:
     def _draw_table(self) -> str:
         shown, request = self._shown, self._request
         if self._fault or request is None:
-            return f'<section class="dc-card"><p class="dc-read" role="status">{escape(self._fault)}</p></section>'
+            clear = draw_clear_button() if request is not None and request.wanted != DocumentFilter() else ""
+            fault = f'<p class="dc-read" role="status">{escape(end_sentence(self._fault))}</p>' if self._fault else ""
+            return f'<section class="dc-card">{fault}{clear}</section>'
         if shown is None:
             return draw_table(TablePage(wanted=request.wanted))
         selected, layer = shown.selected, request.wanted.node.layer if request.wanted.node is not None else 1
@@ -242,6 +245,10 @@ class DocumentTable:
                 read=self._read,
                 focus=focus,
                 columns=selected.columns,
+                scores={row.number: float(selected.scores[row.number]) for row in shown.rows}
+                if selected.scores is not None
+                else {},
+                has_shares=selected.has_shares,
             )
         )
 
@@ -267,14 +274,6 @@ class DocumentTable:
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
         match message:
-            case {"do": "find", "value": str(text)}:
-                self._filter(query=text[:LONGEST_QUERY].encode("utf-8", "replace").decode())
-            case {"do": "label", "value": str(text)} if text.isascii() and text.isdecimal():
-                self._filter(label=int(text[:9]))
-            case {"do": "subject", "value": str(text)}:
-                self._filter(subject=read_field("subject", text))
-            case {"do": "clear"}:
-                self._filter(query="", label=0, subject=(), where=())
             case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
                 self._view.table_page = int(text[:8]) + 1
             case {"do": "read", "number": str(text)} | {"do": "read", "form": {"number": str(text)}}:
@@ -285,6 +284,21 @@ class DocumentTable:
                 self._go_back()
             case {"do": "quoted"}:
                 self._context.notify("The quotation and its address are in the clipboard.", "success")
+            case _:
+                self._on_filter(message)
+
+    def _on_filter(self, message: Message) -> None:
+        match message:
+            case {"do": "find", "value": str(text)}:
+                self._filter(query=text[:LONGEST_QUERY].encode("utf-8", "replace").decode())
+            case {"do": "label", "value": str(text)} if text.isascii() and text.isdecimal():
+                self._filter(label=int(text[:9]))
+            case {"do": "subject", "value": str(text)}:
+                self._filter(subject=read_field("subject", text))
+            case {"do": "badly"}:
+                self._filter(explained="any" if self._view.explained == "badly" else "badly")
+            case {"do": "clear"}:
+                self._filter(query="", label=0, subject=(), where=(), explained="any")
             case _:
                 handle_filter(self._view, message)
 

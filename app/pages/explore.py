@@ -17,7 +17,6 @@ from app.pages.explore_requests import (
     FetchedHierarchy,
     KeptTopic,
     ReportFile,
-    TopicDocuments,
     explain_lonely_roots,
     explain_threshold,
     explain_waiting,
@@ -33,6 +32,7 @@ from app.pages.filters import SelectionReader
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
+from app.pages.topic_documents import TopicDocuments
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import (
     REPORTS,

@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
-from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy, UseOfTopic, format_identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import cut_passage
 from app.export import trees
 from app.export.report import render_report
 from app.pages.components import Message, TreeView
-from app.pages.filters import handle_filter, read_selection
+from app.pages.filters import handle_filter
 from app.pages.notes import ACTIONS, NoteRequests
-from app.pages.requests import PageRequests, list_moments, list_topic_uses
+from app.pages.requests import PageRequests, list_moments
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.documents.documents_form import MAP
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
-from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
+from app.views.explore.detail import ONLY_ROOT, cut_excerpt
 from app.views.explore.word_card import WordPassage, WordPassages
 from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
@@ -31,12 +30,9 @@ from engine.hierarchy.tree import Node
 from store import corpora, runs
 from store.errors import StoreError
 from store.notes import NewNote
-from store.run_rows import RunRow
 
-_SHOWN_DOCUMENTS = 8  # of a topic
 _FOUND_DOCUMENTS = 12  # shown of a search
 _SHOWN_PASSAGES = 8  # of a word
-_MOST_CACHED_TOPICS = 200  # topics whose documents are cached
 
 
 class FetchedHierarchy(NamedTuple):
@@ -86,79 +82,6 @@ def find_passages(context: Context, run: int, word: str, request: Callable[[], b
         for document in rows
     ]
     return WordPassages(word, passages, total)
-
-
-# Run, snapshot, topic, state of the run, and the conditions of the view.
-TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
-
-
-class TopicDocuments:
-    """The documents of topics, read in other threads and cached.
-
-    Parameters
-    ----------
-    context : Context
-    """
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._cached: dict[TopicKey, list[TopicDocument]] = {}
-        self._pending: set[TopicKey] = set()
-
-    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
-        # When a run ends, all documents have been placed, so they are read again.
-        where = self._context.view.where
-        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run), where)
-        if not hierarchy.documents:
-            return []
-        documents = self._cached.get(key)
-        if documents is None and key not in self._pending:
-            self._pending.add(key)
-            work = partial(self._read, hierarchy, node, where)
-            self._context.later(work, partial(self._receive, key, then), partial(self._fail, key, then))
-        return documents
-
-    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
-        row = self._context.feed.run(hierarchy.run)
-        uses = list_topic_uses(self._context, hierarchy, node, None if where else _SHOWN_DOCUMENTS)
-        if row is not None and where:
-            uses = self._keep_selected(hierarchy, row, uses, where)[:_SHOWN_DOCUMENTS]
-        if row is None or not uses:
-            return []
-        rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
-        documents = {document.number: document for document in rows}
-        return [
-            TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
-            for use in uses
-            if (document := documents.get(use.document)) is not None
-        ]
-
-    def _keep_selected(
-        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
-    ) -> list[UseOfTopic]:
-        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
-        corpus = corpora.get_run_corpus(self._context.db, row)
-        try:
-            selected = read_selection(self._context, corpus, hierarchy, where)
-        except (FilterError, StoreError):
-            return uses
-        return (
-            uses
-            if selected is None
-            else [use for use in uses if use.document < len(selected) and selected[use.document]]
-        )
-
-    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
-        self._pending.discard(key)
-        then()
-
-    def _receive(self, key: TopicKey, then: Callable[[], None], documents: list[TopicDocument]) -> None:
-        self._pending.discard(key)
-        if len(self._cached) >= _MOST_CACHED_TOPICS:
-            self._cached.clear()
-        self._cached[key] = documents
-        then()
 
 
 def explain_waiting(context: Context) -> str:
@@ -255,6 +178,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "more": lambda *_: self._put(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "word": lambda _, value: self._callbacks.show_word(value),
+            "word-page": lambda _, value: self._put(page="word", word=value[:100], trail=()),
             "rename": self._rename,
             "unfilter": lambda message, _: self._unfilter(message),
             "save": lambda _, value: self._callbacks.save(value),

@@ -6,7 +6,7 @@ that a damaged link opens a similar view instead of showing an error.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -80,14 +80,16 @@ class View(param.Parameterized):
     ``trail`` is the topic or path whose words are marked, ``steps`` the number of interpolated points and ``mixed`` the
     layer to interpolate in (0 = the highest layer in which the two differ).  The table of the corpus lists the
     documents with the words of ``query`` and with ``label``, or those of them that use the topic ``subject`` most;
-    ``table_page`` counts its pages from 1.
+    ``table_page`` counts its pages from 1.  ``explained`` says whether only badly explained ones
+    are listed.  Nearest documents are compared by the topics of layer ``near``.
     ``label`` is the number of the chosen class, from 1; 0 = none.
 
     ``where`` are conditions on documents (`app.analysis.filters`).  On the trends page, ``trend`` chooses topics over
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, and ``areas`` whether topics are stacked.
+    as one, and ``areas`` whether topics are stacked.  On the page of a word, which is ``word``, they mean the same, and
+    the first topic of ``trail`` is the one whose words are marked around it.
 
     On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
     ``topic`` choose the topic whose documents stand out.
@@ -143,6 +145,9 @@ class View(param.Parameterized):
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
     areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    explained: Any = param.Selector(default="any", objects=["any", "badly"])
+    near = param.Integer(default=1, bounds=(1, 999))
+    word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
     colour = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
 
 
@@ -231,6 +236,8 @@ ANOTHER_RUN = {
         "documents",
         "trail",
         "mixed",
+        "near",
+        "explained",
         "label",
         "subject",
         "table_page",
@@ -243,9 +250,12 @@ ANOTHER_RUN = {
 }  # choices that have no meaning for another run
 
 
-def to_query(view: View) -> str:
-    """Return the query of a link to a view: page, run and all fields without their default value, in a fixed order."""
-    values = {name: getattr(view, name) for name in FIELDS}
+def to_query(view: View, without: Collection[str] = ()) -> str:
+    """Return the query of a link to a view: page, run and all fields without their default value, in a fixed order.
+
+    Fields named in ``without`` are left out.
+    """
+    values = {name: getattr(view, name) for name in FIELDS if name not in without}
     chosen = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
     return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in chosen.items())
 

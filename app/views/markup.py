@@ -52,6 +52,15 @@ def write_element(name: str, content: str, **values: object) -> str:
     return f"<{name}{write_attributes(**values)}>{content}</{name}>"
 
 
+def mark_places(text: str, marks: Iterable[tuple[int, int]]) -> str:
+    """Return a text as markup with the stretches between ``marks`` (begin, end) marked; they are in their order."""
+    pieces, place = [], 0
+    for begin, end in marks:
+        pieces += [escape(text[place:begin]), write_element("mark", escape(text[begin:end]))]
+        place = end
+    return "".join([*pieces, escape(text[place:])])
+
+
 def name_run(run: RunFacts) -> str:
     """Return the name of a run, or its corpus and model if it has no name."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"

@@ -86,6 +86,31 @@ def cut_shares(shares: FloatArray) -> SparseShares:
     return SparseShares(starts.astype(np.int64), columns.astype(np.int32), units, rest.astype(np.uint16))
 
 
+def measure_distances(one: SparseShares, others: SparseShares) -> FloatArray:
+    """Return the Hellinger distances, 0 to 1, between the shares of one document and those of others, (documents,).
+
+    With the kept shares u_k and the rest u_0, which counts as one more topic, each document has a distribution, and
+
+        d = sqrt(1 - sum_{k >= 0} sqrt(u_k u'_k)).
+
+    A document without tokens has distance 1 from every other.
+
+    Parameters
+    ----------
+    one : SparseShares
+        Of a single document.
+    others : SparseShares
+    """
+    roots = np.zeros(1 + int(max(one.topics.max(initial=0), others.topics.max(initial=0))))
+    roots[one.topics] = np.sqrt(one.units.astype(np.float64))
+    rows = np.repeat(np.arange(len(others.rest)), np.diff(others.starts))
+    shared = np.flatnonzero(roots[others.topics])
+    products = roots[others.topics[shared]] * np.sqrt(others.units[shared].astype(np.float64))
+    affinity = np.bincount(rows[shared], products, minlength=len(others.rest))
+    affinity += np.sqrt(float(one.rest[0]) * others.rest)
+    return np.sqrt(np.clip(1.0 - affinity / UNITS, 0.0, 1.0))
+
+
 def _normalise_rows(values: FloatArray) -> FloatArray:
     """Return rows scaled to sum to 1; rows of zeros stay zero."""
     totals = values.sum(axis=1, keepdims=True)

@@ -32,8 +32,8 @@ class DocumentShares(NamedTuple):
     topics : (entries,) int32
         Columns of the topics, ``0 <= topic < n_topics``; each at most once in a document.
     units : (entries,) uint16
-        Shares that are stored: those of at least 1 %.
-    rest : (N,) uint16
+        Shares that are stored: those of at least 1 %.  Shares of other things may be float64, and then are not rounded.
+    rest : (N,) uint16, or float64 as well
         All other shares of a document together; with the stored ones they sum to 65535, or to 0 without tokens.
     tokens : (N,) array
         Number of tokens n_j of every document.

@@ -28,7 +28,7 @@ def plant_corpus(db: Database) -> CorpusRow:
         part=np.zeros(DOCUMENTS, np.int8),
         labels=np.full(DOCUMENTS, -1, np.int32),
         titles=[f"document {number}" for number in range(DOCUMENTS)],
-        texts=["rose"] * DOCUMENTS,
+        texts=["A garden with a rose."] * DOCUMENTS,
         columns=[
             {"source": SOURCES[number % 2], "day": day, "rating": str(number % 5)} for number, day in enumerate(dates)
         ],

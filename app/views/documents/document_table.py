@@ -1,5 +1,6 @@
 """The table of a corpus with its filters, and the bar above a document that is read."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from app.views.filters import draw_conditions, draw_filter_form, name_condition
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
+from engine.lens.explained import LISTED
 
 CONTEXTS = 3  # matches of a search that are shown of a document
 PAGE_ROWS = 25  # documents on a page
@@ -23,6 +25,16 @@ _TOPIC_TIP = (
 )
 _USES_TIP = "The documents that use the topic most, the strongest first; short documents rank lower"
 _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: titles are those that came with it."
+_BADLY_TIP = "Only the documents whose words the topics expect least, the worst first"
+_BADLY = (
+    f"Badly explained are the {format_percent(LISTED)} of all documents whose words the topics expect least, compared "
+    "with documents of similar length; the worst come first. Look for another language, lists and tables, copied "
+    "text, or a subject that has no topic."
+)
+_FIT_TIP = (
+    "Mean log rate of the document's words, standardised among documents of similar length: 0 is usual, and below -2 "
+    "are about 2 % of documents that differ by chance alone"
+)
 _TEXT_TIP = 'Words from their beginning, a "phrase", or /a regular expression/; press / to type here'
 
 
@@ -81,6 +93,10 @@ class TablePage:
         Whether the row of that document takes the focus.
     columns : sequence of str
         Names of the columns by which documents can be filtered.
+    scores : mapping of int to float
+        How well the documents are explained, if only badly explained ones are listed.
+    has_shares : bool
+        Whether that can be measured.
     """
 
     wanted: DocumentFilter
@@ -96,6 +112,8 @@ class TablePage:
     read: int = -1
     focus: bool = False
     columns: Sequence[str] = ()
+    scores: Mapping[int, float] = field(default_factory=dict)
+    has_shares: bool = False
 
     @property
     def last_page(self) -> int:
@@ -107,8 +125,19 @@ def draw_table(table: TablePage) -> str:
     """Return the filters, the number of documents, the table, and the buttons to its other pages."""
     return (
         f'<section class="dc-card dc-corpus" aria-label="Documents of the corpus">{_draw_filters(table)}'
+        f"{_explain_badly(table)}"
         f'<div class="dc-row dc-count">{_draw_count(table)}{_draw_pager(table)}</div>{_draw_body(table)}</section>'
     )
+
+
+def draw_clear_button() -> str:
+    """Return the button that removes all filters."""
+    return write_element("button", "Clear filters", class_="ex-soft", data_do="clear")
+
+
+def _explain_badly(table: TablePage) -> str:
+    """Return what badly explained documents are, while they are listed."""
+    return f'<p class="dc-read">{_BADLY}</p>' if table.wanted.badly else ""
 
 
 def _draw_filters(table: TablePage) -> str:
@@ -122,15 +151,19 @@ def _draw_filters(table: TablePage) -> str:
     if table.labels:
         entries = [(0, "Any label"), *((n, shorten(name, 50)) for n, name in enumerate(table.labels, 1))]
         label = draw_select("label", entries, wanted.label, "Filter by label")
-    clear = ""
-    if wanted != DocumentFilter():
-        clear = write_element("button", "Clear filters", class_="ex-soft", data_do="clear")
+    clear = draw_clear_button() if wanted != DocumentFilter() else ""
+    badly = ""
+    if table.has_shares or wanted.badly:
+        badly = write_element(
+            "button", "Badly explained", class_="ex-soft", data_do="badly", title=_BADLY_TIP,
+            aria_pressed="true" if wanted.badly else "false",
+        )  # fmt: skip
     number = (
         '<form class="dc-goto" data-do="read"><input class="tp-input" name="number" inputmode="numeric" '
         f'autocomplete="off" placeholder="Number" aria-label="Number of a document"{write_title(_tell_range(table))}>'
         '<button type="submit" class="ex-soft">Open</button></form>'
     )
-    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}</div>'
+    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{badly}{clear}{number}</div>'
     more = draw_conditions(wanted.where) + draw_filter_form(table.columns)
     return f'{first}<div class="dc-row">{more}</div>' if more else first
 
@@ -193,6 +226,8 @@ def _describe_filters(table: TablePage) -> str:
         parts.append(f" with {query}" if wanted.text.strip()[0] in '"“„«/' else f" with “{query}”")
     if 0 < wanted.label <= len(table.labels):
         parts.append(f" labelled {escape(shorten(table.labels[wanted.label - 1], 40))}")
+    if wanted.badly:
+        parts.append(" that are badly explained")
     lines = [text for text in wanted.where if name_condition(text) != text]
     if others := [text for text in wanted.where if text not in lines]:
         parts.append(f" with {escape(shorten(' and '.join(others), 80))}")
@@ -233,6 +268,7 @@ def _draw_body(table: TablePage) -> str:
     columns += [("Label", None, None)] if table.labels else []
     columns += [("Strongest topic", None, topic_tip)] if table.hierarchy is not None else []
     columns += [("Words", "dc-number", describe_origin(_WORDS_TIP))]
+    columns += [("Fit", "dc-number", describe_origin(_FIT_TIP, table.hierarchy))] if table.wanted.badly else []
     # A phone shows rows as blocks, which would take their roles from them unless these are written.
     heads = "".join(
         write_element("th", word, role="columnheader", scope="col", class_=kind, title=tip)
@@ -270,6 +306,9 @@ def _draw_row(table: TablePage, row: DocumentRow) -> str:
     cells += [(_draw_label(row.label), None, None)] if table.labels else []
     cells += [(_draw_strongest(table, row), None, None)] if table.hierarchy is not None else []
     cells += [(f"{row.words:,.6g}", "dc-number", words_tip)]
+    if table.wanted.badly:
+        score = f"{table.scores.get(row.number, math.nan):.1f}".replace("-", "−")
+        cells += [(score, "dc-number", describe_origin(_FIT_TIP, table.hierarchy))]
     return write_element(
         "tr",
         "".join(write_element("td", content, role="cell", class_=kind, title=tip) for content, kind, tip in cells),

@@ -13,7 +13,7 @@ from app.views.runs.kpis import draw_choices
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
 _DISTANCE_TIP = (
-    "Hellinger distance of the shares of the topics of layer 1: 0 is the same mixture, 1 nothing in common; "
+    "Hellinger distance of the shares of the topics of layer {layer}: 0 is the same mixture, 1 nothing in common; "
     "it has no unit"
 )
 
@@ -39,6 +39,13 @@ class ListedDocument(NamedTuple):
     picture: str = ""
 
 
+class NeighbourChoice(NamedTuple):
+    """The layer whose topics are compared, and the number of layers to choose from."""
+
+    layer: int
+    layers: int
+
+
 class DocumentAction(NamedTuple):
     """A button next to a document: the message it sends, the word on it, and the value that goes with it."""
 
@@ -47,11 +54,9 @@ class DocumentAction(NamedTuple):
     value: str = ""
 
 
-def list_documents(
-    documents: Sequence[ListedDocument], acts: Sequence[DocumentAction], source: SnapshotSource | None = None
-) -> str:
-    """Return a list of documents with their buttons; ``source`` is the snapshot in which distances were measured."""
-    return f'<ul class="dc-list">{"".join(_draw_document_row(document, acts, source) for document in documents)}</ul>'
+def list_documents(documents: Sequence[ListedDocument], acts: Sequence[DocumentAction]) -> str:
+    """Return a list of documents with their buttons."""
+    return f'<ul class="dc-list">{"".join(_draw_document_row(document, acts) for document in documents)}</ul>'
 
 
 def draw_neighbours(
@@ -60,6 +65,8 @@ def draw_neighbours(
     total: int,
     acts: Sequence[DocumentAction],
     source: SnapshotSource,
+    choice: NeighbourChoice | None = None,
+    link: str = "",
 ) -> str:
     """Return the card of the nearest documents, or of the progress of placing them.
 
@@ -72,32 +79,50 @@ def draw_neighbours(
     acts : sequence of DocumentAction
     source : SnapshotSource
         The snapshot in which they were placed.
+    choice : NeighbourChoice, optional
+        If the shares of all documents are stored; then nothing had to be placed.
+    link : str
+        Address of the page, to which the number of a document is added.
     """
-    head = f'<h3 title="{escape(describe_origin(_DISTANCE_TIP, source))}">Nearest documents'
+    tip = describe_origin(_DISTANCE_TIP.format(layer=1 if choice is None else choice.layer), source)
+    head = f'<h3 title="{escape(tip)}">Nearest documents'
     if documents is None:
         wait = f"Finding the topics of documents to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
-    hint = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
-    total_note = f" <small{write_title(hint, source)}>among {total:,} of the corpus</small></h3>"
-    return f'<section class="dc-card">{head}{total_note}{list_documents(documents, acts, source)}</section>'
+    hint, among, select = f"At most {MOST:,} documents of the corpus were placed in the topics and compared", "", ""
+    if choice is not None:
+        hint = (
+            "All documents of the corpus were compared by their stored shares; those below 1 % count as one more topic"
+        )
+        among = "all "
+        if choice.layers > 1:
+            layers = [(layer, f"Topics of layer {layer}") for layer in range(choice.layers, 0, -1)]
+            select = draw_select("near", layers, choice.layer, "Layer whose topics are compared")
+    note = f" <small{write_title(hint, source)}>among {among}{total:,} of the corpus</small></h3>"
+    rows = "".join(_draw_document_row(document, acts, tip, link) for document in documents)
+    return f'<section class="dc-card">{head}{note}{select}<ul class="dc-list">{rows}</ul></section>'
 
 
-def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction], source: SnapshotSource | None) -> str:
+def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction], tip: str = "", link: str = "") -> str:
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     distance = ""
     if document.distance is not None:
-        distance = f"<small{write_title(_DISTANCE_TIP, source)}>{document.distance:.2f}</small>"
+        distance = f'<small title="{escape(tip)}">{document.distance:.2f}</small>'
     picture = f'<img src="{document.picture}" alt="document {document.number}">' if document.picture else ""
     excerpt = f"<p>{escape(document.excerpt)}</p>" if document.excerpt else ""
     title = escape(shorten(document.title, 100) or "untitled")
+    heading = title
+    if link:
+        address = f"?{link}&documents={document.number}"
+        heading = write_element("a", title, href=address, data_go=True, data_do="document", data_number=document.number)
     buttons = "".join(
         f'<button class="ex-soft" data-do="{action.do}" data-number="{document.number}" data-side="{action.value}" '
         f'aria-label="{action.word}: {title}">{action.word}</button>'
         for action in acts
     )
     return (
-        f'<li data-key="d{document.number}">{picture}<div><strong>{title}</strong>{label}{distance}{excerpt}</div>'
+        f'<li data-key="d{document.number}">{picture}<div><strong>{heading}</strong>{label}{distance}{excerpt}</div>'
         f'<span class="dc-acts">{buttons}</span></li>'
     )
 

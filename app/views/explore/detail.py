@@ -6,11 +6,12 @@ from typing import NamedTuple
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, TopicWord, format_identity
 from app.analysis.notes import rank_tags
+from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.analysis.word_use import measure_everywhere
 from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
-from app.views.markup import write_element
+from app.views.markup import mark_places, write_element
 from app.views.notes import NoteForm, draw_notes
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -190,19 +191,24 @@ _WORD_TIP = "Share of the word in the topic: {here}; in the whole corpus, as the
 _WORD_HINT = "Its topics at every layer, and passages with it"
 _RARER_TIP = "By how much the expected number of the word falls when this topic is on, relative to the first one"
 _CLASS_TIP = "Weight of the topic for the class, minus the mean over all classes"
+_PASSAGE_TIP = (
+    "Among the documents that use the topic most, the passage of each whose words belong most to the topic, all "
+    "together; those are marked of which 40 % or more of the occurrences belong to it"
+)
 _EDGES_TIP = "Share of the child in its parent; paler ones are not above the threshold"
 _LEAST_CHILD = 0.01  # relatives with a smaller share are folded
 _MOST_RELATIVES, _FEWEST_RELATIVES, _MOST_FOLDED = 12, 3, 24  # listed at most and at least, and in the fold
 
 
 class TopicDocument(NamedTuple):
-    """A document that uses a topic: its title, text and label, and how strongly it uses the topic."""
+    """A document that uses a topic: its title, text and label, how strongly it uses the topic, and its best passage."""
 
     title: str
     text: str
     label: str
     weight: float
     number: int = -1
+    passage: TopicPassage | None = None
 
 
 def cut_excerpt(text: str, most: int = _EXCERPT) -> str:
@@ -452,7 +458,10 @@ def _draw_documents(documents: Sequence[TopicDocument] | None) -> str:
         inside = '<p class="ex-none">No documents are known for this snapshot; a later one of the run has them.</p>'
     else:
         inside = f'<ul class="ex-docs">{"".join(_draw_document(document) for document in documents)}</ul>'
-    return f'<section><h3 class="ex-documents">Documents that use it most</h3>{inside}</section>'
+    heading = "Documents that use it most"
+    if any(document.passage is not None for document in documents or ()):
+        heading = f"Passages that say most of it <small{write_title(_PASSAGE_TIP)}>of its documents</small>"
+    return f'<section><h3 class="ex-documents">{heading}</h3>{inside}</section>'
 
 
 def _draw_document(document: TopicDocument) -> str:
@@ -463,9 +472,15 @@ def _draw_document(document: TopicDocument) -> str:
     if not document.text.strip():
         return f"<li><div>{head}{place}</div></li>"
     return (
-        f"<li><details><summary><div>{head}</div><span>{escape(cut_excerpt(document.text))}</span></summary>"
+        f"<li><details><summary><div>{head}</div><span>{_draw_passage(document)}</span></summary>"
         f"<pre>{escape(shorten(break_lines(document.text), _LONGEST_TEXT))}</pre></details>{place}</li>"
     )
+
+
+def _draw_passage(document: TopicDocument) -> str:
+    """Return the passage of a document that says most of the topic, or the beginning of its text."""
+    passage = document.passage
+    return escape(cut_excerpt(document.text)) if passage is None else mark_places(passage.text, passage.marks)
 
 
 def draw_place_button(document: int) -> str:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.word_use import WordContext, WordUse, find_word, find_word_uses, measure_everywhere
 from app.views.explore.detail import draw_heading, draw_place_button
-from app.views.markup import write_element
+from app.views.markup import write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
+from engine.hierarchy.tree import Node
 
 _MOST_TOPICS = 5  # topics listed for each layer
 _EVERYWHERE_TIP = "Share of the word in all topics of layer 1 together, weighted by their shares"
@@ -54,27 +55,48 @@ def draw_word_card(hierarchy: Hierarchy, found: WordPassages, *, focus: bool = F
     else:
         share = float(measure_everywhere(hierarchy, 1)[number])
         place = f"Word · {format_percent(share)} of the corpus"
-        topics = "".join(_list_topics(hierarchy, number, layer) for layer in range(hierarchy.n_layers, 0, -1))
+        topics = draw_word_topics(hierarchy, number, _MOST_TOPICS)
+    more = ""
+    if number is not None:
+        more = write_element(
+            "button", "Over time, by group, in context →", class_="ex-soft", data_do="word-page", data_value=found.word
+        )
     key = escape(f"word {found.word}")
     return (
-        f'<article class="ex-detail" data-key="{key}" data-from-top="{key}"><p>{back}</p>'
+        f'<article class="ex-detail" data-key="{key}" data-from-top="{key}"><p>{back} {more}</p>'
         f'<header style="{declare_hue(1)}"><p class="ex-over"{write_title(_EVERYWHERE_TIP, hierarchy)}>{place}</p>'
         f'<h2 class="ex-name">{name}</h2></header>{topics}{_draw_passages(found)}</article>'
     )
 
 
-def _list_topics(hierarchy: Hierarchy, number: int, layer: int) -> str:
-    uses = find_word_uses(hierarchy, number, layer, _MOST_TOPICS)
-    rows = "".join(_draw_use(hierarchy, use) for use in uses)
+def draw_word_topics(hierarchy: Hierarchy, number: int, most: int, chosen: Node | None = None) -> str:
+    """Return the topics to which a word's occurrences belong, at most ``most`` of each layer, the top layer first.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    number : int
+        Number of the word in the vocabulary.
+    most : int
+    chosen : Node, optional
+        The topic that is shown as chosen.
+    """
+    return "".join(_draw_layer(hierarchy, number, layer, most, chosen) for layer in range(hierarchy.n_layers, 0, -1))
+
+
+def _draw_layer(hierarchy: Hierarchy, number: int, layer: int, most: int, chosen: Node | None) -> str:
+    uses = find_word_uses(hierarchy, number, layer, most)
+    rows = "".join(_draw_use(hierarchy, use, chosen) for use in uses)
     body = f'<ol class="ex-bars ex-kin" data-rove>{rows}</ol>' if rows else '<p class="ex-ident">In no topic.</p>'
     return f"<section>{draw_heading(f'Topics of layer {layer}', 'of its occurrences', _TOPICS_TIP)}{body}</section>"
 
 
-def _draw_use(hierarchy: Hierarchy, use: WordUse) -> str:
+def _draw_use(hierarchy: Hierarchy, use: WordUse, chosen: Node | None) -> str:
     node = use.node
     tip = _PART_TIP.format(part=format_percent(use.part), weight=format_percent(use.weight))
+    pressed = write_attributes(aria_current="true" if node == chosen else None)
     return (
-        f'<li><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}">'
+        f'<li><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}"{pressed}>'
         f"<b>{hierarchy.rank(node)}</b><span>{escape(shorten(hierarchy.title(node), 44))}</span></button>"
         f'<i style="--part:{100 * use.part:.1f}%"></i>'
         f"<small{write_title(tip, hierarchy)}>{format_percent(use.part)}</small></li>"

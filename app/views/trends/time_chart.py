@@ -189,7 +189,7 @@ def _draw_band(axis: TimeAxis, low: NDArray[np.float64], high: NDArray[np.float6
 
 def _draw_grid(ticks: Sequence[float], top: float) -> str:
     """Return horizontal lines with percentages."""
-    digits = 0 if all(abs(100 * tick - round(100 * tick)) < 1e-9 for tick in ticks) else 1
+    digits = next(n for n in range(9) if all(abs(100 * tick - round(100 * tick, n)) < 1e-9 for tick in ticks))
     parts = []
     for tick in ticks:
         y = _place_share(tick, top)

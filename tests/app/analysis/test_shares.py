@@ -11,12 +11,13 @@ from inference_samples import DOCUMENTS, plain_model, plant
 from app.analysis.document_table import DocumentFilter
 from app.analysis.hierarchy import UseOfTopic
 from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import LENGTH, LayerUse, build_matrix, complete_shares, fetch_use, rank_documents
+from app.analysis.shares import LENGTH, LayerUse, build_matrix, complete_shares, fetch_use, find_nearest, rank_documents
 from app.jobs.shares import hash_share_origin
 from app.live.feed import Feed
 from app.pages import documents_requests
 from app.pages.documents_requests import TableRequest, find_selection, must_compile_rows, place_rows
 from app.pages.requests import list_topic_uses
+from engine.hierarchy.shares import cut_shares
 from store import corpora, runs, shares
 from store.database import Database, open_database
 from store.shares import LayerShares
@@ -134,3 +135,22 @@ def test_documents_are_ranked_by_share_as_if_they_had_ten_more_words() -> None:
     assert rank_documents(use, 2, 1) == ranked[:1]
     assert rank_documents(use, 0) == []
     assert 1.0 / (1.0 + LENGTH) < 0.45 < 60000 / 65535 * 100 / (100 + LENGTH)
+
+
+def test_the_nearest_documents_are_those_of_a_search_through_all_of_them() -> None:
+    rng = np.random.default_rng(4)
+    table = rng.dirichlet(np.full(5, 0.4), 300)
+    table[[3, 8]] = table[100]
+    use = LayerUse(LayerShares(*cut_shares(table)), np.where(np.arange(300) % 7 == 0, 0.0, 50.0))
+    found = find_nearest(use, use.layer.select_rows(np.array([100])), 12, without=100)
+
+    kept = np.where(table >= 0.01, table, 0.0)
+    pooled = np.column_stack([kept, np.maximum(1.0 - kept.sum(axis=1), 0.0)])
+
+    def measure(j: int) -> float:
+        return float(np.sqrt(max(0.0, 1.0 - np.sqrt(pooled[j] * pooled[100]).sum())))
+
+    others = sorted((j for j in range(300) if j != 100 and j % 7), key=measure)
+    assert [each.document for each in found[:2]] == [3, 8], "the order of the corpus where equally near"
+    assert {each.document for each in found} == set(others[:12])
+    assert [each.distance for each in found] == pytest.approx([measure(j) for j in others[:12]], abs=1e-3)

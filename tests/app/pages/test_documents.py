@@ -14,6 +14,7 @@ from office_samples import pdf
 from page_sessions import PageSession
 
 from app.analysis import inference
+from app.analysis.shares import complete_shares
 from app.live.ticks import Tick
 from app.pages.documents import COMPILING, LOADING, DocumentsPage
 from app.pages.session import from_query, to_query
@@ -142,6 +143,20 @@ def test_a_document_of_the_corpus_is_not_its_own_neighbour(session: Session) -> 
     session.handle("document", number="6").work()
     assert 'data-number="6"' not in session.answer
     assert re.findall(r'data-do="document" data-number="(\d+)"', session.answer)
+
+
+def test_the_nearest_of_all_documents_follow_from_stored_shares_by_the_layer_chosen(
+    session: Session, db: Database
+) -> None:
+    complete_shares(db, runs.get_run(db, 1), inference.find_snapshot(db, 1))
+    session.handle("document", number="6").work()
+    assert f"among all {DOCUMENTS} of the corpus" in session.answer
+    assert re.findall(r'<a href="\?page=documents&amp;run=1[^"]*&amp;documents=(\d+)" data-go', session.answer)
+    session.handle("near", value="2").work()
+    assert "topics of layer 2: 0 is the same mixture" in session.answer
+    assert "near=2" in to_query(session.view)
+    session.handle("near", value="0").handle("near", value="x")
+    assert session.view.near == 2
 
 
 def test_a_search_lists_documents_of_the_corpus(session: Session) -> None:
@@ -476,6 +491,24 @@ def test_filters_are_in_the_link_and_begin_at_the_first_page(reading: Reading, d
     reading.tell("subject", value="L1:3").work()
     assert "that use “" in reading.table
     reading.tell("clear").work()
+    assert reading.listed() == list(range(DOCUMENTS))
+
+
+def test_badly_explained_documents_are_listed_once_shares_are_stored(reading: Reading, db: Database) -> None:
+    assert "Badly explained" not in reading.table
+    reading.tell("badly").work()
+    assert "they are computed when the run ends." in reading.table
+    reading.tell("clear").work()
+    assert reading.listed() == list(range(DOCUMENTS))
+    complete_shares(db, runs.get_run(db, 1), inference.find_snapshot(db, 1))
+    reading.tell("badly").work()
+    assert len(reading.listed()) == 1  # 2 % of 24 documents, rounded up
+    assert "whose words the topics expect least" in reading.table
+    assert re.search(r'title="Mean log rate [^"]*">−\d', reading.table)
+    query = to_query(reading.view)
+    assert "explained=badly" in query
+    assert Reading(db, **from_query(query)).work().listed() == reading.listed()
+    reading.tell("badly").work()
     assert reading.listed() == list(range(DOCUMENTS))
 
 

@@ -141,3 +141,20 @@ def test_cut_shares_and_their_rest_are_exactly_one():
     assert ((kept > 0) == large).all()
     assert (whole[large] - kept[large] < 1 / shares.UNITS).all()
     assert (whole[large] >= kept[large]).all()
+
+
+def test_the_distance_of_documents_is_hellingers_with_the_rest_as_one_more_topic():
+    rng = np.random.default_rng(8)
+    table = rng.dirichlet(np.full(30, 0.1), 200)
+    table[17] = 0.0  # a document without tokens
+    table[23] = table[5]
+    cut = shares.cut_shares(table)
+    full = np.zeros((200, 31))
+    full[np.repeat(np.arange(200), np.diff(cut.starts)), cut.topics] = cut.units / 65535
+    full[:, 30] = cut.rest / 65535
+    for j in (5, 40):
+        one = shares.cut_shares(table[j : j + 1])
+        expected = [np.sqrt(0.5 * ((np.sqrt(full[j]) - np.sqrt(row)) ** 2).sum()) for row in full]
+        expected[17] = 1.0
+        assert shares.measure_distances(one, cut) == pytest.approx(np.array(expected), abs=1e-7)
+    assert shares.measure_distances(shares.cut_shares(table[5:6]), cut)[[5, 23]] == pytest.approx(0.0, abs=1e-7)

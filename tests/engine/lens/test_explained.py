@@ -1,8 +1,12 @@
 """Documents that a model explains badly."""
 
 import numpy as np
+import pytest
 
-from engine.lens.explained import find_badly_explained
+from engine.contract import Counts
+from engine.hierarchy.shares import cut_shares
+from engine.lens.explained import find_badly_explained, measure_log_rates
+from engine.lens.moments import DocumentShares
 
 
 def make_rates(n, seed=1):
@@ -48,3 +52,24 @@ def test_documents_without_tokens_or_rate_have_no_score():
     assert got.documents.tolist() == [0]
     nothing = find_badly_explained(np.array([]), np.array([]))
     assert (len(nothing.documents), len(nothing.scores)) == (0, 0)
+
+
+def test_the_log_rate_of_a_document_is_that_of_its_words_one_by_one():
+    rng = np.random.default_rng(6)
+    phi = rng.dirichlet(np.full(40, 0.2), 5).T
+    everywhere = phi.mean(axis=1)
+    table = rng.poisson(0.3, (30, 40))
+    table[7] = 0
+    part = cut_shares(rng.dirichlet(np.full(5, 0.2), 30))
+    rows, words = np.nonzero(table)
+    counts = Counts.of(np.bincount(rows, minlength=30), words.astype(np.int32), table[rows, words].astype(np.int32))
+    got = measure_log_rates(phi, everywhere, DocumentShares(*part, table.sum(axis=1), 5), counts)
+
+    for j in range(30):
+        entries = range(part.starts[j], part.starts[j + 1])
+        rates = everywhere * (part.rest[j] / 65535)
+        for entry in entries:
+            rates = rates + phi[:, part.topics[entry]] * (part.units[entry] / 65535)
+        tokens = [word for word in range(40) for _ in range(table[j, word])]
+        expected = np.mean(np.log(np.maximum(rates[tokens], 1e-12))) if tokens else np.nan
+        assert got[j] == pytest.approx(expected, nan_ok=True)

@@ -1,0 +1,194 @@
+"""The methods of a run that find evidence: where a word is used, documents alike, and documents explained badly."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from app.analysis.document_table import make_title
+from app.analysis.filters import parse_condition, read_sources, select_by_conditions
+from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.word_use import find_word, find_word_uses
+from engine.lens.moments import Weighting
+from store import columns, corpora
+from store.column_rows import DATE
+
+from .run_topics import RunTopics
+
+
+class RunEvidence(RunTopics):
+    """The evidence for topics: methods of :class:`Run` that read words and documents."""
+
+    def word(self, word: str, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Return the topics of every layer to which the occurrences of a word belong, the largest part first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By topic ("L2:17"), the top layer first: layer, rank, title, weight (share of the word in the topic) and
+            part (share of the word's occurrences that belong to the topic; topics with less than 1 % are left out).
+
+        Raises
+        ------
+        LookupError
+            When the vocabulary has no such word.
+        """
+        hierarchy = self.hierarchy(minibatch)
+        number = _find_number(hierarchy, word)
+        rows = [
+            {
+                "topic": format_identity(use.node),
+                "layer": layer,
+                "rank": hierarchy.rank(use.node),
+                "title": hierarchy.title(use.node),
+                "weight": use.weight,
+                "part": use.part,
+            }
+            for layer in range(hierarchy.n_layers, 0, -1)
+            for use in find_word_uses(hierarchy, number, layer, hierarchy.widths[layer - 1])
+        ]
+        return pd.DataFrame(rows, columns=["topic", "layer", "rank", "title", "weight", "part"]).set_index("topic")
+
+    def word_shares(
+        self,
+        word: str,
+        column: str = "",
+        *,
+        unit: str | None = None,
+        by: Weighting = "tokens",
+        where: Sequence[str] = (),
+    ) -> pd.DataFrame:
+        """Return how often a word is used over time or by group, with 90 % intervals.
+
+        Parameters
+        ----------
+        word : str
+        column : str, optional
+            A column of dates, categories or numbers; the first column of dates by default.
+        unit : {"day", "week", "month", "quarter", "year", "decade"}, optional
+            Length of the periods; chosen by density by default.
+        by : {"tokens", "documents"}
+            Weight of a document.
+        where : sequence of str
+            Conditions on documents, such as ``"date=2004..2005"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By period (its first day) or group: documents, share, low and high (NaN without documents).
+
+        Raises
+        ------
+        LookupError
+            When the vocabulary has no such word.
+        NotFound
+            When there is no such column, or none of dates.
+        ValueError
+            When a condition means nothing, or there are too many periods.
+        """
+        from app.analysis.trends import group_documents
+        from app.analysis.word_trends import measure_word_by_group, measure_word_over_time, read_occurrences
+
+        db, hierarchy = self._opened.db, self.hierarchy(None)
+        corpus = corpora.get_run_corpus(db, self._row)
+        sources = read_sources(db, self._row, corpus, hierarchy)
+        dates = [each.name for each in sources.columns if each.kind == DATE]
+        chosen = columns.find_column(sources.columns, column or next(iter(dates), "a column of dates"))
+        selected = select_by_conditions(sources, [parse_condition(text) for text in where], corpus.documents)
+        found = read_occurrences(db, corpus, _find_number(hierarchy, word))
+        if found is None:
+            raise LookupError(f"the documents of corpus {corpus.name!r} were not read to the end")
+        values, options = sources.read_column(chosen), {"by": by, "selected": selected}
+        figure: Any
+        if chosen.kind == DATE:
+            figure = measure_word_over_time(found, values, unit=unit, **options)
+            starts = figure.periods.starts[:-1].astype("datetime64[ms]").astype("datetime64[D]")
+            keys = pd.Index([str(start) for start in starts], name="period")
+        else:
+            figure = measure_word_by_group(found, group_documents(chosen, values), **options)
+            keys = pd.Index(figure.groups.names, name="group")
+        parts = {"documents": figure.documents, "share": figure.mean, "low": figure.low, "high": figure.high}
+        return pd.DataFrame(parts, index=keys)
+
+    def similar(self, document: int, n: int = 10, *, layer: int = 1, minibatch: int | None = None) -> pd.DataFrame:
+        """Return the documents of the corpus that are nearest to one of them in their topics.
+
+        The distance is Hellinger's, of the shares of the topics of a layer, where those below 1 % count as one more
+        topic: 0 is the same mixture, 1 nothing in common.
+
+        Parameters
+        ----------
+        document : int
+            Number of the document, from 0.
+        n : int, default=10
+        layer : int, default=1
+
+        Returns
+        -------
+        pandas.DataFrame
+            By document, the nearest first: distance, title and label.
+
+        Raises
+        ------
+        LookupError
+            When there is no such document or layer.
+        """
+        from app.analysis.shares import find_nearest
+
+        use, _ = self._read_use(layer, minibatch)
+        if not 0 <= document < len(use.tokens):
+            raise LookupError(f"the corpus has documents 0 to {len(use.tokens) - 1}, and no {document}")
+        found = find_nearest(use, use.layer.select_rows(np.array([document])), n, without=document)
+        table = self._describe_documents([each.document for each in found])
+        table.insert(0, "distance", [each.distance for each in found])
+        return table
+
+    def badly_explained(self, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Return the 2 % of the documents whose words the topics expect least, the worst first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By document: fit (its mean log rate per token, standardised among documents of similar length; 0 is
+            usual), title and label.
+
+        Raises
+        ------
+        ValueError
+            When the corpus has real values.
+        """
+        from app.analysis.shares import explain_documents
+
+        use, hierarchy = self._read_use(1, minibatch)
+        corpus = corpora.get_run_corpus(self._opened.db, self._row)
+        found = explain_documents(self._opened.db, corpus, hierarchy, use)
+        table = self._describe_documents(found.documents.tolist())
+        table.insert(0, "fit", found.scores[found.documents])
+        return table
+
+    def _read_use(self, layer: int, minibatch: int | None) -> tuple[Any, Hierarchy]:
+        """Return the shares of the topics of a layer in all documents, and the hierarchy of their snapshot."""
+        from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+        from app.analysis.shares import fetch_use
+
+        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
+        hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
+        hierarchy.at_rank(layer, 1)
+        return fetch_use(self._opened.db, self._row, snapshot, layer), hierarchy
+
+    def _describe_documents(self, numbers: Sequence[int]) -> pd.DataFrame:
+        """Return titles and labels of documents, by number."""
+        documents = corpora.read_documents(self._opened.db, self._row.corpus, numbers)
+        rows = {
+            "title": [make_title(each.title, each.text, each.columns) for each in documents],
+            "label": [each.label or "" for each in documents],
+        }
+        return pd.DataFrame(rows, index=pd.Index(list(numbers), name="document"))
+
+
+def _find_number(hierarchy: Hierarchy, word: str) -> int:
+    number = find_word(hierarchy, word)
+    if number is None:
+        raise LookupError(f"{word!r} is not in the vocabulary of run {hierarchy.run}")
+    return number

@@ -1,0 +1,117 @@
+"""The documents of topics for the explore page, and the passages of them that say most of a topic."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from app.analysis.filters import FilterError
+from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.passages import TopicPassage, choose_passages, weigh_words
+from app.ingest.new_documents import find_rules
+from app.pages.filters import read_selection
+from app.pages.requests import list_topic_uses
+from app.pages.session import Context
+from app.views.explore.detail import TopicDocument
+from engine.hierarchy.tree import Node
+from store import corpora
+from store.corpora import Document
+from store.corpus_rows import CorpusRow
+from store.errors import StoreError
+from store.run_rows import RunRow
+
+_SHOWN_DOCUMENTS = 8
+_READ_DOCUMENTS = 24  # among which passages are sought
+_MOST_CACHED_TOPICS = 200  # topics whose documents are cached
+
+
+def _find_topic_passages(
+    corpus: CorpusRow, hierarchy: Hierarchy, node: Node, documents: Sequence[Document]
+) -> dict[int, TopicPassage]:
+    """Return the passage of every document that says most of a topic; documents without a text have none."""
+    with_text = [document for document in documents if document.text.strip()]
+    if not with_text or hierarchy.image_shape is not None:
+        return {}
+    rules, weights = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary), weigh_words(hierarchy, node)
+    passages = choose_passages(with_text, rules, weights, len(with_text))
+    return {passage.document: passage for passage in passages}
+
+
+# Run, snapshot, topic, state of the run, and the conditions of the view.
+TopicKey: TypeAlias = tuple[int, int, Node, str, tuple[str, ...]]
+
+
+class TopicDocuments:
+    """The documents of topics, read in other threads and cached.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._cached: dict[TopicKey, list[TopicDocument]] = {}
+        self._pending: set[TopicKey] = set()
+
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
+        """Return the documents of a topic, or None if they must be read first; then call ``then`` after reading."""
+        # When a run ends, all documents have been placed, so they are read again.
+        where = self._context.view.where
+        key = (hierarchy.run, hierarchy.snapshot, node, self._context.feed.state(hierarchy.run), where)
+        if not hierarchy.documents:
+            return []
+        documents = self._cached.get(key)
+        if documents is None and key not in self._pending:
+            self._pending.add(key)
+            work = partial(self._read, hierarchy, node, where)
+            self._context.later(work, partial(self._receive, key, then), partial(self._fail, key, then))
+        return documents
+
+    def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
+        row = self._context.feed.run(hierarchy.run)
+        uses = list_topic_uses(self._context, hierarchy, node, None if where else _READ_DOCUMENTS)
+        if row is not None and where:
+            uses = self._keep_selected(hierarchy, row, uses, where)[:_READ_DOCUMENTS]
+        if row is None or not uses:
+            return []
+        corpus = corpora.get_run_corpus(self._context.db, row)
+        rows = corpora.read_documents(self._context.db, corpus.number, [use.document for use in uses])
+        passages = _find_topic_passages(corpus, hierarchy, node, rows)
+        documents = {document.number: document for document in rows}
+        read = [
+            TopicDocument(
+                document.title, document.text, document.label or "", use.weight, document.number,
+                passages.get(document.number),
+            )
+            for use in uses
+            if (document := documents.get(use.document)) is not None
+        ]  # fmt: skip
+        return sorted(read, key=lambda each: -each.passage.score if each.passage is not None else 0.0)[
+            :_SHOWN_DOCUMENTS
+        ]
+
+    def _keep_selected(
+        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
+    ) -> list[UseOfTopic]:
+        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
+        corpus = corpora.get_run_corpus(self._context.db, row)
+        try:
+            selected = read_selection(self._context, corpus, hierarchy, where)
+        except (FilterError, StoreError):
+            return uses
+        return (
+            uses
+            if selected is None
+            else [use for use in uses if use.document < len(selected) and selected[use.document]]
+        )
+
+    def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
+        self._pending.discard(key)
+        then()
+
+    def _receive(self, key: TopicKey, then: Callable[[], None], documents: list[TopicDocument]) -> None:
+        self._pending.discard(key)
+        if len(self._cached) >= _MOST_CACHED_TOPICS:
+            self._cached.clear()
+        self._cached[key] = documents
+        then()

@@ -1,0 +1,282 @@
+"""The page of a word: its topics at every layer, how often it is used over time and by group, and its contexts."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from panel.viewable import Viewable
+
+from app.analysis.concordance import WordContextLine, choose_word_contexts
+from app.analysis.filters import FilterError, FilterSources
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
+from app.analysis.passages import weigh_words
+from app.analysis.shares import rank_documents
+from app.analysis.trends import group_documents
+from app.analysis.word_trends import WordOccurrences, measure_word_by_group, measure_word_over_time, read_occurrences
+from app.analysis.word_use import find_word, find_word_uses
+from app.ingest.new_documents import find_rules
+from app.pages.components import Board, Message
+from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
+from app.pages.requests import LatestRequest
+from app.pages.session import CHOICES, Context, read_field
+from app.views.runs.notices import explain_missing_run, explain_no_topics
+from app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
+from engine.contract import Array
+from engine.hierarchy.tree import Node
+from store import columns, corpora
+from store.column_rows import CATEGORY, DATE, NUMBER
+from store.corpus_rows import CorpusRow
+from store.errors import NotFound, StoreError
+
+_FIELDS = ("page", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
+_READ = 120  # documents in which contexts are sought
+_CONTEXTS = 25  # contexts shown
+_ALIKE = 12  # other words offered
+
+
+class WordRequest(NamedTuple):
+    """What the page asks for: fields of the view, see `app.pages.session.View`."""
+
+    run: int
+    snapshot: int
+    word: str
+    where: tuple[str, ...]
+    topic: str
+    column: str
+    unit: str
+    moving: str
+    weigh: str
+
+
+class WordAnswer(NamedTuple):
+    """The page as it was asked for; without a hierarchy, the note of a page that cannot be shown."""
+
+    request: WordRequest
+    page: WordPageContents | None
+    note: str = ""
+
+
+class CountedWord(NamedTuple):
+    """The occurrences of a word in a corpus that had a number of documents."""
+
+    corpus: int
+    documents: int
+    word: int
+    found: WordOccurrences
+
+
+class WordReader:
+    """Reads what the page shows of a word; the occurrences of the last word are kept.
+
+    Parameters
+    ----------
+    context : Context
+    is_wanted : (request) -> bool
+        Whether the page still asks for this.
+    """
+
+    def __init__(self, context: Context, is_wanted: Callable[[WordRequest], bool]) -> None:
+        self._context = context
+        self._is_wanted = is_wanted
+        self._counted: CountedWord | None = None
+
+    def read(self, request: WordRequest) -> WordAnswer:
+        """Measure a word and find its contexts; this waits for the store."""
+        feed = self._context.feed
+        row = feed.run(request.run)
+        if row is None:
+            return WordAnswer(request, None, explain_missing_run(request.run))
+        hierarchy = feed.hierarchy(request.run, request.snapshot or None)
+        if hierarchy is None:
+            return WordAnswer(request, None, explain_no_topics(request.run, feed.state(request.run), row.message))
+        corpus = corpora.get_run_corpus(self._context.db, row)
+        number = find_word(hierarchy, request.word)
+        sources = open_sources(self._context, corpus, hierarchy)
+        page = WordPageContents(hierarchy, _choose(hierarchy, number, sources, request), documents=corpus.documents)
+        if number is None:
+            return WordAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word)))
+        page = page._replace(number=number)
+        try:
+            return WordAnswer(request, self._measure(corpus, sources, page, request))
+        except (FilterError, StoreError, ValueError) as error:
+            return WordAnswer(request, page._replace(note=f"{error}."))
+
+    def _measure(
+        self, corpus: CorpusRow, sources: FilterSources, page: WordPageContents, request: WordRequest
+    ) -> WordPageContents:
+        found, choices = self._count(corpus, page.number, request), page.choices
+        selected = read_selection(self._context, corpus, page.hierarchy, request.where)
+        n_selected = corpus.documents if selected is None else int(selected.sum())
+        page = page._replace(selected=n_selected)
+        if found is None or not n_selected:
+            return page
+        page = page._replace(counted=found.count(selected))
+        options: dict[str, Any] = {"by": choices.weigh, "selected": selected}
+        if choices.date:
+            dates = sources.read_column(columns.find_column(sources.columns, choices.date))
+            unit = None if choices.unit == "automatic" else choices.unit
+            moving = int(choices.moving)
+            page = page._replace(over_time=measure_word_over_time(found, dates, unit=unit, moving=moving, **options))
+        if choices.group:
+            column = columns.find_column(sources.columns, choices.group)
+            groups = group_documents(column, sources.read_column(column))
+            page = page._replace(by_group=measure_word_by_group(found, groups, **options))
+        return page._replace(contexts=self._find_contexts(corpus, sources, page, found, selected))
+
+    def _count(self, corpus: CorpusRow, number: int, request: WordRequest) -> WordOccurrences | None:
+        """Return the occurrences of a word; None if the page asks for something else meanwhile."""
+        key, known = (corpus.number, corpus.documents, number), self._counted
+        if known is not None and known[:3] == key:
+            return known.found
+        found = read_occurrences(self._context.db, corpus, number, lambda: self._is_wanted(request))
+        if found is not None:
+            self._counted = CountedWord(*key, found)
+        return found
+
+    def _find_contexts(
+        self,
+        corpus: CorpusRow,
+        sources: FilterSources,
+        page: WordPageContents,
+        found: WordOccurrences,
+        selected: Array | None,
+    ) -> list[WordContextLine]:
+        """Return contexts of the word; those that say most of the chosen topic first."""
+        hierarchy, node = page.hierarchy, page.choices.topic
+        numbers = found.documents if selected is None else found.documents[selected[found.documents]]
+        weights = np.zeros(len(hierarchy.vocabulary))
+        if node is not None:
+            weights = weigh_words(hierarchy, node)
+            numbers = _order_documents(sources, hierarchy, node, numbers)
+        documents = corpora.read_documents(self._context.db, corpus.number, numbers[:_READ].tolist())
+        rules = find_rules(corpus.meta, corpus.kind, hierarchy.vocabulary)
+        return choose_word_contexts((each for each in documents if each.text), rules, page.number, weights, _CONTEXTS)
+
+
+def _order_documents(sources: FilterSources, hierarchy: Hierarchy, node: Node, numbers: Array) -> Array:
+    """Return documents in the order of their use of a topic, if it is known; those without the topic come last."""
+    try:
+        use = sources.read_use(node.layer)
+    except NotFound:
+        return numbers
+    ranks = np.full(max(len(use.tokens), int(numbers.max(initial=0)) + 1), len(use.tokens))
+    ranked = np.array([each.document for each in rank_documents(use, hierarchy.place(node))], dtype=np.int64)
+    ranks[ranked] = np.arange(len(ranked))
+    return numbers[np.argsort(ranks[numbers], kind="stable")]
+
+
+def _choose(hierarchy: Hierarchy, number: int | None, sources: FilterSources, request: WordRequest) -> WordChoices:
+    """Return the choices that a request stands for, with what is offered and the defaults filled in."""
+    dates = [column.name for column in sources.columns if column.kind == DATE]
+    groups = [column.name for column in sources.columns if column.kind in (CATEGORY, NUMBER)]
+    node = parse_identity(request.topic)
+    if node is None or not hierarchy.has(node):
+        uses = [] if number is None else find_word_uses(hierarchy, number, 1, 1)
+        node = uses[0].node if uses else None
+    return WordChoices(
+        word=request.word,
+        topic=node,
+        date=request.column if request.column in dates else next(iter(dates), ""),
+        group=request.column if request.column in groups else next(iter(groups), ""),
+        dates=dates,
+        groups=groups,
+        unit=request.unit,
+        moving=request.moving,
+        weigh=request.weigh,
+        where=request.where,
+        columns=[column.name for column in sources.columns],
+    )
+
+
+def _list_alike(hierarchy: Hierarchy, text: str) -> list[str]:
+    """Return words of the vocabulary that begin with a text, or else with its first letters."""
+    start = text.casefold().strip()
+    for length in range(len(start), 1, -1):
+        found = [word for word in hierarchy.vocabulary if word.casefold().startswith(start[:length])]
+        if found:
+            return found[:_ALIKE]
+    return []
+
+
+class WordPage:
+    """The page of a word of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._answer: WordAnswer | None = None
+        self._reader = WordReader(context, lambda request: request == self._make_request())
+        self._latest: LatestRequest[WordRequest] = LatestRequest(context, self._fetch)
+        self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
+        context.view.param.watch(self._on_view, list(_FIELDS))
+        self._fetch()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "word":
+            self._fetch()
+
+    def _make_request(self) -> WordRequest:
+        view = self._context.view
+        topic = format_identity(parse_identities(view.trail)[0]) if parse_identities(view.trail) else ""
+        return WordRequest(
+            view.run, view.snapshot, view.word.strip(), view.where, topic, view.column, view.unit, view.moving,
+            view.weigh,
+        )  # fmt: skip
+
+    def _fetch(self) -> None:
+        """Measure what the view asks for in another thread; what is on screen stays meanwhile."""
+        request = self._make_request()
+        if self._answer is not None and self._answer.request[:3] != request[:3]:
+            self._answer = None
+        self._draw(busy=self._answer is None or self._answer.request != request)
+        self._latest.send(request, partial(self._reader.read, request), self._receive)
+
+    def _receive(self, answer: WordAnswer) -> None:
+        if answer.request == self._make_request():
+            self._answer = answer
+            self._draw(busy=False)
+
+    def _draw(self, *, busy: bool) -> None:
+        answer = self._answer
+        if answer is None:
+            self.board.html = draw_word_note(self._context.view.word, "Counting the word in all documents …")
+        elif answer.page is None:
+            self.board.html = draw_word_note(answer.request.word, answer.note)
+        else:
+            hierarchy = self._context.feed.update_names(answer.page.hierarchy)
+            self.board.html = draw_word_page(answer.page._replace(hierarchy=hierarchy, busy=busy))
+
+    def _on_message(self, message: Message) -> None:
+        """Handle a message of the browser, whose contents are not trusted."""
+        view = self._context.view
+        match message:
+            case {"do": "word", "form": {"word": str(text)}} | {"do": "word", "value": str(text)}:
+                view.param.update(word=text.strip()[:100], trail=())
+            case {"do": "select", "id": str(text)}:
+                view.trail = read_field("trail", text)
+            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
+                view.param.update(page="explore", tab="", layer=node.layer, topic=node.column + 1)
+            case {"do": "unit" | "moving" | "weigh" as field, "value": str(text)} if text in CHOICES[field]:
+                view.param.update(**{field: text})
+            case {"do": "column", "value": str(text)}:
+                view.column = text[:200]
+            case {"do": "group", "value": str(text)}:
+                add_condition(view, text)
+            case {"do": "search"}:
+                view.param.update(
+                    page="documents", documents=(), tab="", subject=(), label=0, query=view.word.replace("_", " ")
+                )
+            case {"do": "place", "number": str(text)} if text.isascii() and text.isdecimal():
+                view.param.update(page="documents", documents=(int(text[:9]),), tab="")
+            case _:
+                handle_filter(view, message)
+
+
+def build_word_page(context: Context) -> Viewable:
+    """Build the page of a word."""
+    return WordPage(context).board
