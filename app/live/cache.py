@@ -10,14 +10,7 @@ from typing import Generic, TypeAlias, TypeVar
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import (
-    LayerUse,
-    explain_documents,
-    find_newest_shares,
-    find_shares,
-    rank_documents,
-    read_use,
-)
+from app.analysis.shares import LayerUse, explain_documents, find_newest_shares, find_shares, rank_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from engine.lens.explained import BadlyExplained
 from store import runs

@@ -68,7 +68,7 @@ def select(*texts):
         ("L1:2=15%..", [0, 1]),
         ("L1:2=0.05..0.5", [1, 4]),
         ("map:6=-3:-1~2:-1~2:2~-3:2", [0, 1]),
-        ("map:6=0.5:0.5~6:0.25~6:6", [1]),
+        ("map:6=0.5:0~2:0.25~0.75:2.5", [1]),
     ],
 )
 def test_a_condition_selects_the_documents_that_it_describes(text, numbers):
