@@ -333,6 +333,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
     )
     report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
+    column_help = "show topics over time or by group by this column (default: the first that fit); may be repeated"
+    report.add_argument("--column", action="append", default=[], dest="columns", metavar="NAME", help=column_help)
     export = _add_command(commands, "export", "export.export", "write a table of a run for Excel, R or pandas")
     _add_run(export)
     table_help = (

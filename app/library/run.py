@@ -249,6 +249,7 @@ class Run(RunTopics):
         *,
         topics: Sequence[str] = (),
         quotes: bool = True,
+        columns: Sequence[str] = (),
         minibatch: int | None = None,
     ) -> Path:
         """Write a report to an HTML file that needs no other: corpus, tree, every topic with passages, and the method.
@@ -261,23 +262,28 @@ class Run(RunTopics):
             The topics to include, as in ``"L3:1"``; by default all but those with few tokens.
         quotes : bool, default=True
             Whether passages of documents are quoted.
+        columns : sequence of str
+            Columns of the corpus by which topics are shown over time and by group; by default the first that fit.
         minibatch : int, optional
             The last snapshot at or before this mini-batch is described; the latest one by default.
 
         Raises
         ------
         ValueError
-            When the suffix is not ``.html``.
+            When the suffix is not ``.html``, or a column is of no fitting kind.
         LookupError
             When there is no such topic.
         OSError
             When the file cannot be written.
+        store.errors.NotFound
+            When there is no such column.
         """
         from app.export.report import write_report
 
         nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        return write_report(self._opened.db, self._row, snapshot, Path(file), topics=nodes, quotes=quotes)
+        options = {"topics": nodes, "quotes": quotes, "columns": columns}
+        return write_report(self._opened.db, self._row, snapshot, Path(file), **options)
 
     def fork(
         self,

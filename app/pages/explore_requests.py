@@ -490,7 +490,8 @@ def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form
     try:
         row = runs.get_run(context.db, hierarchy.run)
         snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
-        quotes = form != "report-plain"
-        return ReportFile(name, render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes))
-    except StoreError as error:
+        quotes, columns = form != "report-plain", [context.view.column] if context.view.column else []
+        text = render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns)
+        return ReportFile(name, text)
+    except (StoreError, ValueError) as error:
         return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))
