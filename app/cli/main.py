@@ -344,7 +344,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("table", metavar="WHAT", help=table_help)
     export.add_argument("--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet")
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
-    export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
+    export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument(
         "--column", default="", metavar="NAME", help="of time and groups (default: the first that fits)"
     )

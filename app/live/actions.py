@@ -19,6 +19,7 @@ from app.analysis.comparison import Comparison
 from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
+from app.jobs.downloads import Downloads
 from app.jobs.forks import retry_run
 from app.jobs.ingest_process import RunningImport
 from app.jobs.logs import read_tail
@@ -131,6 +132,8 @@ class Actions:
         Queried after each action, so that sessions see the change.
     uploads : Uploads
         Uploaded files, from which corpora are made.
+    downloads : Downloads
+        Files that were written for visitors.
     visitor : Visitor
         The visitor who acts; the server itself is an analyst.
     """
@@ -138,6 +141,7 @@ class Actions:
     url: str
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
+    downloads: Downloads = field(default_factory=Downloads)
     visitor: Visitor = field(default_factory=Visitor)
     _shared: _SharedActions = field(default_factory=_SharedActions)
 
@@ -362,11 +366,12 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the write connection, remove unused uploads, and stop preparing the demo.
+        """Close the write connection, remove unused uploads and downloads, and stop preparing the demo.
 
         This does not wait long for a thread that is opening the store.
         """
         self.uploads.close()
+        self.downloads.close()
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()

@@ -21,7 +21,7 @@ from app.machine import find_asset
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
     "pause", "resume", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise", "start", "make",
-    "train-more",
+    "train-more", "refine",
     "note-add", "note-change", "note-delete", "carry",
     "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
@@ -126,6 +126,10 @@ class Board(Component):
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         defaults = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
         super().__init__(on_message, html=html, **(defaults | params))
+
+    def fetch_file(self, url: str, name: str) -> None:
+        """Let the browser download a file from an address of this server."""
+        self._send_msg({"fetch": url, "name": name})
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):

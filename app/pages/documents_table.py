@@ -18,6 +18,7 @@ from app.pages.documents_requests import (
     try_work,
 )
 from app.pages.filters import handle_filter
+from app.pages.saving import TableSaver
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from app.views.documents.document_table import (
     PAGE_ROWS,
@@ -75,6 +76,7 @@ class DocumentTable:
         self._fault = self._note = ""
         self._title = ""  # of the document that is read
         self._read, self._must_focus = -1, False
+        self._tables = TableSaver(context, lambda: self.board, self._list_conditions)
 
     @property
     def hierarchy(self) -> Hierarchy | None:
@@ -264,8 +266,21 @@ class DocumentTable:
 
     # -------------------------------------------------------------- messages
 
+    def _list_conditions(self) -> tuple[str, ...]:
+        """Return the filters by label and topic as conditions."""
+        view, selected = self._view, self._selected
+        found = [f"{topic}=0.5%.." for topic in view.subject]  # every share that is stored
+        if selected is not None and 0 < view.label <= len(selected.corpus.label_names):
+            found.append(f"{selected.columns[0]}={selected.corpus.label_names[view.label - 1]}")
+        return tuple(found)
+
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
+        if not self._tables.handle(message):
+            self._follow(message)
+
+    def _follow(self, message: Message) -> None:
+        """Do what a message asks for: filter, open a document, or go to another page."""
         match message:
             case {"do": "find", "value": str(text)}:
                 self._filter(query=text[:LONGEST_QUERY].encode("utf-8", "replace").decode())

@@ -12,6 +12,7 @@ from app.views.documents.placed_document import mark_words
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
+from app.views.save_table import draw_save_table
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
 
 CONTEXTS = 3  # matches of a search that are shown of a document
@@ -130,7 +131,10 @@ def _draw_filters(table: TablePage) -> str:
         f'autocomplete="off" placeholder="Number" aria-label="Number of a document"{write_title(_tell_range(table))}>'
         '<button type="submit" class="ex-soft">Open</button></form>'
     )
-    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}</div>'
+    save = ""
+    if table.hierarchy is not None:
+        save = draw_save_table(table.hierarchy, "documents", layer=1, query=wanted.text)
+    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}{save}</div>'
     more = draw_conditions(wanted.where) + draw_filter_form(table.columns)
     return f'{first}<div class="dc-row">{more}</div>' if more else first
 

@@ -11,6 +11,7 @@ from app.views.explore.controls import draw_segments
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_element
 from app.views.palette import LIVE
+from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from app.views.trends.time_chart import TimeAxis, TimeLine, draw_areas, draw_lines
@@ -129,6 +130,7 @@ def _draw_controls(page: TrendPage) -> str:
     if choices.trend == "time":
         pressed = {"aria_pressed": "true" if choices.areas else "false"}
         parts.append(write_element("button", "Stacked", type="button", class_="ex-soft", data_do="areas", **pressed))
+    parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
     return f'<div class="tr-controls">{"".join(parts)}</div>'
 
 
