@@ -357,6 +357,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
     refine.add_argument("--share", type=read_share, default=0.2, help="least share of it in a document (default 0.2)")
+    refine.add_argument("--query", default="", help="documents that this search finds")
     refine.add_argument("--name", default="", help="name of the new corpus (default: of the corpus and the topic)")
     for parser in (export, refine):
         parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)

@@ -210,9 +210,10 @@ class Run(RunTopics):
         topic: str = "",
         share: float = 0.2,
         where: Sequence[str] = (),
+        query: str = "",
         minibatch: int | None = None,
     ) -> "Corpus":
-        """Make a corpus of the documents of a topic, or of those that meet conditions.
+        """Make a corpus of the documents of a topic, or of those that meet conditions or that a search finds.
 
         Parameters
         ----------
@@ -224,6 +225,8 @@ class Run(RunTopics):
             Least share of the topic in a document.
         where : sequence of str
             Conditions, such as ``"date=2004..2005"``.
+        query : str
+            Words, "a phrase" or /a regular expression/.
         minibatch : int, optional
             The last snapshot at or before this mini-batch is used; the latest one by default.
 
@@ -240,7 +243,8 @@ class Run(RunTopics):
 
         hierarchy = self.hierarchy(minibatch)
         node = find_nodes(hierarchy, topic, None)[0] if topic else None
-        made = refine_run(self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where)
+        options = {"topic": node, "share": share, "where": where, "query": query}
+        made = refine_run(self._opened.db, self._row, hierarchy, name, **options)
         return Corpus(self._opened, made)
 
     def report(

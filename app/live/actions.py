@@ -17,6 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis.carry import CarriedTopic, carry_annotations
 from app.analysis.comparison import Comparison
 from app.analysis.predictions import Classified, store_predictions
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.refine import SHARE, refine_run
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.downloads import Downloads
@@ -29,11 +31,14 @@ from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
 from app.live.visitor import NotAllowed, Visitor
+from engine.hierarchy.tree import Node
 from store import annotations, corpora, events, full_text, notes, queue, runs
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.notes import NewNote, NoteRow
 from store.run_rows import RunRow
+from store.snapshots import SnapshotRow
 
 INDEX_PAUSE = 30.0  # seconds between two checks for corpora without an index
 
@@ -343,6 +348,32 @@ class Actions:
             self._shared.placed.add((run, documents))
         if is_new:
             launcher.start_placing(self.url, run)
+
+    def refine(
+        self,
+        run: int,
+        snapshot: SnapshotRow,
+        name: str = "",
+        where: Sequence[str] = (),
+        *,
+        topic: Node | None = None,
+        share: float = SHARE,
+        query: str = "",
+    ) -> CorpusRow:
+        """Write some documents of a run as a corpus of its own, and return it; see :func:`refine_run`.
+
+        Raises
+        ------
+        RefineError, FilterError, QueryError
+            If too few documents are selected, or a condition means nothing.
+        """
+        db = self._writing()
+        row = runs.get_run(db, run)
+        hierarchy = read_hierarchy(db, row, snapshot)
+        corpus = refine_run(db, row, hierarchy, name, topic=topic, share=share, where=where, query=query)
+        self._record(f"made {logs.name_subject('corpus', corpus.number, corpus.name)} of documents of run {run}")
+        self.feed.look()
+        return corpus
 
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs and build search indexes; the feed calls this after every query."""

@@ -18,6 +18,7 @@ from app.pages.documents_requests import (
     try_work,
 )
 from app.pages.filters import handle_filter
+from app.pages.refining import RefineRequests
 from app.pages.saving import TableSaver
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from app.views.documents.document_table import (
@@ -77,6 +78,7 @@ class DocumentTable:
         self._title = ""  # of the document that is read
         self._read, self._must_focus = -1, False
         self._tables = TableSaver(context, lambda: self.board, self._list_conditions)
+        self._refine = RefineRequests(context, self._draw, self._list_conditions, lambda: self._view.query)
 
     @property
     def hierarchy(self) -> Hierarchy | None:
@@ -244,6 +246,8 @@ class DocumentTable:
                 read=self._read,
                 focus=focus,
                 columns=selected.columns,
+                conditions=(*self._view.where, *self._list_conditions()),
+                refining=self._refine.busy,
             )
         )
 
@@ -276,7 +280,7 @@ class DocumentTable:
 
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
-        if not self._tables.handle(message):
+        if not (self._tables.handle(message) or self._refine.handle(message)):
             self._follow(message)
 
     def _follow(self, message: Message) -> None:

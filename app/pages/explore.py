@@ -28,6 +28,7 @@ from app.pages.explore_requests import (
 )
 from app.pages.film import Film
 from app.pages.filters import SelectionReader
+from app.pages.refining import CloserLooks, RefineRequests
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.saving import ReportSaver, TableSaver
 from app.pages.seeds import SeedReader
@@ -119,6 +120,8 @@ class ExplorePage(TreePage):
         self._child = ""
         self._reports = ReportSaver(context, self._tree)
         self._tables = TableSaver(context, lambda: self._controls)
+        self._refine = RefineRequests(context, self._redraw_detail)
+        self._looks = CloserLooks(context, self._redraw_looks)
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
             self._show_word, self._redraw_detail,
@@ -206,7 +209,7 @@ class ExplorePage(TreePage):
     # ------------------------------------------------------------- changes
 
     def _on_message(self, message: Message) -> None:
-        if not self._tables.handle(message):
+        if not (self._tables.handle(message) or self._refine.handle(message)):
             super()._on_message(message)
 
     def _on_tick(self, tick: Any) -> None:
@@ -386,7 +389,8 @@ class ExplorePage(TreePage):
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
-        self._controls.html = draw_controls(hierarchy, self.choice, state) + draw_selection(self._selection.answer)
+        rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
+        self._controls.html = draw_controls(hierarchy, self.choice, state) + rows
         optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
@@ -417,10 +421,16 @@ class ExplorePage(TreePage):
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
             sent=self._requests.notes.sent, focus=self._requests.notes.focus,
+            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
         )  # fmt: skip
 
     def _redraw_detail(self) -> None:
         if self._hierarchy is not None:
+            self._draw_detail(self._hierarchy)
+
+    def _redraw_looks(self) -> None:
+        if self._hierarchy is not None:
+            self._draw_controls(self._hierarchy)
             self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window

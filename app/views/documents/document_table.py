@@ -9,6 +9,7 @@ from app.analysis.document_table import DocumentFilter, StrongestTopic
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.views.documents.documents_form import ListedDocument
 from app.views.documents.placed_document import mark_words
+from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
@@ -82,6 +83,10 @@ class TablePage:
         Whether the row of that document takes the focus.
     columns : sequence of str
         Names of the columns by which documents can be filtered.
+    conditions : sequence of str
+        All filters but the search as conditions.
+    refining : bool
+        Whether a corpus is being made of the documents selected.
     """
 
     wanted: DocumentFilter
@@ -97,6 +102,8 @@ class TablePage:
     read: int = -1
     focus: bool = False
     columns: Sequence[str] = ()
+    conditions: Sequence[str] = ()
+    refining: bool = False
 
     @property
     def last_page(self) -> int:
@@ -136,6 +143,9 @@ def _draw_filters(table: TablePage) -> str:
         save = draw_save_table(table.hierarchy, "documents", layer=1, query=wanted.text)
     first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{clear}{number}{save}</div>'
     more = draw_conditions(wanted.where) + draw_filter_form(table.columns)
+    if table.hierarchy is not None and table.total is not None:
+        selection = (table.conditions, wanted.text, table.total, table.documents)
+        more += draw_refine_selection(*selection, busy=table.refining)
     return f'{first}<div class="dc-row">{more}</div>' if more else first
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure
 from app.views.explore.controls import draw_segments
+from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_element
 from app.views.palette import LIVE
@@ -83,6 +84,8 @@ class TrendPage(NamedTuple):
     note : str
         A sentence in place of a picture, or about it.
     busy : bool
+    refining : bool
+        Whether a corpus is being made of the documents selected.
     """
 
     hierarchy: Hierarchy
@@ -94,6 +97,7 @@ class TrendPage(NamedTuple):
     documents: int = 0
     note: str = ""
     busy: bool = False
+    refining: bool = False
 
 
 def draw_trends(page: TrendPage) -> str:
@@ -156,7 +160,8 @@ def _draw_filters(page: TrendPage) -> str:
         part = f"{page.selected:,} of" if choices.where else "all"
         part = f"{part} {page.documents:,} documents"
         count = f'<span class="tr-note" role="status">{part}</span>'
-    return f'<div class="tr-controls">{chips}{form}{count}</div>'
+    closer = draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining)
+    return f'<div class="tr-controls">{chips}{form}{count}{closer}</div>'
 
 
 def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:

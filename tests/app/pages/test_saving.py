@@ -1,18 +1,16 @@
-"""Saving tables from a page: the same numbers as command and library, the filters of the view, and one sentence else."""
+"""Saving tables from a page: the numbers of command and library, the filters of the view, and one sentence else."""
 
 import pandas as pd
 import pytest
-from page_sessions import PageSession
-from trend_samples import DOCUMENTS, plant_trends
-
 import topiary
+from page_sessions import PageSession
+from trend_samples import plant_trends
+
 from app.cli.main import main
 from app.jobs.downloads import MOST_WAITING, Downloads
 from app.live.actions import Actions
 from app.pages.documents_table import DocumentTable
-from app.pages.saving import TableSaver, write_run_table
 from app.pages.trends import TrendsPage
-from store import runs
 from store.database import open_database
 
 
@@ -123,8 +121,7 @@ def test_what_cannot_be_written_is_a_sentence_and_leaves_no_file(db, tmp_path, m
 
 
 @pytest.mark.parametrize(
-    "form",
-    [{}, {"table": "x", "layer": "0", "format": "csv", "query": ""}, {"table": "topics", "layer": "-1"}],
+    "form", [{}, {"table": "x", "layer": "0", "format": "csv", "query": ""}, {"table": "topics", "layer": "-1"}]
 )
 def test_a_message_that_makes_no_sense_writes_nothing(db, form):
     session = open_trends(db)
