@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import parse_identity
+from app.analysis.hierarchy import format_identity, parse_identity
 from app.analysis.shares import LayerUse, read_topic_shares
 from app.ingest.refining import ORIGIN
 from engine.contract import Array
@@ -57,6 +57,21 @@ def read_origin(corpus: CorpusRow) -> CorpusOrigin | None:
         case {"run": int(run), "name": str(name), "topic": str(topic), "title": str(title), "where": [*where]}:
             return CorpusOrigin(run, parse_identity(topic), title, tuple(map(str, where)), name)
     return None
+
+
+def describe_conditions(origin: CorpusOrigin) -> list[str]:
+    """Return what the documents of a corpus have in common, with the topic's least share in words.
+
+    >>> describe_conditions(CorpusOrigin(1, Node(2, 2), "trade", ("day=2004", "L2:3=50%.."), "news"))
+    ['day=2004', 'at least 50% of the topic']
+    """
+    own = "" if origin.topic is None else f"{format_identity(origin.topic)}="
+    return [
+        f"at least {text.removeprefix(own).removesuffix('..')} of the topic"
+        if own and text.startswith(own) and text.endswith("..")
+        else text
+        for text in origin.where
+    ]
 
 
 def list_refinements(db: Database, run: int) -> list[tuple[CorpusRow, CorpusOrigin]]:

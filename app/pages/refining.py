@@ -8,7 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 from app.analysis.filters import FilterError
 from app.analysis.hierarchy import Hierarchy, parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at
-from app.analysis.refinements import SHARES, CorpusOrigin, count_documents, list_refinements, read_origin
+from app.analysis.refinements import (
+    SHARES,
+    CorpusOrigin,
+    count_documents,
+    describe_conditions,
+    list_refinements,
+    read_origin,
+)
 from app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from app.jobs.run_rules import NewRunError, RunRequest
 from app.live.ticks import Tick
@@ -240,7 +247,9 @@ def _describe_run(context: Context, run: RunRow, corpus: CorpusRow, origin: Corp
             )
             for topic in list_top_topics(hierarchy)[:_TOPICS]
         ]
-    return RefiningRun(run.number, context.feed.state(run.number), corpus.documents, origin.where, topics)
+    return RefiningRun(
+        run.number, context.feed.state(run.number), corpus.documents, describe_conditions(origin), topics
+    )
 
 
 def draw_stored_origin(context: Context, run: int) -> str:
