@@ -243,8 +243,9 @@ class Run(RunTopics):
 
         hierarchy = self.hierarchy(minibatch)
         node = find_nodes(hierarchy, topic, None)[0] if topic else None
-        options = {"topic": node, "share": share, "where": where, "query": query}
-        made = refine_run(self._opened.db, self._row, hierarchy, name, **options)
+        made = refine_run(
+            self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where, query=query
+        )
         return Corpus(self._opened, made)
 
     def report(
@@ -286,8 +287,8 @@ class Run(RunTopics):
 
         nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        options = {"topics": nodes, "quotes": quotes, "columns": columns}
-        return write_report(self._opened.db, self._row, snapshot, Path(file), **options)
+        db, row = self._opened.db, self._row
+        return write_report(db, row, snapshot, Path(file), topics=nodes, quotes=quotes, columns=columns)
 
     def fork(
         self,

@@ -121,7 +121,6 @@ class ExplorePage(TreePage):
         self._reports = ReportSaver(context, self._tree)
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = RefineRequests(context, self._redraw_detail)
-        self._looks = CloserLooks(context, self._redraw_looks)
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
             self._show_word, self._redraw_detail,
@@ -133,6 +132,7 @@ class ExplorePage(TreePage):
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
+        self._looks = CloserLooks(context, self._redraw_looks)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()

@@ -183,7 +183,7 @@ class CloserLooks:
         if found is None:
             self._origins[run] = ""
             work = partial(draw_stored_origin, self._context, run)
-            self._context.later(work, partial(self._receive_origin, run), partial(self._origins.pop, run, None))
+            self._context.later(work, partial(self._receive_origin, run), partial(self._forget_origin, run))
         return found or ""
 
     def _stamp_runs(self) -> tuple[object, ...]:
@@ -206,6 +206,9 @@ class CloserLooks:
 
     def _fail(self) -> None:
         self._pending = None
+
+    def _forget_origin(self, run: int) -> None:
+        self._origins.pop(run, None)
 
     def _receive_origin(self, run: int, line: str) -> None:
         self._origins[run] = line

@@ -124,9 +124,9 @@ def _format_change(value: float) -> str:
 
 def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:
     """Return the share of a topic in every period with its 90 % band, and whether it grew or shrank."""
-    axis, known = figure.periods, np.flatnonzero(np.isfinite(series.mean))
-    first, last = (name_period(int(axis.starts[place]), axis.unit) for place in known[[0, -1]].tolist())
-    at_first, at_last = (format_percent(float(series.mean[place])) for place in known[[0, -1]].tolist())
+    axis, known = figure.periods, np.flatnonzero(np.isfinite(series.mean)).tolist()
+    first, last = (name_period(int(axis.starts[place]), axis.unit) for place in (known[0], known[-1]))
+    at_first, at_last = (format_percent(float(series.mean[place])) for place in (known[0], known[-1]))
     label = f"Share over time: {at_first} in {first}, {at_last} in {last}"
     change = next(
         (
