@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, NoReturn
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, parse_identity
-from app.analysis.shares import LayerUse, find_shares, read_use
+from app.analysis.shares import LayerUse, find_shares, read_topic_shares, read_use
 from app.ingest.column_kinds import list_columns
 from engine.contract import Array, FloatArray
 from engine.hierarchy.tree import Node
@@ -25,7 +25,7 @@ from store.database import Database
 from store.document_maps import load_map
 from store.errors import NotFound
 from store.run_rows import RunRow
-from store.shares import UNITS, ShareSet
+from store.shares import ShareSet
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _RANGE = ".."
@@ -196,10 +196,7 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
 def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
     low, high = _read_ends(condition, _read_number)
-    use = sources.read_use(node.layer)
-    own = use.layer.topics == sources.find_place(node)
-    shares = np.zeros(len(use.layer.rest))
-    shares[np.searchsorted(use.layer.starts, np.flatnonzero(own), side="right") - 1] = use.layer.units[own] / UNITS
+    shares = read_topic_shares(sources.read_use(node.layer), sources.find_place(node))
     return np.asarray((shares >= low) & (shares <= high))
 
 

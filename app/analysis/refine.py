@@ -15,6 +15,7 @@ from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
+from store.text_query import TextQuery
 
 SHARE = 0.2  # of a document that belongs to the topic, at least
 
@@ -28,9 +29,10 @@ def refine_run(
     topic: Node | None = None,
     share: float = SHARE,
     where: Sequence[str] = (),
+    query: str = "",
     progress: Progress = ignore_progress,
 ) -> CorpusRow:
-    """Write the documents of a topic, or those that meet conditions, as a corpus of its own.
+    """Write the documents of a topic, or those that meet conditions or that a search finds, as a corpus of its own.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ def refine_run(
         Least share of the topic in a document.
     where : sequence of str
         Conditions (`app.analysis.filters`).
+    query : str
+        A search that finds the documents (`store.text_query`).
     progress : Progress
         Called with the activity and its share.
 
@@ -53,13 +57,13 @@ def refine_run(
     ------
     RefineError
         If nothing is selected, or too little; also if the run has no such topic.
-    FilterError
-        If a condition means nothing.
+    FilterError, store.text_query.QueryError
+        If a condition or the search means nothing.
     Conflict
         If the name is taken.
     """
-    if topic is None and not where:
-        raise RefineError("say which documents: give a topic or a condition")
+    if topic is None and not where and TextQuery(query).is_empty:
+        raise RefineError("say which documents: give a topic, a condition or a search")
     if topic is not None and not hierarchy.has(topic):
         raise RefineError(f"run {run.number} has no topic {format_identity(topic)}")
     corpus = corpora.get_run_corpus(db, run)
@@ -67,13 +71,15 @@ def refine_run(
     conditions = [*map(parse_condition, where), *own]
     selected = select_by_conditions(read_sources(db, run, corpus, hierarchy), conditions, corpus.documents)
     numbers = np.arange(corpus.documents) if selected is None else np.flatnonzero(selected)
+    if not TextQuery(query).is_empty:
+        numbers = np.intersect1d(numbers, corpora.find_documents(db, corpus.number, query))
     origin = {
         "run": run.number,
         "snapshot": hierarchy.snapshot,
         "minibatch": hierarchy.minibatch,
         "topic": "" if topic is None else format_identity(topic),
         "title": "" if topic is None else hierarchy.title(topic),
-        "where": [str(condition) for condition in conditions],
+        "where": [str(condition) for condition in conditions] + ([query.strip()] if query.strip() else []),
     }
     return refine_corpus(db, corpus, numbers, name or _choose_name(db, corpus, origin), origin, progress)
 

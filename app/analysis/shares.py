@@ -123,6 +123,14 @@ def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
     return csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
 
 
+def read_topic_shares(use: LayerUse, column: int) -> NDArray[np.float64]:
+    """Return the share of a topic in every document, (N,); shares below 1 % count as 0."""
+    own = np.flatnonzero(use.layer.topics == column)
+    found = np.zeros(len(use.layer.rest))
+    found[np.searchsorted(use.layer.starts, own, side="right") - 1] = use.layer.units[own] / shares.UNITS
+    return found
+
+
 def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[UseOfTopic]:
     """Return the documents with the largest shares of a topic, largest first, and these shares.
 

@@ -142,7 +142,7 @@ def measure_over_time(
     dates : (N,) int64 array
         Milliseconds since 1970, the smallest int64 where the date is missing.
     nodes : sequence of Node, optional
-        Topics of the layer, at most ``MOST_TOPICS``; by default the most popular ones without background topics.
+        Topics of the layer; by default the ``MOST_TOPICS`` most popular ones without background topics.
     unit : str, optional
         Unit of the periods; by default it is chosen by density.
     moving : int
@@ -160,7 +160,7 @@ def measure_over_time(
     cut = periods.cut_periods(dates, unit)
     measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=selected)
     interval = measured.find_intervals()
-    chosen = list(nodes or choose_topics(hierarchy, layer))[:MOST_TOPICS]
+    chosen = list(nodes or choose_topics(hierarchy, layer))
     columns = [hierarchy.place(node) for node in chosen]
     growth = periods.find_growth(shares, dates, by=by, selected=selected)
     rises, falls = (

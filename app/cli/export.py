@@ -49,7 +49,7 @@ def refine(arguments: argparse.Namespace) -> int:
     try:
         corpus = refine_run(
             db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
-            progress=progress.show,
+            query=arguments.query, progress=progress.show,
         )  # fmt: skip
     except (FilterError, RefineError) as error:
         raise UserError(str(error)) from error

@@ -333,6 +333,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
     )
     report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
+    column_help = "show topics over time or by group by this column (default: the first that fit); may be repeated"
+    report.add_argument("--column", action="append", default=[], dest="columns", metavar="NAME", help=column_help)
     export = _add_command(
         commands, "export", "export.export", "write a table of a run for Excel, R or pandas, or its topics for pyLDAvis"
     )
@@ -347,7 +349,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet; pyldavis.json"
     )
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
-    export.add_argument("--query", default="", help='of contexts: words, "a phrase" or /a regular expression/')
+    export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
     export.add_argument(
         "--column", default="", metavar="NAME", help="of time and groups (default: the first that fits)"
     )
@@ -360,6 +362,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
     refine.add_argument("--share", type=read_share, default=0.2, help="least share of it in a document (default 0.2)")
+    refine.add_argument("--query", default="", help="documents that this search finds")
     refine.add_argument("--name", default="", help="name of the new corpus (default: of the corpus and the topic)")
     for parser in (export, refine):
         parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)

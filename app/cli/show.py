@@ -200,7 +200,7 @@ def report(arguments: argparse.Namespace) -> int:
     try:
         path = write_report(
             db, row, find_snapshot_at(db, row, arguments.minibatch), arguments.output,
-            topics=[node for node in nodes if node is not None], quotes=arguments.quotes,
+            topics=[node for node in nodes if node is not None], quotes=arguments.quotes, columns=arguments.columns,
             report=lambda share: progress.show("writing the report", share),
         )  # fmt: skip
     except OSError as error:

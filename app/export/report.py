@@ -1,7 +1,7 @@
 """The report of a run as one HTML file: corpus, tree, a section for every topic with quotations, and the method."""
 
 import platform
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.recurrence import read_recurrence
 from app.export.film import choose_film_tree
+from app.export.report_trends import measure_report_trends
 from app.export.texts import find_format
 from app.ingest.new_documents import Rules, find_rules
 from app.jobs.estimates import choose_headline, read_latest, summarize_estimate
@@ -44,6 +45,7 @@ def write_report(
     topics: Collection[Node] = (),
     choice: TreeChoice | None = None,
     quotes: bool = True,
+    columns: Sequence[str] = (),
     report: Callable[[float], None] = lambda _: None,
 ) -> Path:
     """Write the report of a run to an HTML file; see :func:`render_report`.
@@ -52,12 +54,14 @@ def write_report(
     ------
     ValueError
         If the name does not end in ``.html``, or the run has none of the topics.
+    NotFound
+        If the corpus has no such column.
     OSError
         If the file cannot be written.
     """
     path = Path(path)
     find_format(path, ("html",), f"a report as {str(path)!r}")
-    text = render_report(db, row, snapshot, topics=topics, choice=choice, quotes=quotes, report=report)
+    text = render_report(db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns, report=report)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
@@ -70,6 +74,7 @@ def render_report(
     topics: Collection[Node] = (),
     choice: TreeChoice | None = None,
     quotes: bool = True,
+    columns: Sequence[str] = (),
     report: Callable[[float], None] = lambda _: None,
 ) -> str:
     """Return the report of a run as an HTML page that needs no other file.
@@ -85,17 +90,22 @@ def render_report(
         The part of the tree that is drawn; by default that with which the page Explore opens.
     quotes : bool
         Whether passages of documents are quoted.
+    columns : sequence of str
+        Columns by which topics are shown over time and by group; by default the first that fit.
     report : (share) -> None
         Called with the share of the work that is done.
 
     Raises
     ------
     ValueError
-        If the run has none of the topics.
+        If the run has none of the topics, or a column is of no fitting kind.
+    NotFound
+        If the corpus has no such column.
     """
     hierarchy = read_recurrence(db, row, read_hierarchy(db, row, snapshot))[1]
     corpus = corpora.get_run_corpus(db, row)
     nodes = _choose_nodes(hierarchy, topics)
+    trends = measure_report_trends(db, row, corpus, hierarchy, nodes, columns)
     found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}
     report(1.0)
@@ -105,7 +115,8 @@ def render_report(
         hierarchy=hierarchy,
         topics=[ReportTopic(node, found.get(node, ())) for node in nodes],
         tree=draw_tree(hierarchy, choice or choose_film_tree(hierarchy), theme=LIGHT).svg,
-        facts=_list_facts(db, row, corpus, hierarchy),
+        facts=_list_facts(db, row, corpus, hierarchy) | ({"Time and groups": trends.note} if trends.note else {}),
+        trends=trends,
         document_notes=read_document_notes(db, corpus.number, quoted),
     )
     return draw_report(contents, find_asset("css/report.css").read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ class RunTableRequest(NamedTuple):
     layer : int or None
         The layer of a table of one layer; None for its default.
     query : str
-        The search of a table of matches, as in `store.text_query`.
+        The search of a table of matches, and of the documents in a table of documents, as in `store.text_query`.
     column : str
         Name of the column of dates or groups; by default the first one of a fitting kind.
     unit : str or None
@@ -53,7 +53,7 @@ class RunTableRequest(NamedTuple):
     by : "tokens" or "documents"
         Weight of a document in shares over time and by group.
     where : sequence of str
-        Conditions on documents (`app.analysis.filters`).
+        Conditions on documents (`app.analysis.filters`); a table of topics does not depend on them.
     """
 
     db: Database
@@ -146,13 +146,21 @@ def _build_contexts(request: RunTableRequest) -> ExportTable:
     query = TextQuery(request.query)
     if query.is_empty:
         raise TableFileError("a table of contexts needs a search: --query WORDS")
-    return ExportTable("contexts", _read_contexts(request, query))
+    selected = _select(request, _open_sources(request)) if request.where else None
+    return ExportTable("contexts", _read_contexts(request, query, _keep_matches(request, selected)))
 
 
-def _read_contexts(request: RunTableRequest, query: TextQuery) -> Iterator[pd.DataFrame]:
-    columns = ["document", "title", "label", "place", "before", "match", "after"]
+def _keep_matches(request: RunTableRequest, selected: Array | None) -> Array:
+    """Return which of the selected documents the search finds, as a mask."""
     numbers = corpora.find_documents(request.db, request.corpus.number, request.query)
-    inside = numbers[numbers < request.corpus.documents].tolist()
+    found = np.zeros(request.corpus.documents, bool)
+    found[numbers[numbers < len(found)]] = True
+    return found if selected is None else found & selected
+
+
+def _read_contexts(request: RunTableRequest, query: TextQuery, selected: Array) -> Iterator[pd.DataFrame]:
+    columns = ["document", "title", "label", "place", "before", "match", "after"]
+    inside = np.flatnonzero(selected).tolist()
     rows: list[tuple[Any, ...]] = []
     is_first = True
     for line in list_contexts(request.db, request.corpus.number, query, inside):
@@ -203,7 +211,10 @@ def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequ
 def _build_documents(request: RunTableRequest) -> ExportTable:
     """Return the table of documents with the shares of the topics of a layer, layer 1 by default."""
     layer, sources = _choose_layer(request, 1), _open_sources(request)
-    return ExportTable("documents", _read_documents(request, layer, sources, _select(request, sources)))
+    selected = _select(request, sources)
+    if not TextQuery(request.query).is_empty:
+        selected = _keep_matches(request, selected)
+    return ExportTable("documents", _read_documents(request, layer, sources, selected))
 
 
 def _read_documents(

@@ -212,9 +212,10 @@ class Run(RunBridges, RunEvidence):
         topic: str = "",
         share: float = 0.2,
         where: Sequence[str] = (),
+        query: str = "",
         minibatch: int | None = None,
     ) -> "Corpus":
-        """Make a corpus of the documents of a topic, or of those that meet conditions.
+        """Make a corpus of the documents of a topic, or of those that meet conditions or that a search finds.
 
         Parameters
         ----------
@@ -226,6 +227,8 @@ class Run(RunBridges, RunEvidence):
             Least share of the topic in a document.
         where : sequence of str
             Conditions, such as ``"date=2004..2005"``.
+        query : str
+            Words, "a phrase" or /a regular expression/.
         minibatch : int, optional
             The last snapshot at or before this mini-batch is used; the latest one by default.
 
@@ -242,7 +245,9 @@ class Run(RunBridges, RunEvidence):
 
         hierarchy = self.hierarchy(minibatch)
         node = find_nodes(hierarchy, topic, None)[0] if topic else None
-        made = refine_run(self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where)
+        made = refine_run(
+            self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where, query=query
+        )
         return Corpus(self._opened, made)
 
     def report(
@@ -251,6 +256,7 @@ class Run(RunBridges, RunEvidence):
         *,
         topics: Sequence[str] = (),
         quotes: bool = True,
+        columns: Sequence[str] = (),
         minibatch: int | None = None,
     ) -> Path:
         """Write a report to an HTML file that needs no other: corpus, tree, every topic with passages, and the method.
@@ -263,23 +269,28 @@ class Run(RunBridges, RunEvidence):
             The topics to include, as in ``"L3:1"``; by default all but those with few tokens.
         quotes : bool, default=True
             Whether passages of documents are quoted.
+        columns : sequence of str
+            Columns of the corpus by which topics are shown over time and by group; by default the first that fit.
         minibatch : int, optional
             The last snapshot at or before this mini-batch is described; the latest one by default.
 
         Raises
         ------
         ValueError
-            When the suffix is not ``.html``.
+            When the suffix is not ``.html``, or a column is of no fitting kind.
         LookupError
             When there is no such topic.
         OSError
             When the file cannot be written.
+        store.errors.NotFound
+            When there is no such column.
         """
         from app.export.report import write_report
 
         nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
-        return write_report(self._opened.db, self._row, snapshot, Path(file), topics=nodes, quotes=quotes)
+        db, row = self._opened.db, self._row
+        return write_report(db, row, snapshot, Path(file), topics=nodes, quotes=quotes, columns=columns)
 
     def fork(
         self,

@@ -523,7 +523,7 @@ class RunTopics:
         layer : int, optional
             Number of the layer, from 1 next to the words; all of topics, 1 of documents, the top one of others.
         query : str
-            Words, "a phrase" or /a regular expression/.
+            Words, "a phrase" or /a regular expression/, of contexts and documents.
         column, unit, by : str
             Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
         where : sequence of str

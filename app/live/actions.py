@@ -19,9 +19,10 @@ from app.analysis.carry import CarriedTopic, carry_annotations
 from app.analysis.comparison import Comparison
 from app.analysis.predictions import ClassError, Classified, store_predictions
 from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.refine import refine_run
+from app.analysis.refine import SHARE, refine_run
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
+from app.jobs.downloads import Downloads
 from app.jobs.forks import retry_run
 from app.jobs.ingest_process import RunningImport
 from app.jobs.logs import read_tail
@@ -32,6 +33,7 @@ from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
 from app.live.map_jobs import MapJobs
 from app.live.visitor import NotAllowed, Visitor
+from engine.hierarchy.tree import Node
 from store import annotations, corpora, events, full_text, notes, queue, runs
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
@@ -139,6 +141,8 @@ class Actions:
         Queried after each action, so that sessions see the change.
     uploads : Uploads
         Uploaded files, from which corpora are made.
+    downloads : Downloads
+        Files that were written for visitors.
     visitor : Visitor
         The visitor who acts; the server itself is an analyst.
     """
@@ -146,6 +150,7 @@ class Actions:
     url: str
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
+    downloads: Downloads = field(default_factory=Downloads)
     visitor: Visitor = field(default_factory=Visitor)
     _shared: _SharedActions = field(default_factory=_SharedActions)
 
@@ -367,18 +372,29 @@ class Actions:
         """The maps in progress."""
         return self._shared.maps
 
-    def refine(self, run: int, snapshot: SnapshotRow, name: str, where: Sequence[str]) -> CorpusRow:
-        """Write the documents of a run that meet conditions as a corpus of its own, and return it.
+    def refine(
+        self,
+        run: int,
+        snapshot: SnapshotRow,
+        name: str = "",
+        where: Sequence[str] = (),
+        *,
+        topic: Node | None = None,
+        share: float = SHARE,
+        query: str = "",
+    ) -> CorpusRow:
+        """Write some documents of a run as a corpus of its own, and return it; see :func:`refine_run`.
 
         Raises
         ------
-        RefineError, FilterError
-            If too few documents meet them, or a condition means nothing.
+        RefineError, FilterError, QueryError
+            If too few documents are selected, or a condition means nothing.
         """
         db = self._writing()
         row = runs.get_run(db, run)
-        corpus = refine_run(db, row, read_hierarchy(db, row, snapshot), name, where=where)
-        self._record(f"made corpus {corpus.name} of documents of run {run}")
+        hierarchy = read_hierarchy(db, row, snapshot)
+        corpus = refine_run(db, row, hierarchy, name, topic=topic, share=share, where=where, query=query)
+        self._record(f"made {logs.name_subject('corpus', corpus.number, corpus.name)} of documents of run {run}")
         self.feed.look()
         return corpus
 
@@ -409,11 +425,12 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the write connection, remove unused uploads, and stop preparing the demo.
+        """Close the write connection, remove unused uploads and downloads, and stop preparing the demo.
 
         This does not wait long for a thread that is opening the store.
         """
         self.uploads.close()
+        self.downloads.close()
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()

@@ -127,6 +127,10 @@ class Board(Component):
         defaults = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
         super().__init__(on_message, html=html, **(defaults | params))
 
+    def fetch_file(self, url: str, name: str) -> None:
+        """Let the browser download a file from an address of this server."""
+        self._send_msg({"fetch": url, "name": name})
+
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("do"), str):
             super()._handle_msg(data)

@@ -18,6 +18,8 @@ from app.pages.documents_requests import (
     try_work,
 )
 from app.pages.filters import handle_filter
+from app.pages.refining import RefineRequests
+from app.pages.saving import TableSaver
 from app.pages.session import LONGEST_QUERY, Context, read_field, to_query
 from app.views.documents.document_table import (
     PAGE_ROWS,
@@ -76,6 +78,8 @@ class DocumentTable:
         self._fault = self._note = ""
         self._title = ""  # of the document that is read
         self._read, self._must_focus = -1, False
+        self._tables = TableSaver(context, lambda: self.board, self._list_conditions)
+        self._refine = RefineRequests(context, self._draw, self._list_conditions, lambda: self._view.query)
 
     @property
     def hierarchy(self) -> Hierarchy | None:
@@ -249,6 +253,8 @@ class DocumentTable:
                 if selected.scores is not None
                 else {},
                 has_shares=selected.has_shares,
+                conditions=(*self._view.where, *self._list_conditions()),
+                refining=self._refine.busy,
             )
         )
 
@@ -271,8 +277,21 @@ class DocumentTable:
 
     # -------------------------------------------------------------- messages
 
+    def _list_conditions(self) -> tuple[str, ...]:
+        """Return the filters by label and topic as conditions."""
+        view, selected = self._view, self._selected
+        found = [f"{topic}=0.5%.." for topic in view.subject]  # every share that is stored
+        if selected is not None and 0 < view.label <= len(selected.corpus.label_names):
+            found.append(f"{selected.columns[0]}={selected.corpus.label_names[view.label - 1]}")
+        return tuple(found)
+
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
+        if not (self._tables.handle(message) or self._refine.handle(message)):
+            self._follow(message)
+
+    def _follow(self, message: Message) -> None:
+        """Do what a message asks for: filter, open a document, or go to another page."""
         match message:
             case {"do": "page", "number": str(text)} if text.isascii() and text.isdecimal():
                 self._view.table_page = int(text[:8]) + 1

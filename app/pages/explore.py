@@ -8,7 +8,7 @@ from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities
 from app.export import trees
-from app.pages.components import Board, TreeView
+from app.pages.components import Board, Message, TreeView
 from app.pages.explore_requests import (
     ONLY_TREE,
     OWN_LAYER,
@@ -16,20 +16,20 @@ from app.pages.explore_requests import (
     ExploreRequests,
     FetchedHierarchy,
     KeptTopic,
-    ReportFile,
     explain_lonely_roots,
     explain_threshold,
     explain_waiting,
     fetch_hierarchy,
     find_documents,
     find_passages,
-    make_report,
     send_tree_file,
     split_tab,
 )
 from app.pages.film import Film
 from app.pages.filters import SelectionReader
+from app.pages.refining import CloserLooks, RefineRequests
 from app.pages.requests import LatestRequest, TreePage
+from app.pages.saving import ReportSaver, TableSaver
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.pages.topic_documents import TopicDocuments
@@ -118,7 +118,9 @@ class ExplorePage(TreePage):
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
         self._child = ""
-        self._is_reporting = False
+        self._reports = ReportSaver(context, self._tree)
+        self._tables = TableSaver(context, lambda: self._controls)
+        self._refine = RefineRequests(context, self._redraw_detail)
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
             self._show_word, self._redraw_detail,
@@ -130,6 +132,7 @@ class ExplorePage(TreePage):
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
+        self._looks = CloserLooks(context, self._redraw_looks)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
@@ -204,6 +207,10 @@ class ExplorePage(TreePage):
         return min(self._view.layer, hierarchy.n_layers)
 
     # ------------------------------------------------------------- changes
+
+    def _on_message(self, message: Message) -> None:
+        if not (self._tables.handle(message) or self._refine.handle(message)):
+            super()._on_message(message)
 
     def _on_tick(self, tick: Any) -> None:
         run = self._view.run
@@ -382,7 +389,8 @@ class ExplorePage(TreePage):
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
-        self._controls.html = draw_controls(hierarchy, self.choice, state) + draw_selection(self._selection.answer)
+        rows = draw_selection(self._selection.answer) + self._looks.draw_origin(hierarchy.run)
+        self._controls.html = draw_controls(hierarchy, self.choice, state) + rows
         optional = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, applies in optional.items() if applies)]
         if self.page.css_classes != classes:
@@ -413,10 +421,16 @@ class ExplorePage(TreePage):
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
             sent=self._requests.notes.sent, focus=self._requests.notes.focus,
+            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
         )  # fmt: skip
 
     def _redraw_detail(self) -> None:
         if self._hierarchy is not None:
+            self._draw_detail(self._hierarchy)
+
+    def _redraw_looks(self) -> None:
+        if self._hierarchy is not None:
+            self._draw_controls(self._hierarchy)
             self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
@@ -466,31 +480,14 @@ class ExplorePage(TreePage):
             self._draw_detail(self._hierarchy)
 
     def _save(self, file_format: str) -> None:
+        if self._hierarchy is None:
+            return
         if file_format in REPORTS:
-            self._save_report(file_format)
-        elif self._hierarchy is not None:
+            self._reports.save(self._hierarchy, self.choice, file_format)
+        else:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
                 self._tree, self._seeds.add(self._hierarchy, self._redraw_detail), self.choice, file_format,
                 aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip
-
-    def _save_report(self, form: str) -> None:
-        """Write the report with the tree on screen in another thread, and let the browser download it."""
-        hierarchy = self._hierarchy
-        if hierarchy is not None and not self._is_reporting:
-            self._is_reporting = True
-            self._context.notify("The report is being written; the download begins in some seconds.", "info")
-            work = partial(make_report, self._context, hierarchy, self.choice, form)
-            self._context.aside(work, self._hand_over_report, self._end_report)
-
-    def _hand_over_report(self, made: ReportFile) -> None:
-        self._end_report()
-        if made.fault:
-            self._context.notify(made.fault, "warning")
-        else:
-            self._tree.hand_over(made.name, made.text)
-
-    def _end_report(self) -> None:
-        self._is_reporting = False

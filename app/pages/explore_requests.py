@@ -5,10 +5,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import cut_passage
 from app.export import trees
-from app.export.report import render_report
 from app.pages.components import Message, TreeView
 from app.pages.filters import handle_filter
 from app.pages.notes import ACTIONS, NoteRequests
@@ -21,14 +19,13 @@ from app.views.explore.detail import ONLY_ROOT, cut_excerpt
 from app.views.explore.word_card import WordPassage, WordPassages
 from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
-from app.views.text import break_lines, end_sentence
+from app.views.text import break_lines
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL, find_opening_threshold
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
 from engine.hierarchy.tree import Node
-from store import corpora, runs
-from store.errors import StoreError
+from store import corpora
 from store.notes import NewNote
 
 _FOUND_DOCUMENTS = 12  # shown of a search
@@ -396,27 +393,3 @@ def send_tree_file(
             window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.FORMATS:
         window.hand_over(name, trees.render_tree(hierarchy, choice, form))
-
-
-class ReportFile(NamedTuple):
-    """A report as a file: its name and text, or a sentence on why there is none."""
-
-    name: str
-    text: str
-    fault: str = ""
-
-
-def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> ReportFile:
-    """Write the report on a snapshot, with a part of its tree; this waits for the store.
-
-    ``form`` is one of `app.views.explore.controls.REPORTS`.
-    """
-    name = f"topiary-run-{hierarchy.run}-{form}.html"
-    topics = cut_tree(hierarchy, choice)[0].nodes if form == "report-tree" else ()
-    try:
-        row = runs.get_run(context.db, hierarchy.run)
-        snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
-        quotes = form != "report-plain"
-        return ReportFile(name, render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes))
-    except StoreError as error:
-        return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))

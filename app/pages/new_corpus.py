@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 from time import sleep
 from typing import Any
 
+from app.analysis.refinements import describe_conditions, read_origin
 from app.ingest import files, options, registry
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.readers.documents import KINDS
@@ -417,6 +418,10 @@ def _explain_left_out(names: list[str]) -> str:
 
 def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
+    if (origin := read_origin(row)) is not None:
+        common = " and ".join(describe_conditions(origin))
+        topic = f", on the topic “{origin.title}”" if origin.topic is not None else ""
+        notes.insert(0, f"documents of {origin.name} with {common}: a closer look from run {origin.run}{topic}")
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
     added = [describe_addition(addition) for addition in row.meta.get("additions", ())]

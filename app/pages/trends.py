@@ -14,7 +14,9 @@ from app.jobs.plan import name_step
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
+from app.pages.refining import RefineRequests
 from app.pages.requests import LatestRequest
+from app.pages.saving import TableSaver
 from app.pages.session import CHOICES, Context, read_field
 from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.trends.trends_page import TrendChoices, TrendPage, draw_trend_note, draw_trends
@@ -169,6 +171,8 @@ class TrendsPage:
         self._context = context
         self._answer: TrendAnswer | None = None
         self._latest: LatestRequest[TrendRequest] = LatestRequest(context, self._fetch)
+        self._tables = TableSaver(context, lambda: self.board)
+        self._refine = RefineRequests(context, partial(self._draw, busy=False))
         self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
         context.view.param.watch(self._on_view, list(_FIELDS))
         context.on_tick(self._on_tick)
@@ -215,11 +219,15 @@ class TrendsPage:
             self.board.html = draw_trend_note(answer.note)
         else:
             hierarchy = self._context.feed.update_names(answer.page.hierarchy)
-            self.board.html = draw_trends(answer.page._replace(hierarchy=hierarchy, busy=busy))
+            self.board.html = draw_trends(
+                answer.page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
+            )
 
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
         view = self._context.view
+        if self._tables.handle(message) or self._refine.handle(message):
+            return
         match message:
             case {"do": "trend" | "unit" | "moving" | "weigh" as field, "value": str(text)} if text in CHOICES[field]:
                 view.param.update(**{field: text})

@@ -23,12 +23,14 @@ from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
 from tornado.websocket import WebSocketClosedError
 
+from app.jobs.downloads import DOWNLOADS
 from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
 from app.live.actions import Actions
 from app.live.feed import Feed
 from app.machine import find_asset
 from app.pages.session import View, to_query
 from app.server.access import Authentication, Passwords, check_open_address
+from app.server.download_handler import FileSender
 from app.server.guarded_files import (
     COMPONENTS,
     ComponentFiles,
@@ -213,6 +215,11 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
             (MAP_POINTS, MapPoints, {"points": site.feed.points, "authentication": site.authentication}),
+            (
+                rf"/{DOWNLOADS}/([\w-]+)",
+                FileSender,
+                {"downloads": site.actions.downloads, "authentication": site.authentication},
+            ),
             # /NAME opens the view of that name, or the default view; /metadata belongs to Bokeh.
             (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],

@@ -9,6 +9,7 @@ from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import write_element
 from app.views.notes import sign_note
+from app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
 from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 
@@ -45,6 +46,8 @@ class ReportContents(NamedTuple):
         How the report was made: names of facts and their values.
     document_notes : mapping of int to sequence of Note
         Notes and tags on the documents that are quoted.
+    trends : ReportTrends
+        Topics over time and by group.
     """
 
     title: str
@@ -54,6 +57,7 @@ class ReportContents(NamedTuple):
     tree: str
     facts: Mapping[str, str]
     document_notes: Mapping[int, Sequence[Note]]
+    trends: ReportTrends
 
 
 def draw_report(contents: ReportContents, style: str) -> str:
@@ -68,6 +72,8 @@ def draw_report(contents: ReportContents, style: str) -> str:
     hierarchy = contents.hierarchy
     layers = sorted({topic.node.layer for topic in contents.topics}, reverse=True)
     sections = [_draw_overview(contents, layers)] if layers else []
+    links = {topic.node: _draw_link(hierarchy, topic.node, {topic.node}) for topic in contents.topics}
+    sections.append(draw_changes(contents.trends, hierarchy, links))
     if contents.tree:
         sections.append(
             f'<section class="rp-tree" id="tree"><h2>How topics are connected</h2>{contents.tree}</section>'
@@ -116,7 +122,7 @@ def _draw_layer(contents: ReportContents, layer: int) -> str:
 
 
 def _draw_topic(contents: ReportContents, topic: ReportTopic, included: set[Node]) -> str:
-    """Return the section of a topic: notes, words, what it is certain of, parents and children, quotes."""
+    """Return the section of a topic: notes, words, what it is certain of, relatives, quotes, trends."""
     hierarchy, node = contents.hierarchy, topic.node
     picture = f'<img alt="" src="{draw_atom_uri(hierarchy, node)}">' if has_pictures(hierarchy) else ""
     words = picture or _draw_words(hierarchy, node)
@@ -127,9 +133,10 @@ def _draw_topic(contents: ReportContents, topic: ReportTopic, included: set[Node
     quotes = "".join(_draw_quote(quote, contents.document_notes.get(quote.document, ())) for quote in topic.quotes)
     heading = f'<h3><i class="rp-hue rp-l{min(node.layer, 3)}"></i>{escape(hierarchy.title(node))}</h3>'
     columns = f'<div class="rp-columns"><div>{words}{relatives}</div><div>{quotes}</div></div>'
+    trends = draw_topic_trends(contents.trends, hierarchy, node)
     notes = _draw_notes(hierarchy.notes.get(node, ()))
     head = f'{heading}<p class="rp-facts">{escape(facts)}</p>{notes}'
-    return f'<article id="{_make_anchor(node)}">{head}{columns}</article>'
+    return f'<article id="{_make_anchor(node)}">{head}{columns}{trends}</article>'
 
 
 def _draw_notes(notes: Sequence[Note]) -> str:

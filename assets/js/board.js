@@ -274,6 +274,11 @@ export function render({model, view}) {
     const data = {...element.dataset}
     model.send_msg({...data, do: name, ...(form ? {form: values(form)} : {}), ...more})
   }
+  model.on("msg:custom", ({fetch: url, name}) => { // a file that the server has written
+    const link = document.createElement("a")
+    Object.assign(link, {href: url, download: name})
+    link.click()
+  })
   const keys = new Map() // of what is scrolled when its key changes
   let drawn = false
   const scroll = (name, act, known) => {

@@ -10,9 +10,11 @@ from app.analysis.document_table import DocumentFilter, StrongestTopic
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.views.documents.documents_form import ListedDocument
 from app.views.documents.placed_document import mark_words
+from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form, name_condition
 from app.views.markup import draw_icon, draw_options, draw_select, write_element
 from app.views.palette import declare_hue
+from app.views.save_table import draw_save_table
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
 from engine.lens.explained import LISTED
 
@@ -97,6 +99,10 @@ class TablePage:
         How well the documents are explained, if only badly explained ones are listed.
     has_shares : bool
         Whether that can be measured.
+    conditions : sequence of str
+        All filters but the search as conditions.
+    refining : bool
+        Whether a corpus is being made of the documents selected.
     """
 
     wanted: DocumentFilter
@@ -114,6 +120,8 @@ class TablePage:
     columns: Sequence[str] = ()
     scores: Mapping[int, float] = field(default_factory=dict)
     has_shares: bool = False
+    conditions: Sequence[str] = ()
+    refining: bool = False
 
     @property
     def last_page(self) -> int:
@@ -163,8 +171,15 @@ def _draw_filters(table: TablePage) -> str:
         f'autocomplete="off" placeholder="Number" aria-label="Number of a document"{write_title(_tell_range(table))}>'
         '<button type="submit" class="ex-soft">Open</button></form>'
     )
-    first = f'<div class="dc-row dc-filters">{text}{label}{_draw_topic_choice(table)}{badly}{clear}{number}</div>'
+    save = ""
+    if table.hierarchy is not None and not wanted.badly:
+        save = draw_save_table(table.hierarchy, "documents", layer=1, query=wanted.text)
+    row = f"{text}{label}{_draw_topic_choice(table)}{badly}{clear}{number}{save}"
+    first = f'<div class="dc-row dc-filters">{row}</div>'
     more = draw_conditions(wanted.where) + draw_filter_form(table.columns)
+    if table.hierarchy is not None and table.total is not None and not wanted.badly:
+        selection = (table.conditions, wanted.text, table.total, table.documents)
+        more += draw_refine_selection(*selection, busy=table.refining)
     return f'{first}<div class="dc-row">{more}</div>' if more else first
 
 

@@ -7,6 +7,7 @@ from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import draw_icon, draw_select
 from app.views.palette import LIVE, declare_hue
+from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
@@ -83,6 +84,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _draw_snapshot_choice(hierarchy, state),
         _draw_saving(state.formats),
+        draw_save_table(hierarchy),
         _draw_wide_switch(wide=state.wide),
     ]
     roots = _draw_roots(hierarchy, choice, chosen=state.chosen) if is_rooted and not state.map else ""

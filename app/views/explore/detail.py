@@ -238,6 +238,7 @@ def draw_topic(
     drawn: bool = True,
     sent: int = 0,
     focus: bool = False,
+    closer: str = "",
 ) -> str:
     """Return the panel about a topic.
 
@@ -255,6 +256,8 @@ def draw_topic(
         Whether the tree shows it.
     sent, focus : int and bool
         How often the visitor has added notes, and whether the field for the next one takes the focus.
+    closer : str
+        The section about a closer look at its documents.
     """
     key = format_identity(node)
     actions = _draw_actions(key, root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
@@ -269,7 +272,7 @@ def draw_topic(
         parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
     parts += [list_relatives(hierarchy, node, threshold, above=above) for above in (True, False)]
     parts += [list_columns_above(hierarchy, node), _draw_classes(hierarchy, node)]
-    parts.append(_draw_documents(documents))
+    parts += [closer, _draw_documents(documents)]
     return f'<article class="ex-detail" data-key="{key}">{"".join(parts)}</article>'
 
 

@@ -8,9 +8,11 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure
 from app.views.explore.controls import draw_segments
+from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_element
 from app.views.palette import LIVE
+from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from app.views.trends.time_chart import TimeAxis, TimeLine, draw_areas, draw_lines
@@ -84,6 +86,8 @@ class TrendPage(NamedTuple):
     source : str
         A sentence on the snapshot whose shares are shown, if it is not the newest one.
     busy : bool
+    refining : bool
+        Whether a corpus is being made of the documents selected.
     """
 
     hierarchy: Hierarchy
@@ -96,6 +100,7 @@ class TrendPage(NamedTuple):
     note: str = ""
     source: str = ""
     busy: bool = False
+    refining: bool = False
 
 
 def draw_trends(page: TrendPage) -> str:
@@ -133,6 +138,7 @@ def _draw_controls(page: TrendPage) -> str:
     if choices.trend == "time":
         pressed = {"aria_pressed": "true" if choices.areas else "false"}
         parts.append(write_element("button", "Stacked", type="button", class_="ex-soft", data_do="areas", **pressed))
+    parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
     return f'<div class="tr-controls">{"".join(parts)}</div>'
 
 
@@ -158,7 +164,8 @@ def _draw_filters(page: TrendPage) -> str:
         part = f"{page.selected:,} of" if choices.where else "all"
         part = f"{part} {page.documents:,} documents"
         count = f'<span class="tr-note" role="status">{part}</span>'
-    return f'<div class="tr-controls">{chips}{form}{count}</div>'
+    closer = draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining)
+    return f'<div class="tr-controls">{chips}{form}{count}{closer}</div>'
 
 
 def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:

@@ -43,7 +43,7 @@ def test_the_documents_of_a_topic_become_a_corpus_that_knows_where_it_comes_from
 
 def test_what_selects_nothing_is_refused_in_a_sentence(db, stored):
     row, hierarchy = stored
-    with pytest.raises(RefineError, match="give a topic or a condition"):
+    with pytest.raises(RefineError, match="give a topic, a condition or a search"):
         refine_run(db, row, hierarchy)
     with pytest.raises(RefineError, match="run 1 has no topic L9:1"):
         refine_run(db, row, hierarchy, topic=Node(9, 0))

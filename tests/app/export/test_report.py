@@ -3,13 +3,21 @@
 import re
 
 import garden
+import numpy as np
 import pytest
+from trend_samples import DOCUMENTS, plant_trends
 
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.trends import TimeFigure, TopicSeries
 from app.export.report import render_report, write_report
+from app.export.run_tables import build_table, read_request
+from app.views.report_trends import ReportTrends, draw_topic_trends
+from app.views.text import format_percent
 from engine.hierarchy.tree import Node
+from engine.lens.periods import Periods
 from store import notes, runs
 from store.database import open_database
+from store.errors import NotFound
 from store.notes import TAG, NewNote
 
 
@@ -82,3 +90,86 @@ def test_what_cannot_be_written_is_a_sentence(db, stored, tmp_path):
         write_report(db, *stored, tmp_path / "report.pdf")
     with pytest.raises(ValueError, match=r"run 1 has no topic L1:99; its layers have"):
         render_report(db, *stored, topics=[Node(1, 98)])
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """Open a store whose documents have dates, sources and ratings, and stored shares."""
+    opened = open_database(str(tmp_path / "dated.db"))
+    plant_trends(opened)
+    yield opened
+    opened.close()
+
+
+def open_report(db, **options):
+    row = runs.get_run(db, 1)
+    return render_report(db, row, find_snapshot_at(db, row, None), **options)
+
+
+def read_article(page, anchor):
+    return re.search(rf'<article id="{anchor}">.*?</article>', page, re.DOTALL)[0]
+
+
+def test_topics_are_shown_over_time_and_by_group_with_the_numbers_of_the_tables(dated):
+    article = read_article(open_report(dated), "topic-3-1")
+    request = read_request(dated, runs.get_run(dated, 1))
+    over_time, by_group = (build_table(kind, request).join() for kind in ("time", "groups"))
+    series = over_time[over_time["topic"] == "L3:1"]
+    first, last = (format_percent(series["share"].iloc[place]) for place in (0, -1))
+    assert re.search(rf"Share over time: {first} in .*2004, {last} in ", article)
+    assert article.count('class="rp-line"') == article.count('class="rp-band"') == 1
+    assert "; grew from " in article
+    groups = by_group[by_group["topic"] == "L3:1"].sort_values("share", ascending=False)
+    rows = re.findall(r"<tr><th>([^<]+)</th><td>(\d+)</td>.*?</td><td>([^<]+?) ?<em", article)
+    shown = zip(groups["group"], groups["documents"], groups["share"], strict=True)
+    assert rows == [(name, str(documents), format_percent(share)) for name, documents, share in shown]
+    assert "▲" in article
+    assert "▼" in article
+
+
+def test_the_front_lists_what_grew_and_shrank_among_the_topics_of_the_report(dated):
+    page = open_report(dated)
+    front = re.search(r'<section id="changes">.*?</section>', page, re.DOTALL)[0]
+    assert re.findall(r'<h3>([^<]+)</h3><ol class="rp-changes"><li><a href="#([^"]+)"', front) == [
+        ("Grew in layer 3", "topic-3-1"), ("Shrank in layer 3", "topic-3-2"),
+        ("Grew in layer 1", "topic-1-1"), ("Shrank in layer 1", "topic-1-2"),
+    ]  # fmt: skip
+    assert "1 document has no date" in front
+    chosen = open_report(dated, topics=[Node(3, 1)], quotes=False)
+    assert "#topic-3-1" not in chosen
+    assert 'href="#topic-3-2"' in chosen
+    assert "None beyond chance" in chosen
+    assert "Time and groups</th><td>time by day; groups by source" in page
+
+
+def test_other_columns_can_be_asked_for_and_one_that_does_not_fit_is_refused(dated):
+    article = read_article(open_report(dated, columns=["rating", "source"]), "topic-3-1")
+    assert [name.partition(";")[0] for name in re.findall(r"<caption>By (.*?)</caption>", article)] == [
+        "rating", "source"
+    ]  # fmt: skip
+    assert re.findall(r"<tr><th>([0-9.]+)</th>", article) == sorted(re.findall(r"<tr><th>([0-9.]+)</th>", article))
+    assert f"<td>{DOCUMENTS // 5}</td>" in article
+    with pytest.raises(NotFound, match="no column 'colour'"):
+        open_report(dated, columns=["colour"])
+
+
+def test_without_stored_shares_the_report_says_which_command_computes_them(db, stored, tmp_path):
+    assert "rp-trends" not in re.sub("<style>.*</style>", "", render_report(db, *stored), flags=re.DOTALL)
+    unplaced = open_database(str(tmp_path / "unplaced.db"))
+    plant_trends(unplaced, placed=False)
+    page = open_report(unplaced)
+    unplaced.close()
+    assert 'class="rp-trends"' not in page
+    assert "topiary place 1 computes" in page
+
+
+def test_the_picture_of_a_topic_in_two_hundred_periods_takes_under_ten_kilobytes(dated):
+    row = runs.get_run(dated, 1)
+    hierarchy = read_hierarchy(dated, row, find_snapshot_at(dated, row, None))
+    n = 200
+    share = np.random.default_rng(1).random(n)
+    series = TopicSeries(Node(1, 0), share, share - 0.1, share + 0.1)
+    cut = Periods("day", np.arange(n + 1) * 86_400_000, np.zeros(0, np.int32))
+    figure = TimeFigure(cut, np.ones(n, np.int64), [series], np.zeros((n, 3)), (), (), 1, 0, n)
+    drawn = draw_topic_trends(ReportTrends({1: figure}), hierarchy, Node(1, 0))
+    assert 2000 < len(drawn) < 10_000  # so that 224 topics are within 5 MB

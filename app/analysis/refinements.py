@@ -1,0 +1,109 @@
+"""Runs that look closer at a topic of another run: where their corpora come from, and how many documents there are."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import format_identity, parse_identity
+from app.analysis.shares import LayerUse, read_topic_shares
+from app.ingest.refining import ORIGIN
+from engine.contract import Array
+from engine.hierarchy.tree import Node
+from store import corpora
+from store.blocks import TRAIN
+from store.corpus_rows import CorpusRow
+from store.database import Database
+
+SHARES = (0.1, 0.2, 0.3, 0.5)  # least shares of a topic that are offered
+
+
+class CorpusOrigin(NamedTuple):
+    """Where a corpus of some documents of another one comes from.
+
+    Attributes
+    ----------
+    run : int
+        The run by whose topics, or on whose page, they were selected.
+    topic : Node or None
+        The topic of that run that they have in common.
+    title : str
+        Its title at that time.
+    where : tuple of str
+        The conditions that they meet.
+    name : str
+        Name of the corpus from which they were taken.
+    """
+
+    run: int
+    topic: Node | None
+    title: str
+    where: tuple[str, ...]
+    name: str
+
+
+class DocumentCount(NamedTuple):
+    """How many documents have at least so much of a topic, how many of these are for training, and their words."""
+
+    share: float
+    documents: int
+    training: int
+    words: float
+
+
+def read_origin(corpus: CorpusRow) -> CorpusOrigin | None:
+    """Return where a corpus comes from; None if it was not made of documents of another one."""
+    match corpus.meta.get(ORIGIN):
+        case {"run": int(run), "name": str(name), "topic": str(topic), "title": str(title), "where": [*where]}:
+            return CorpusOrigin(run, parse_identity(topic), title, tuple(map(str, where)), name)
+    return None
+
+
+def describe_conditions(origin: CorpusOrigin) -> list[str]:
+    """Return what the documents of a corpus have in common, with the topic's least share in words.
+
+    >>> describe_conditions(CorpusOrigin(1, Node(2, 2), "trade", ("day=2004", "L2:3=50%.."), "news"))
+    ['day=2004', 'at least 50% of the topic']
+    """
+    own = "" if origin.topic is None else f"{format_identity(origin.topic)}="
+    return [
+        f"at least {text.removeprefix(own).removesuffix('..')} of the topic"
+        if own and text.startswith(own) and text.endswith("..")
+        else text
+        for text in origin.where
+    ]
+
+
+def list_refinements(db: Database, run: int) -> list[tuple[CorpusRow, CorpusOrigin]]:
+    """Return the corpora that were made of documents of a run, oldest first, with their origins."""
+    found = ((corpus, read_origin(corpus)) for corpus in corpora.list_corpora(db))
+    return [(corpus, origin) for corpus, origin in found if origin is not None and origin.run == run]
+
+
+def count_documents(
+    use: LayerUse, column: int, part: Array, selected: Array | None, shares: Sequence[float] = SHARES
+) -> list[DocumentCount]:
+    """Count the documents that have at least so much of a topic.
+
+    Parameters
+    ----------
+    use : LayerUse
+        Shares of the topics of its layer.
+    column : int
+        Column of the topic.
+    part : (N,) int8
+        Part of every document.
+    selected : (N,) bool, or None
+        The documents among which they are counted.
+    shares : sequence of float
+    """
+    own = read_topic_shares(use, column)
+    n = len(own)
+    inside = np.ones(n, bool) if selected is None else selected[:n]
+    is_training = part[:n] == TRAIN
+    counts = []
+    for share in shares:
+        has = inside & (own >= share)
+        words = float(np.asarray(use.tokens)[has].sum())
+        counts.append(DocumentCount(share, int(has.sum()), int((has & is_training).sum()), words))
+    return counts

@@ -1,0 +1,185 @@
+"""Saving reports and tables of a run from a page: they are written in another thread, and then sent to the browser."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import find_snapshot_at
+from app.export.report import render_report
+from app.export.run_tables import build_table, read_request
+from app.export.tables import TableFileError, write_table
+from app.ingest.column_kinds import list_columns
+from app.jobs.downloads import DOWNLOADS
+from app.pages.components import Board, Message, TreeView
+from app.pages.session import LONGEST_QUERY, Context
+from app.views.save_table import FORMATS, SAVED_TABLES
+from app.views.text import end_sentence
+from app.views.tree.picture import TreeChoice, cut_tree
+from store import corpora, runs
+from store.column_rows import CATEGORY, DATE, NUMBER
+from store.errors import StoreError
+
+_KINDS = {"time": (DATE,), "groups": (CATEGORY, NUMBER)}  # of the column of a table
+
+
+class ReportFile(NamedTuple):
+    """A report as a file: its name and text, or a sentence on why there is none."""
+
+    name: str
+    text: str
+    fault: str = ""
+
+
+def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> ReportFile:
+    """Write the report on a snapshot, with a part of its tree; this waits for the store.
+
+    ``form`` is one of `app.views.explore.controls.REPORTS`.
+    """
+    name = f"topiary-run-{hierarchy.run}-{form}.html"
+    topics = cut_tree(hierarchy, choice)[0].nodes if form == "report-tree" else ()
+    try:
+        row = runs.get_run(context.db, hierarchy.run)
+        snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
+        quotes, columns = form != "report-plain", [context.view.column] if context.view.column else []
+        text = render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns)
+        return ReportFile(name, text)
+    except (StoreError, ValueError) as error:
+        return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))
+
+
+class ReportSaver:
+    """Writes the reports that a visitor asks for, one at a time, and hands them to the browser.
+
+    Parameters
+    ----------
+    context : Context
+    window : TreeView
+        The component that sends files to the browser.
+    """
+
+    def __init__(self, context: Context, window: TreeView) -> None:
+        self._context = context
+        self._window = window
+        self._is_writing = False
+
+    def save(self, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> None:
+        """Write the report with the tree on screen in another thread, and let the browser download it."""
+        if not self._is_writing:
+            self._is_writing = True
+            self._context.notify("The report is being written; the download begins in some seconds.", "info")
+            work = partial(make_report, self._context, hierarchy, choice, form)
+            self._context.aside(work, self._hand_over, self._end)
+
+    def _hand_over(self, made: ReportFile) -> None:
+        self._end()
+        if made.fault:
+            self._context.notify(made.fault, "warning")
+        else:
+            self._window.hand_over(made.name, made.text)
+
+    def _end(self) -> None:
+        self._is_writing = False
+
+
+class WrittenTable(NamedTuple):
+    """A table in a file, ready to be fetched: its name and token, or a sentence on why there is none."""
+
+    name: str
+    token: str
+    fault: str = ""
+
+
+class TableSaver:
+    """Writes the tables that a visitor asks for, with the filters of the view.
+
+    Parameters
+    ----------
+    context : Context
+    board : () -> Board
+        Returns the board whose browser code fetches the file.
+    conditions : () -> sequence of str, optional
+        Returns further conditions on the documents; by default there are only the filters of the view.
+    """
+
+    def __init__(
+        self, context: Context, board: Callable[[], Board], conditions: Callable[[], tuple[str, ...]] = tuple
+    ) -> None:
+        self._context = context
+        self._board = board
+        self._conditions = conditions
+        self._is_writing = False
+
+    def handle(self, message: Message) -> bool:
+        """Write the table that a message asks for; return False if it asks for none."""
+        match message:
+            case {
+                "do": "save-table",
+                "form": {"table": str(kind), "layer": str(layer), "format": str(form), "query": str(query)},
+            } if kind in SAVED_TABLES and form in FORMATS and layer.isascii() and layer.isdecimal():
+                pass
+            case {"do": "save-table"}:
+                return True
+            case _:
+                return False
+        if self._is_writing:
+            self._context.notify("A table is being written; wait until its download begins.", "info")
+            return True
+        self._is_writing = True
+        self._context.notify("The table is being written; the download begins when it is ready.", "info")
+        view = self._context.view
+        options: dict[str, Any] = {
+            "layer": int(layer[:3]) or None,
+            "query": query[:LONGEST_QUERY].strip(),
+            "column": view.column,
+            "unit": None if view.unit == "automatic" else view.unit,
+            "by": view.weigh,
+            "where": (*view.where, *self._conditions()),
+        }
+        work = partial(write_run_table, self._context, view.run, view.snapshot, kind, form, options)
+        self._context.aside(work, self._receive, self._end)
+        return True
+
+    def _receive(self, written: WrittenTable) -> None:
+        self._end()
+        if written.fault:
+            self._context.notify(written.fault, "warning")
+        else:
+            self._board().fetch_file(f"{DOWNLOADS}/{written.token}", written.name)
+
+    def _end(self) -> None:
+        self._is_writing = False
+
+
+def write_run_table(
+    context: Context, run: int, snapshot: int, kind: str, form: str, options: Mapping[str, Any]
+) -> WrittenTable:
+    """Write a table to a file for the visitor; this waits for the store.
+
+    Parameters
+    ----------
+    context : Context
+    run, snapshot : int
+        As in the view; snapshot 0 is the newest one.
+    kind, form : str
+        One of `SAVED_TABLES`, and one of `FORMATS`.
+    options : mapping
+        Fields of `app.export.run_tables.RunTableRequest`; a column of another kind than the table needs is left out.
+    """
+    downloads = context.actions.downloads
+    name = f"topiary-run-{run}-{kind}.{form}"
+    path = downloads.begin(name)
+    try:
+        row = runs.get_run(context.db, run)
+        hierarchy = context.feed.hierarchy(run, snapshot or None)
+        minibatch = None if hierarchy is None else hierarchy.minibatch
+        offered = list_columns(context.db, corpora.get_run_corpus(context.db, row))
+        fitting = {column.name for column in offered if column.kind in _KINDS.get(kind, ())}
+        chosen = options["column"] if options["column"] in fitting else ""
+        request = read_request(context.db, row, minibatch=minibatch, **(dict(options) | {"column": chosen}))
+        write_table(build_table(kind, request), path)
+    except (StoreError, TableFileError, LookupError, ValueError, OSError) as error:
+        downloads.drop(path)
+        reason = str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
+        return WrittenTable(name, "", end_sentence(f"The table cannot be written: {reason}"))
+    return WrittenTable(name, downloads.offer(path))

@@ -1,0 +1,208 @@
+"""Topics over time and by group in the report of a run: small pictures that need no script, also on paper."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicSeries
+from app.views.palette import LIGHT
+from app.views.text import escape, format_percent, shorten
+from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_lines, name_period
+from engine.contract import FloatArray
+from engine.hierarchy.tree import Node
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 460, 120, 40, 18, 6
+_HEADROOM = 1.4  # height of a picture in multiples of the largest share, at most; bands may be cut at the top
+_GROUPS = 8  # of a column, those with most documents
+_LETTERS = 24  # of the name of a group
+_LISTED = 8  # topics that grew or shrank, of a layer
+_MARKS = {1: ' <em title="more than elsewhere, beyond chance">▲</em>', -1: ' <em title="less than elsewhere">▼</em>'}
+
+
+class ReportTrends(NamedTuple):
+    """Topics over time and by group, as a report shows them.
+
+    Attributes
+    ----------
+    over_time : mapping of int to TimeFigure
+        By layer, with all topics of the report; empty without dates.
+    by_group : mapping of str to mapping of int to GroupFigure
+        By column, then by layer; empty without columns by which documents are grouped.
+    numbers : collection of str
+        Those of these columns that hold numbers, whose groups stay in their order.
+    note : str
+        What they are of, or why there are none, as a clause.
+    """
+
+    over_time: Mapping[int, TimeFigure] = {}
+    by_group: Mapping[str, Mapping[int, GroupFigure]] = {}
+    numbers: Collection[str] = ()
+    note: str = ""
+
+
+def draw_topic_trends(trends: ReportTrends, hierarchy: Hierarchy, node: Node) -> str:
+    """Return a topic over time and by group; empty if neither is known."""
+    parts = []
+    if (figure := trends.over_time.get(node.layer)) is not None:
+        series = next((each for each in figure.series if each.node == node), None)
+        if series is not None and np.isfinite(series.mean).any():
+            parts.append(_draw_over_time(figure, series))
+    parts += [
+        _draw_groups(column, figures[node.layer], hierarchy.place(node), ranked=column not in trends.numbers)
+        for column, figures in trends.by_group.items()
+        if node.layer in figures
+    ]
+    return f'<div class="rp-trends">{"".join(parts)}</div>' if parts else ""
+
+
+def draw_changes(trends: ReportTrends, hierarchy: Hierarchy, links: Mapping[Node, str]) -> str:
+    """Return what changed over time: the largest topics of the highest layer as lines, and what grew and shrank.
+
+    Parameters
+    ----------
+    trends : ReportTrends
+    hierarchy : Hierarchy
+    links : mapping of Node to str
+        The titles of the topics of the report as links, the most popular of each layer first.
+    """
+    figures = trends.over_time
+    if not figures or all(len(figure.documents) < 2 for figure in figures.values()):
+        return ""
+    top = max(figures)
+    lines = _draw_largest(hierarchy, figures[top], [node for node in links if node.layer == top])
+    layers = [top, min(figures)] if len(figures) > 1 else [top]
+    lists = "".join(_draw_layer_changes(figures[layer], layer, links, several=len(layers) > 1) for layer in layers)
+    return f'<section id="changes"><h2>What grew, what shrank</h2>{lines}{lists}</section>'
+
+
+def _draw_largest(hierarchy: Hierarchy, figure: TimeFigure, nodes: Sequence[Node]) -> str:
+    by_node = {each.node: each for each in figure.series}
+    shown = [by_node[node] for node in nodes if node in by_node][: len(LIGHT.hues)]
+    lines = [
+        TimeLine("", hierarchy.title(each.node), LIGHT.hues[place], each.mean, each.low, each.high)
+        for place, each in enumerate(shown)
+    ]
+    unit = figure.periods.unit
+    picture = draw_lines(
+        TimeAxis(unit, figure.periods.starts, figure.documents), lines, f"Shares of {len(lines)} topics by {unit}"
+    )
+    are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
+    missing = f" {figure.missing:,} {are} left out." if figure.missing else ""
+    note = f"Shares of all words by {unit}, with 90 % intervals. Grey bars: documents.{missing}"
+    return f'<div class="rp-wide">{picture}</div><p class="rp-note">{note}</p>'
+
+
+def _draw_layer_changes(figure: TimeFigure, layer: int, links: Mapping[Node, str], *, several: bool) -> str:
+    """Return the topics of a layer that grew or shrank beyond chance, side by side."""
+    where = f" in layer {layer}" if several else ""
+    sides = ((f"Grew{where}", figure.grown), (f"Shrank{where}", figure.shrunk))
+    lists = "".join(f"<div><h3>{heading}</h3>{_list_changes(topics, links)}</div>" for heading, topics in sides)
+    note = (
+        f"Last third of the dated documents against the first. Of {figure.compared:,} topics compared, those are "
+        "listed that changed beyond chance: with 90 % probability, none of them is listed without having changed."
+    )
+    return f'<div class="rp-two">{lists}</div><p class="rp-note">{note}</p>'
+
+
+def _list_changes(topics: Sequence[GrownTopic], links: Mapping[Node, str]) -> str:
+    inside = [each for each in topics if each.node in links]
+    rows = "".join(
+        f"<li>{links[each.node]} <b>{format_percent(each.before)} → {format_percent(each.after)}</b> "
+        f"<small>{_format_change(each.low)} to {_format_change(each.high)}</small></li>"
+        for each in inside[:_LISTED]
+    )
+    more = f'<p class="rp-note">The surest {_LISTED} of {len(inside)}.</p>' if len(inside) > _LISTED else ""
+    return f'<ol class="rp-changes">{rows}</ol>{more}' if rows else '<p class="rp-note">None beyond chance.</p>'
+
+
+def _format_change(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
+
+
+def _draw_over_time(figure: TimeFigure, series: TopicSeries) -> str:
+    """Return the share of a topic in every period with its 90 % band, and whether it grew or shrank."""
+    axis, known = figure.periods, np.flatnonzero(np.isfinite(series.mean)).tolist()
+    first, last = (name_period(int(axis.starts[place]), axis.unit) for place in (known[0], known[-1]))
+    at_first, at_last = (format_percent(float(series.mean[place])) for place in (known[0], known[-1]))
+    label = f"Share over time: {at_first} in {first}, {at_last} in {last}"
+    change = next(
+        (
+            f"; {word} from {format_percent(each.before)} to {format_percent(each.after)}"
+            for word, topics in (("grew", figure.grown), ("shrank", figure.shrunk))
+            for each in topics
+            if each.node == series.node
+        ),
+        "",
+    )
+    caption = f"<figcaption>By {axis.unit}, with 90 % band{change}</figcaption>"
+    return f"<figure>{_draw_picture(series, (first, last), known, label)}{caption}</figure>"
+
+
+def _draw_picture(series: TopicSeries, ends: tuple[str, str], known: Sequence[int], label: str) -> str:
+    """Return the curve of a topic and its band, with the first and last period and the scale."""
+    largest, highest = float(np.nanmax(series.mean)), float(np.nanmax(series.high))
+    top = max(choose_ticks(min(highest, _HEADROOM * largest))[-1], 1e-9)
+    n, base = len(series.mean), _HEIGHT - _BOTTOM
+    x = _LEFT + (_WIDTH - _LEFT) * (np.arange(n) + 0.5) / max(n, 1)
+
+    def place(shares: FloatArray) -> FloatArray:
+        return np.asarray(base - (base - _TOP) * np.clip(shares, 0.0, top) / top)
+
+    mean, low, high = place(series.mean), place(series.low), place(series.high)
+    parts = [f'<path class="rp-axis" d="M{_LEFT} {_TOP}H{_WIDTH}M{_LEFT} {base}H{_WIDTH}"/>']
+    for _, stretch in groupby(enumerate(known), lambda pair: pair[1] - pair[0]):  # neighbouring periods
+        places = [each for _, each in stretch]
+        if len(places) == 1:
+            (at,) = places
+            parts.append(f'<path class="rp-whisker" d="M{x[at]:.0f} {low[at]:.1f}V{high[at]:.1f}"/>')
+            parts.append(f'<circle cx="{x[at]:.0f}" cy="{mean[at]:.1f}" r="2"/>')
+            continue
+        band = [f"{x[at]:.0f} {high[at]:.1f}" for at in places] + [f"{x[at]:.0f} {low[at]:.1f}" for at in places[::-1]]
+        curve = [f"{x[at]:.0f} {mean[at]:.1f}" for at in places]
+        parts.append(f'<path class="rp-band" d="M{"L".join(band)}z"/><path class="rp-line" d="M{"L".join(curve)}"/>')
+    texts = (
+        (_LEFT - 5, _TOP + 5, "end", format_percent(top)),
+        (_LEFT - 5, base, "end", "0"),
+        (_LEFT, _HEIGHT - 3, "start", ends[0]),
+        (_WIDTH, _HEIGHT - 3, "end", ends[1]),
+    )
+    parts += [f'<text x="{at}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>' for at, y, anchor, text in texts]
+    inside = "".join(parts)
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">{inside}</svg>'
+
+
+def _draw_groups(column: str, figure: GroupFigure, topic: int, *, ranked: bool) -> str:
+    """Return the share of a topic in the groups of a column as bars with 90 % intervals, and the share in all."""
+    shares, effects = figure.shares, figure.effects
+    by_size = np.argsort(-shares.documents, kind="stable")[:_GROUPS]
+    order = sorted(
+        (group for group in by_size.tolist() if np.isfinite(shares.mean[group, topic])),
+        key=lambda group: -float(shares.mean[group, topic]) if ranked else group,
+    )
+    if not order:
+        return ""
+    mean = shares.mean[:, topic]
+    top = min(max(float(figure.high[group, topic]) for group in order), _HEADROOM * max(float(mean[g]) for g in order))
+    everywhere = float(figure.everywhere[topic])
+    rows = []
+    for group in order:
+        low, high = max(float(figure.low[group, topic]), 0.0), min(float(figure.high[group, topic]), 1.0)
+        sign = int(np.sign(effects.value[group, topic])) if effects.beyond[group, topic] else 0
+        rows.append(
+            f"<tr><th>{escape(shorten(figure.groups.names[group], _LETTERS))}</th><td>{int(shares.documents[group]):,}"
+            f"</td><td>{_draw_bar(float(mean[group]), low, high, top)}</td><td>{format_percent(float(mean[group]))}"
+            f"{_MARKS.get(sign, '')}</td></tr>"
+        )
+    left_out = len(figure.groups.names) - len(order)
+    more = f"; the {left_out} smallest groups are left out" if left_out > 1 else ""
+    head = f"<caption>By {escape(column)}; in all documents {format_percent(everywhere)}{more}</caption>"
+    return f'<table class="rp-groups">{head}{"".join(rows)}</table>'
+
+
+def _draw_bar(mean: float, low: float, high: float, top: float) -> str:
+    """Return a bar with its interval, on a scale whose end is ``top``."""
+    mean, low, high = (100 * min(share / max(top, 1e-12), 1.0) for share in (mean, low, high))
+    return f'<span><i style="width:{mean:.1f}%"></i><u style="left:{low:.1f}%;width:{high - low:.1f}%"></u></span>'

@@ -1,0 +1,143 @@
+"""Saving tables from a page: the numbers of command and library, the filters of the view, and one sentence else."""
+
+import pandas as pd
+import pytest
+import topiary
+from page_sessions import PageSession
+from trend_samples import plant_trends
+
+from app.cli.main import main
+from app.jobs.downloads import MOST_WAITING, Downloads
+from app.live.actions import Actions
+from app.pages.documents_table import DocumentTable
+from app.pages.trends import TrendsPage
+from store.database import open_database
+
+
+class Session(PageSession):
+    """A page of a session whose browser fetches the tables that are saved."""
+
+    def __init__(self, db, page, build, **fields):
+        super().__init__(db, page, **fields)
+        object.__setattr__(self.context, "actions", Actions(db.url, self.feed))
+        self.page = build(self.context)
+        self.work()
+
+    def save(self, kind, form="csv", layer="0", query=""):
+        fetched = []
+        self.page.board.fetch_file = lambda url, name: fetched.append((url, name))
+        fields = {"table": kind, "layer": layer, "format": form, "query": query}
+        self.page._on_message({"do": "save-table", "form": fields})
+        self.work()
+        if not fetched:
+            return None
+        ((url, name),) = fetched
+        path = self.context.actions.downloads.take(url.removeprefix("download/"))
+        assert path.name == name
+        return path
+
+
+@pytest.fixture
+def db(tmp_path):
+    opened = open_database(str(tmp_path / "store.db"))
+    plant_trends(opened)
+    yield opened
+    opened.close()
+
+
+def open_trends(db, **fields):
+    return Session(db, "trends", TrendsPage, **fields)
+
+
+WHERE = "source=herald"
+CASES = {
+    "topics": {"layer": 2},
+    "documents": {"layer": 1, "where": [WHERE]},
+    "time": {"column": "day", "unit": "quarter", "by": "documents", "where": [WHERE]},
+    "groups": {"layer": 3, "column": "rating", "where": [WHERE]},
+    "contexts": {"query": "rose", "where": [WHERE]},
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_page_command_and_library_give_the_same_numbers(db, kind, tmp_path):
+    options = CASES[kind]
+    fields = {"where": tuple(options.get("where", ())), "column": options.get("column", "")}
+    fields |= {"unit": options.get("unit", "automatic"), "weigh": options.get("by", "tokens")}
+    session = open_trends(db, **fields)
+    by_page = session.save(kind, layer=str(options.get("layer", 0)), query=options.get("query", ""))
+    by_command = tmp_path / "table.csv"
+    words = [f"--{name}={each}" for name, value in options.items() for each in (value if name == "where" else [value])]
+    assert main(["export", "1", kind, "--output", str(by_command), "--store", db.url, *words]) == 0
+    assert by_page.read_bytes() == by_command.read_bytes()
+    with topiary.open(db.url) as opened:
+        by_library = opened.runs[1].table(kind, **options)
+    read = pd.read_csv(by_page, keep_default_na=False, na_values=[""], dtype={"group": str})
+    assert len(read) == len(by_library) > 0
+    pd.testing.assert_frame_equal(
+        read, by_library.replace("", None), check_dtype=False, rtol=1e-6, check_column_type=False
+    )  # fmt: skip
+
+
+def test_parquet_and_excel_have_the_numbers_of_csv(db):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("openpyxl")
+    session = open_trends(db)
+    tables = [pd.read_csv(session.save("groups")), pd.read_excel(session.save("groups", "xlsx"))]
+    tables.append(pd.read_parquet(session.save("groups", "parquet")))
+    for other in tables[1:]:
+        pd.testing.assert_frame_equal(tables[0], other, check_dtype=False, rtol=1e-9)
+
+
+def test_the_table_of_documents_follows_label_topic_and_search_of_the_page(db):
+    def build(context):
+        return DocumentTable(context, [], lambda: None)
+
+    session = Session(db, "documents", build, subject=("L3:2",), where=("source=tribune",))
+    session.page.choose()
+    session.work()
+    assert 'data-open="save-table"' in session.page.board.html
+    table = pd.read_csv(session.save("documents", layer="3"))
+    assert set(table["document"] % 2) == {1}
+    assert (table["L3:2"] >= 0.01).all()
+    assert len(pd.read_csv(session.save("documents", query="nowhere"))) == 0
+    assert len(pd.read_csv(session.save("documents", query="rose"))) == len(table)
+
+
+def test_a_column_of_another_kind_than_the_table_needs_is_left_out(db):
+    by_group = pd.read_csv(open_trends(db, column="day").save("groups"))
+    assert set(by_group["group"]) == {"herald", "tribune"}
+
+
+def test_what_cannot_be_written_is_a_sentence_and_leaves_no_file(db, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    session = open_trends(db)
+    before = set(tmp_path.iterdir())
+    assert session.save("contexts") is None
+    assert "needs a search" in session.report[-1]
+    assert session.save("groups", layer="9") is None
+    assert "layer" in session.report[-1]
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"table": "x", "layer": "0", "format": "csv", "query": ""}, {"table": "topics", "layer": "-1"}]
+)
+def test_a_message_that_makes_no_sense_writes_nothing(db, form):
+    session = open_trends(db)
+    assert session.page._tables.handle({"do": "save-table", "form": form})
+    assert session.tasks == []
+
+
+def test_files_that_nobody_fetches_are_removed():
+    downloads, paths = Downloads(), []
+    for _ in range(MOST_WAITING + 1):
+        paths.append(downloads.begin("table.csv"))
+        paths[-1].write_text("a")
+        token = downloads.offer(paths[-1])
+    assert [path.exists() for path in paths] == [False] + MOST_WAITING * [True]
+    assert downloads.take(token) == paths[-1]
+    assert downloads.take(token) is None
+    downloads.close()
+    assert [path.exists() for path in paths[1:]] == [False] * (MOST_WAITING - 1) + [True]
+    downloads.drop(paths[-1])
