@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis.carry import CarriedTopic, carry_annotations
 from app.analysis.comparison import Comparison
 from app.analysis.predictions import Classified, store_predictions
+from app.ingest.column_kinds import change_kind
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.forks import retry_run
@@ -26,9 +27,11 @@ from app.jobs.new_run import create_group
 from app.jobs.progress import ImportNotice, Notice
 from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
+from app.live.column_typing import ColumnTyping
 from app.live.feed import LEAVING, Feed
 from app.live.visitor import NotAllowed, Visitor
 from store import annotations, corpora, events, full_text, notes, queue, runs
+from store.column_rows import CorpusColumn
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.notes import NewNote, NoteRow
@@ -116,6 +119,7 @@ class _SharedActions:
     filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
+    typing: ColumnTyping | None = None
     placed: set[tuple[int, int]] = field(default_factory=set)  # runs, and documents of their corpora
 
 
@@ -308,7 +312,7 @@ class Actions:
         for each in new:
             notes.add_document_note(self._writing(), corpus, document, each)
             self._record(f"added a {each.kind} to document {document} of corpus {corpus}")
-        self.feed.announce_notes(corpus)
+        self.feed.announce_documents(corpus)
 
     def change_note(self, number: int, text: str, author: str) -> None:
         """Replace the text of a note."""
@@ -324,6 +328,24 @@ class Actions:
         self._record(f"carried names and notes of run {comparison.a.run} to run {comparison.b.run}")
         self.feed.relabel(comparison.b.run)
         return carried
+
+    def change_kind(self, corpus: int, column: str, kind: str) -> CorpusColumn:
+        """Change the kind of a column of a corpus; see :func:`app.ingest.column_kinds.change_kind`."""
+        db = self._writing()
+        changed = change_kind(db, corpora.get_corpus(db, corpus), column, kind)
+        self._record(f"made column {column} of corpus {corpus} a {kind}")
+        self.feed.announce_documents(corpus)
+        return changed
+
+    def type_columns(self, corpus: int) -> str:
+        """Begin to type the columns of a corpus of an earlier version, and return a sentence about the progress.
+
+        The server does so itself, for viewers too, and once for each corpus.
+        """
+        with self._shared.lock:
+            if self._shared.typing is None:
+                self._shared.typing = ColumnTyping(self.url, self.feed.announce_documents)
+        return self._shared.typing.begin(corpus)
 
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
@@ -370,6 +392,8 @@ class Actions:
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()
+        if shared.typing is not None:
+            shared.typing.close()
         if shared.demo is not None and shared.demo.poll() is None:
             shared.demo.terminate()
             shared.demo.wait()
@@ -386,7 +410,7 @@ class Actions:
             where = f"topic L{row.layer}:{row.topic} of run {row.run}"
         self._record(f"{verb} the {row.kind} {row.number} on {where}")
         if row.run is None:
-            self.feed.announce_notes(row.corpus)
+            self.feed.announce_documents(row.corpus)
         else:
             self.feed.relabel(row.run)
 

@@ -37,6 +37,7 @@ from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
+from engine.lens.typical import WordSums
 from store import annotations, corpora, points, runs, snapshots
 from store.arrays import Array
 from store.column_rows import CorpusColumn
@@ -94,6 +95,8 @@ class Feed:
         Stored shares of topics in documents.
     columns : Cache
         Values of columns of corpora, by corpus, its number of documents, and column.
+    words : Cache
+        Sums of the words of corpora, by corpus and its number of documents.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -115,6 +118,7 @@ class Feed:
         self.places = InferenceCache(db)
         self.shares = ShareCache(db)
         self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
+        self.words: Cache[tuple[int, int], WordSums] = Cache(VOCABULARIES)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
@@ -298,8 +302,8 @@ class Feed:
         )
         self._listeners.wake(Tick(labels=frozenset({run})))
 
-    def announce_notes(self, corpus: int) -> None:
-        """Notify every session that shows a run on a corpus of new or changed notes on documents."""
+    def announce_documents(self, corpus: int) -> None:
+        """Notify every session that shows a run on a corpus of changes: notes on documents, or kinds of columns."""
         self._listeners.wake(Tick(labels=frozenset(row.number for row in self.runs() if row.corpus == corpus)))
 
     def look(self) -> None:

@@ -157,7 +157,8 @@ def compare_words(selection: WordSums, everything: WordSums, prior_tokens: float
         prior = np.where(used, prior_tokens * everything.counts / everything.tokens, np.nan)
         odds, other_odds = (_compute_log_odds(each, prior, prior_tokens) for each in (selection, rest))
         deviation = np.sqrt(_measure_variance(selection, prior) + _measure_variance(rest, prior))
-    value, comparisons = odds - other_odds, int(used.sum())
+        value = odds - other_odds
+    comparisons = int(used.sum())
     interval, simultaneous = (_find_intervals(value, deviation, each) for each in (1, max(comparisons, 1)))
     return EffectTable(value, interval, simultaneous, documents, comparisons)
 

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from app.analysis.filters import Condition, FilterError, FilterSources, parse_condition, select_by_conditions
+from app.analysis.filters import (
+    Condition,
+    FilterError,
+    FilterSources,
+    parse_condition,
+    select_by_conditions,
+    split_ranges,
+    write_date_range,
+)
 from app.analysis.shares import LayerUse
 from store.column_rows import CorpusColumn
 from store.errors import NotFound
@@ -91,3 +99,36 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are():
 def test_a_condition_is_written_as_it_is_read():
     assert str(parse_condition(" date = 2004.. ")) == "date=2004.."
     assert parse_condition("a=b=c") == Condition("a", "b=c")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "value"),
+    [
+        ("2004-01-01", "2005-12-31", "2004..2005"),
+        ("2005-12-31", "2004-01-01", "2004..2005"),
+        ("2004-02-01", "2004-02-29", "2004-02"),
+        ("2004-02-01", "2004-02-28", "2004-02-01..2004-02-28"),
+        ("2004-02-01", "2004-02-01", "2004-02-01"),
+        ("", "2004-12-31", "..2004-12-31"),
+    ],
+)
+def test_a_range_of_days_is_written_as_short_as_it_can_be_and_selects_these_days(first, last, value):
+    assert write_date_range(first, last) == value
+    chosen = select(f"date={value}")
+    days = DATES.astype("datetime64[ms]").astype("datetime64[D]").astype(str).tolist()
+    low, high = sorted((first or "0000", last))
+    assert chosen == [number for number, day in enumerate(days) if low <= day <= high]
+
+
+@pytest.mark.parametrize(("first", "last"), [("", ""), ("yesterday", "2004-01-01"), ("2004-02-30", "")])
+def test_what_is_no_range_of_days_is_refused_with_a_sentence(first, last):
+    with pytest.raises(FilterError, match=r"needs a first or a last day|is no day as in"):
+        write_date_range(first, last)
+
+
+def test_ranges_of_a_column_are_split_from_other_conditions_and_narrow_each_other():
+    others, picked = split_ranges(("source=BBC", "Date=2004..2005", "date=", "date=2005.."), "date")
+    assert others == ("source=BBC", "date=")
+    first, last = (np.datetime64(int(end), "ms").astype("datetime64[D]") for end in picked)
+    assert (str(first), str(last)) == ("2005-01-01", "2005-12-31")
+    assert split_ranges(("source=BBC",), "date") == (("source=BBC",), None)

@@ -43,8 +43,18 @@ ASKED = {
     "change_note": (1, "x", ""),
     "delete_note": (1,),
     "carry_annotations": (None,),
+    "change_kind": (1, "day", "text"),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
+OF_THE_SERVER = {
+    "on_behalf_of",
+    "note_damage",
+    "keep_predictions",
+    "place_appended",
+    "type_columns",
+    "do_upkeep",
+    "fill",
+    "close",
+}
 
 
 @pytest.fixture
