@@ -191,7 +191,7 @@ def measure_over_time(
     selected : (N,) bool array, optional
         Documents among which topics grow or shrink; by default all.
     shown : (N,) bool array, optional
-        Documents of the periods; by default all, so that a range of dates is seen among the others.
+        Documents of the periods, if these are not the selected ones: a range of dates is seen among the others.
     zoomed : bool
         Whether the periods are those of the shown documents alone, and not of all.
 
@@ -203,6 +203,7 @@ def measure_over_time(
     shares = join_shares(use, hierarchy.widths[layer - 1])
     n = len(shares.rest)
     dates, selected, shown = dates[:n], *(None if each is None else each[:n] for each in (selected, shown))
+    shown = selected if shown is None else shown
     undated = dates == periods.NO_DATE
     dated = dates if shown is None or not zoomed else np.where(shown, dates, periods.NO_DATE)
     cut = periods.cut_periods(dated, unit)

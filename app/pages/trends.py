@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 from panel.viewable import Viewable
 
 from app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
@@ -133,9 +134,10 @@ def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     if choices.trend == "groups":
         return _measure_groups(page, sources, selected) if n_selected else page
     others, picked = split_ranges(choices.where, choices.column)
-    shown = selected
+    shown = None
     if picked is not None and not choices.zoomed:
         shown = read_selection(context, corpus, hierarchy, others)
+        shown = np.ones(corpus.documents, dtype=bool) if shown is None else shown
     if not n_selected and (picked is None or choices.zoomed):
         return page
     return _measure_time(page._replace(picked=picked), sources, selected, shown)

@@ -204,7 +204,7 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     heading = f"Layer {choices.layer} over time" if topic is None else hierarchy.title(topic)
     form = choices.drawn if topic is None or choices.drawn == "stream" else "lines"  # a topic alone has nothing on it
     picture = _draw_figure(page, figure, form)
-    parts = [_draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure)}")]
+    parts = [_draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
     if page.children is not None:
         parts.append(_draw_card("Its children", _draw_figure(page, page.children, choices.drawn)))
     parts.append(_draw_changes(page, figure))
@@ -216,10 +216,10 @@ def _draw_card(heading: str, body: str, note: str = "") -> str:
     return f'<section class="tr-card"><h2>{escape(heading)}</h2>{body}{foot}</section>'
 
 
-def _tell_missing(page: TrendPage, figure: TimeFigure) -> str:
+def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
     """Return what the bands and bars are, and a button for the documents without a date."""
-    shares = "" if page.choices.drawn != "lines" else "Bands: 90 % intervals. "
-    text = f"{shares}Grey bars: documents of every {figure.periods.unit}."
+    meaning = {"lines": "Bands: 90 % intervals. ", "stream": "As thick as the share times the number of documents. "}
+    text = f"{meaning.get(form, '')}Grey bars: documents of every {figure.periods.unit}."
     if figure.missing:
         are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
         tip = {"title": "Only these documents"}
