@@ -152,6 +152,5 @@ def find_typical_words(selection: WordSums, everything: WordSums, vocabulary: Se
 
 
 def _describe_word(effects: EffectTable, text: str, word: int) -> TypicalWord:
-    low, high = effects.interval
-    ratios = (float(np.exp(each[word])) for each in (effects.value, low, high))
-    return TypicalWord(text, *ratios, int(effects.documents[word]))
+    ratio, low, high = (float(np.exp(each[word])) for each in (effects.value, *effects.interval))
+    return TypicalWord(text, ratio, low, high, int(effects.documents[word]))

@@ -36,6 +36,7 @@ from store.corpus_rows import CorpusRow
 from store.errors import StoreError
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed when the run ends."
+NEVER_PLACED = "The shares of the documents are not known: topiary place {run} computes them for a run that has ended."
 NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
@@ -87,7 +88,8 @@ def read_trends(context: Context, request: TrendRequest) -> TrendAnswer:
     progress = "" if columns.is_typed(corpus) else context.actions.type_columns(corpus.number)
     page = TrendPage(hierarchy, choose(hierarchy, offered, request), documents=corpus.documents, progress=progress)
     if feed.shares.find(request.run, hierarchy.snapshot) is None:
-        return TrendAnswer(request, page._replace(note=NO_SHARES))
+        note = NO_SHARES if row.state in ("queued", "running", "paused") else NEVER_PLACED.format(run=row.number)
+        return TrendAnswer(request, page._replace(note=note))
     try:
         return TrendAnswer(request, _measure(context, corpus, page))
     except (FilterError, StoreError, ValueError) as error:
@@ -248,7 +250,7 @@ class TrendsPage:
             hierarchy = self._context.feed.update_names(answer.page.hierarchy)
             page = answer.page._replace(hierarchy=hierarchy, busy=busy)
             if page.typical is not None:
-                words, counting = self._words.read(hierarchy, page.choices.where, self._redraw)
+                words, counting = self._words.read(hierarchy, answer.request.where, self._redraw)
                 page = page._replace(words=words, counting=counting)
             self.board.html = draw_trends(page)
 

@@ -21,17 +21,17 @@ _FORMULA = (
 def draw_typical(hierarchy: Hierarchy, topics: TypicalTopics, words: TypicalWords | None, waiting: str) -> str:
     """Return the lists; while the words are being counted, ``waiting`` says so in their place."""
     here, elsewhere = topics.documents
-    lists = (
+    lists = [
         _draw_topics(hierarchy, "Topics with more", topics.more),
         _draw_topics(hierarchy, "Topics with less", topics.less),
-    )
+    ]
     counted = ""
     if words is None:
-        lists += (f'<div><p class="tr-note" role="status">{escape(waiting)}</p></div>',)
+        lists.append(f'<div><p class="tr-note" role="status">{escape(waiting)}</p></div>')
     else:
-        lists += (_draw_words("Words that are more frequent", words.more),)
-        lists += (_draw_words("Words that are rarer", words.less),)
-        counted = f", and of {words.compared:,} comparisons of words"
+        lists.append(_draw_words("Words that are more frequent", words.more))
+        lists.append(_draw_words("Words that are rarer", words.less))
+        counted = f" and of {words.compared:,} comparisons of words"
     note = (
         f"{here:,} selected documents against {elsewhere:,} others. Listed is what differs beyond chance: with 90 % "
         f"probability none of {topics.compared:,} comparisons of topics{counted} is listed by chance."

@@ -193,7 +193,7 @@ def test_what_is_typical_of_a_selection_is_shown_with_the_number_of_comparisons(
     card = session.card("What is typical of this selection")
     assert 'data-value="L3:1"' in card.split("Topics with less")[0]
     assert 'data-value="L3:2"' in card.split("Topics with less")[1]
-    assert "none of 2 comparisons of topics, and of 1 comparisons of words" in card
+    assert "none of 2 comparisons of topics and of 1 comparisons of words" in card
     assert f"{DOCUMENTS // 2} selected documents against {DOCUMENTS // 2} others" in card
 
 
@@ -243,6 +243,6 @@ def test_a_message_that_makes_no_sense_changes_nothing(db, message):
 def test_it_says_why_there_is_nothing_to_show(tmp_path):
     with_nothing = open_database(str(tmp_path / "other.db"))
     plant_trends(with_nothing, placed=False)
-    assert "computed when the run ends" in Session(with_nothing).html
+    assert "topiary place 1 computes them" in Session(with_nothing).html
     assert "run 7" in Session(with_nothing, run=7).html
     with_nothing.close()
