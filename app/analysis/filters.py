@@ -67,6 +67,13 @@ def _refuse_lines(snapshot: int) -> NoReturn:
     raise NotFound(f"the map of documents under snapshot {snapshot} cannot be read here")
 
 
+class DateRange(NamedTuple):
+    """A range of dates in milliseconds since 1970, both ends included; infinite where it is open."""
+
+    first: float
+    last: float
+
+
 class FilterSources(NamedTuple):
     """Where filters read values.
 
@@ -246,6 +253,65 @@ def _read_date(text: str, side: int) -> float:
 def _read_number(text: str, _: int) -> float:
     number = float(text.removesuffix("%"))
     return number / 100 if text.endswith("%") else number
+
+
+def write_date_range(first: str, last: str) -> str:
+    """Return the value of a condition on dates from one day to another, in whole years or months if it can be.
+
+    Parameters
+    ----------
+    first, last : str
+        Days as in 2004-07-01, in either order; an empty one leaves that end open.
+
+    Raises
+    ------
+    FilterError
+        If one is no day, or both are empty.
+
+    >>> [write_date_range("2004-01-01", last) for last in ("2004-12-31", "2005-06-30", "2005-06-29", "")]
+    ['2004', '2004-01..2005-06', '2004-01-01..2005-06-29', '2004-01-01..']
+    """
+    if not first or not last:
+        texts = [str(_read_day(each)) for each in (first, last) if each]
+        if not texts:
+            raise FilterError("a range of dates needs a first or a last day")
+        return f"{texts[0]}.." if first else f"..{texts[0]}"
+    begin, end = sorted((_read_day(first), _read_day(last)))
+    after = end + np.timedelta64(1, "D")
+    for unit in (_UNITS[1], _UNITS[2]):
+        if all(each == each.astype(f"datetime64[{unit}]") for each in (begin, after)):
+            begin, end = (each.astype(f"datetime64[{unit}]") for each in (begin, end))
+            break
+    return str(begin) if begin == end else f"{begin}{_RANGE}{end}"
+
+
+def _read_day(text: str) -> np.datetime64:
+    try:
+        return np.datetime64(text, "D")
+    except ValueError as error:
+        raise FilterError(f"{text!r} is no day as in 2004-07-01") from error
+
+
+def split_ranges(where: Sequence[str], column: str) -> tuple[tuple[str, ...], DateRange | None]:
+    """Return the conditions that are no range of a column of dates, and the range that the others leave of it.
+
+    The range is None without such a condition.  One for documents without a date is no range.
+
+    Raises
+    ------
+    FilterError
+        If a condition on the column has no range of dates.
+    """
+    others, ranges = [], []
+    for text in where:
+        condition = parse_condition(text)
+        is_range = condition.column.casefold() == column.casefold() and condition.value != ""
+        if is_range:
+            ranges.append(DateRange(*_read_ends(condition, _read_date)))
+        else:
+            others.append(text)
+    both = DateRange(max(each.first for each in ranges), min(each.last for each in ranges)) if ranges else None
+    return tuple(others), both
 
 
 def read_sources(db: Database, run: RunRow, corpus: CorpusRow, hierarchy: Hierarchy) -> FilterSources:

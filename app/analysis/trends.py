@@ -8,6 +8,7 @@ import numpy as np
 from app.analysis.hierarchy import BACKGROUND, Hierarchy
 from app.analysis.shares import LayerUse
 from engine.contract import Array, FloatArray, IntArray
+from engine.hierarchy.certainty import Interval
 from engine.hierarchy.tree import Node
 from engine.lens import groups, periods
 from engine.lens.groups import NumberBins
@@ -54,9 +55,9 @@ class TimeFigure(NamedTuple):
     compared : int
         Number of topics that were compared.
     missing : int
-        Selected documents without a date.
-    selected : int
-        Selected documents.
+        Documents without a date among those that are shown.
+    compared_documents : (int, int)
+        Documents of the first and of the last third.
     """
 
     periods: Periods
@@ -67,7 +68,7 @@ class TimeFigure(NamedTuple):
     shrunk: Sequence[GrownTopic]
     compared: int
     missing: int
-    selected: int
+    compared_documents: tuple[int, int]
 
 
 class DocumentGroups(NamedTuple):
@@ -103,6 +104,10 @@ class GroupFigure(NamedTuple):
         Every group less all others, (G, K).
     everywhere : (K,) array
         Shares in all selected documents.
+    group, against : int or None
+        The group that is compared, None for each; and the one that it is compared with, None for all others.
+    contrast : EffectTable
+        The differences that ``group`` and ``against`` ask for, (G, K); nan for groups that are not compared.
     """
 
     groups: DocumentGroups
@@ -112,6 +117,39 @@ class GroupFigure(NamedTuple):
     high: FloatArray
     effects: EffectTable
     everywhere: FloatArray
+    group: int | None
+    against: int | None
+    contrast: EffectTable
+
+
+class TopicEffect(NamedTuple):
+    """A row of a table of effects: the share of a topic in a group, and its difference, with 90 % intervals.
+
+    Attributes
+    ----------
+    node : Node
+    group : int
+    documents : int
+        Documents of the group.
+    mean : float
+        Share of the topic in the group.
+    interval : (float, float)
+        Of the mean.
+    difference : float
+        Share in the group less that in the group, or the groups, it is compared with.
+    difference_interval : (float, float)
+    beyond : int
+        1 or -1 if the difference is above or below 0 beyond chance among all comparisons, else 0.
+    """
+
+    node: Node
+    group: int
+    documents: int
+    mean: float
+    interval: tuple[float, float]
+    difference: float
+    difference_interval: tuple[float, float]
+    beyond: int
 
 
 def join_shares(use: LayerUse, n_topics: int) -> DocumentShares:
@@ -130,6 +168,8 @@ def measure_over_time(
     moving: int = 1,
     by: Weighting = "tokens",
     selected: Array | None = None,
+    shown: Array | None = None,
+    zoomed: bool = False,
 ) -> TimeFigure:
     """Return the shares of topics of a layer over time.
 
@@ -149,6 +189,11 @@ def measure_over_time(
         Odd number of periods of the moving mean.
     by : "tokens" or "documents"
     selected : (N,) bool array, optional
+        Documents among which topics grow or shrink; by default all.
+    shown : (N,) bool array, optional
+        Documents of the periods, if these are not the selected ones: a range of dates is seen among the others.
+    zoomed : bool
+        Whether the periods are those of the shown documents alone, and not of all.
 
     Raises
     ------
@@ -156,9 +201,13 @@ def measure_over_time(
         If there are too many periods.
     """
     shares = join_shares(use, hierarchy.widths[layer - 1])
-    dates, selected = _cut_documents(shares, dates, selected)
-    cut = periods.cut_periods(dates, unit)
-    measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=selected)
+    n = len(shares.rest)
+    dates, selected, shown = dates[:n], *(None if each is None else each[:n] for each in (selected, shown))
+    shown = selected if shown is None else shown
+    undated = dates == periods.NO_DATE
+    dated = dates if shown is None or not zoomed else np.where(shown, dates, periods.NO_DATE)
+    cut = periods.cut_periods(dated, unit)
+    measured = periods.measure_periods(shares, cut, moving=moving, by=by, selected=shown)
     interval = measured.find_intervals()
     chosen = list(nodes or choose_topics(hierarchy, layer))
     columns = [hierarchy.place(node) for node in chosen]
@@ -169,7 +218,7 @@ def measure_over_time(
     )
     return TimeFigure(
         periods=cut,
-        documents=_count_documents(cut, shares, selected),
+        documents=_count_documents(cut, shares, shown),
         series=[
             TopicSeries(node, measured.mean[:, column], interval.low[:, column], interval.high[:, column])
             for node, column in zip(chosen, columns, strict=True)
@@ -178,8 +227,8 @@ def measure_over_time(
         grown=rises,
         shrunk=falls,
         compared=growth.effects.comparisons,
-        missing=growth.missing,
-        selected=len(dates) if selected is None else int(np.count_nonzero(selected)),
+        missing=int(np.count_nonzero(undated if shown is None else undated & shown)),
+        compared_documents=(int(growth.thirds.documents[0]), int(growth.thirds.documents[1])),
     )
 
 
@@ -221,6 +270,8 @@ def measure_by_group(
     *,
     by: Weighting = "tokens",
     selected: Array | None = None,
+    group: str = "",
+    against: str = "",
 ) -> GroupFigure:
     """Return the shares of the topics of a layer in groups of documents.
 
@@ -233,20 +284,100 @@ def measure_by_group(
     found : DocumentGroups
     by : "tokens" or "documents"
     selected : (N,) bool array, optional
+    group, against : str
+        Names of the group that is compared, and of the one that it is compared with; "" for each, and for all others.
     """
     shares = join_shares(use, hierarchy.widths[layer - 1])
     codes, selected = _cut_documents(shares, found.codes, selected)
     measured = groups.measure_groups(shares, codes, len(found.names), by=by, selected=selected)
     everywhere = groups.measure_groups(shares, np.zeros(len(codes), np.int32), 1, by=by, selected=selected)
     interval = measured.find_intervals()
+    effects = groups.tabulate_effects(measured)
+    numbers = {name: number for number, name in enumerate(found.names)}
+    one, other = numbers.get(group), numbers.get(against)
+    other = None if other == one else other
     return GroupFigure(
         found,
         hierarchy.nodes(layer),
         measured,
         interval.low,
         interval.high,
-        groups.tabulate_effects(measured),
+        effects,
         everywhere.mean[0],
+        one,
+        other,
+        _contrast_groups(measured, effects, one, other),
+    )
+
+
+def _contrast_groups(shares: GroupShares, effects: EffectTable, group: int | None, against: int | None) -> EffectTable:
+    """Return the differences of a group, or of each, from another one, or from all others."""
+    if against is None:
+        return effects
+    if group is None:
+        return groups.tabulate_effects(shares, against)
+    pair = groups.compare_groups(shares, group, against)
+
+    def place(row: FloatArray) -> FloatArray:
+        table = np.full_like(shares.mean, np.nan)
+        table[group] = row
+        return table
+
+    interval, simultaneous = (Interval(*map(place, each)) for each in (pair.interval, pair.simultaneous))
+    return EffectTable(place(pair.value), interval, simultaneous, shares.documents, pair.comparisons)
+
+
+def rank_effects(
+    hierarchy: Hierarchy, figure: GroupFigure, order: str, topic: Node | None, most: int
+) -> tuple[list[TopicEffect], int]:
+    """Return the first rows of the table of effects in an order, and the number of all.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    figure : GroupFigure
+    order : str
+        "sure" (the end of the widened interval nearer to 0), "topic", "group", "mean", "documents" or "difference";
+        with "-" before it the other way round.  Numbers begin with the largest.
+    topic : Node or None
+        The only topic of the table; None for all.
+    most : int
+        Number of rows returned at most.
+    """
+    table, mean = figure.contrast, figure.shares.mean
+    wanted = np.isfinite(table.value)
+    if figure.group is not None:
+        wanted[np.arange(len(wanted)) != figure.group] = False
+    columns = np.array([hierarchy.place(node) for node in figure.nodes if topic in (None, node)], dtype=np.int64)
+    rows, places = np.nonzero(wanted[:, columns])
+    cells = rows, columns[places]
+    ranks = {
+        "topic": places,
+        "group": rows,
+        "mean": -mean[cells],
+        "documents": -figure.shares.documents[rows],
+        "difference": -table.value[cells],
+    }
+    sure = table.sure[cells] if figure.against is None else np.abs(table.sure[cells])
+    ranked = ranks.get(order.removeprefix("-"), -sure)
+    sizes = -np.abs(table.value[cells])
+    chosen = np.lexsort((sizes, -ranked if order.startswith("-") else ranked))[:most]
+    found = [_describe_effect(hierarchy, figure, int(cells[0][each]), int(cells[1][each])) for each in chosen]
+    return found, len(rows)
+
+
+def _describe_effect(hierarchy: Hierarchy, figure: GroupFigure, group: int, column: int) -> TopicEffect:
+    layer, table = figure.nodes[0].layer, figure.contrast
+    low, high = (float(ends[group, column]) for ends in table.interval)
+    return TopicEffect(
+        hierarchy.node(layer, column),
+        group,
+        int(figure.shares.documents[group]),
+        float(figure.shares.mean[group, column]),
+        (float(figure.low[group, column]), float(figure.high[group, column])),
+        float(table.value[group, column]),
+        (low, high),
+        int(np.sign(table.sure[group, column])),
     )
 
 

@@ -6,6 +6,7 @@ Every method may wait for the database, so pages call them through ``context.lat
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from subprocess import Popen
@@ -20,6 +21,7 @@ from app.analysis.comparison import Comparison
 from app.analysis.predictions import ClassError, Classified, store_predictions
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.refine import SHARE, refine_run
+from app.ingest.column_kinds import change_kind
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.downloads import Downloads
@@ -30,11 +32,13 @@ from app.jobs.new_run import create_group
 from app.jobs.progress import ImportNotice, Notice
 from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
+from app.live.column_typing import ColumnTyping
 from app.live.feed import LEAVING, Feed
 from app.live.map_jobs import MapJobs
 from app.live.visitor import NotAllowed, Visitor
 from engine.hierarchy.tree import Node
 from store import annotations, corpora, events, full_text, notes, queue, runs
+from store.column_rows import CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
 from store.errors import StoreError
@@ -124,7 +128,8 @@ class _SharedActions:
     filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
-    placed: set[tuple[int, int]] = field(default_factory=set)  # runs, and documents of their corpora
+    typing: ColumnTyping | None = None
+    placing: "dict[tuple[int, int], Future[None]]" = field(default_factory=dict)  # by run, and documents of its corpus
     training: frozenset[int] = frozenset()  # runs at the last upkeep
     maps: MapJobs = field(default_factory=MapJobs)
 
@@ -321,7 +326,7 @@ class Actions:
         for each in new:
             notes.add_document_note(self._writing(), corpus, document, each)
             self._record(f"added a {each.kind} to document {document} of corpus {corpus}")
-        self.feed.announce_notes(corpus)
+        self.feed.announce_documents(corpus)
 
     def change_note(self, number: int, text: str, author: str) -> None:
         """Replace the text of a note."""
@@ -338,20 +343,42 @@ class Actions:
         self.feed.relabel(comparison.b.run)
         return carried
 
+    def change_kind(self, corpus: int, column: str, kind: str) -> CorpusColumn:
+        """Change the kind of a column of a corpus; see :func:`app.ingest.column_kinds.change_kind`."""
+        db = self._writing()
+        changed = change_kind(db, corpora.get_corpus(db, corpus), column, kind)
+        self._record(f"made column {column} of corpus {corpus} a {kind}")
+        self.feed.announce_documents(corpus)
+        return changed
+
+    def type_columns(self, corpus: int) -> str:
+        """Begin to type the columns of a corpus of an earlier version, and return a sentence about the progress.
+
+        The server does so itself, for viewers too, and once for each corpus.
+        """
+        with self._shared.lock:
+            if self._shared.typing is None:
+                self._shared.typing = ColumnTyping(self.url, self.feed.announce_documents)
+        return self._shared.typing.begin(corpus)
+
     def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store, in the thread that computed them."""
         store_predictions(self._writing(), predictions)
 
-    def place_appended(self, run: int, documents: int) -> None:
-        """Start a process that places the documents appended to a run's corpus, which then has so many.
+    def place_documents(self, run: int, documents: int) -> bool:
+        """Start a process that places the documents without shares of a run's corpus, which has so many; once a server.
 
-        Once a server: what fails is left to ``topiary place``.
+        Returns
+        -------
+        bool
+            Whether it is going on.  What fails is left to ``topiary place``.
         """
         with self._shared.lock:
-            is_new = (run, documents) not in self._shared.placed
-            self._shared.placed.add((run, documents))
-        if is_new:
-            launcher.start_placing(self.url, run)
+            placing = self._shared.placing.get((run, documents))
+            if placing is None:
+                placing = self.feed.submit_in_turn(partial(self._place_documents, run))
+                self._shared.placing[run, documents] = placing
+        return not placing.done()
 
     def make_map(self, run: RunRow, snapshot: int, documents: int) -> None:
         """Start a process that makes the map of all documents under a snapshot, of so many documents; once a server.
@@ -435,6 +462,8 @@ class Actions:
         if shared.indexing is not None:
             shared.indexing.close()
         shared.maps.close()
+        if shared.typing is not None:
+            shared.typing.close()
         if shared.demo is not None and shared.demo.poll() is None:
             shared.demo.terminate()
             shared.demo.wait()
@@ -443,6 +472,11 @@ class Actions:
                 shared.db.close()
                 shared.db = None
             shared.lock.release()
+
+    def _place_documents(self, run: int) -> None:
+        """Wait for the process that places documents, and have the pages about the run read the shares."""
+        launcher.start_placing(self.url, run).wait()
+        self.feed.relabel(run)
 
     def _predict_classes(self, run: int) -> None:
         """Predict the classes of the test documents of a run that has just ended, before a page asks for them."""
@@ -459,7 +493,7 @@ class Actions:
             where = f"topic L{row.layer}:{row.topic} of run {row.run}"
         self._record(f"{verb} the {row.kind} {row.number} on {where}")
         if row.run is None:
-            self.feed.announce_notes(row.corpus)
+            self.feed.announce_documents(row.corpus)
         else:
             self.feed.relabel(row.run)
 

@@ -40,6 +40,7 @@ from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
+from engine.lens.typical import WordSums
 from store import annotations, corpora, points, runs, snapshots
 from store.arrays import Array
 from store.column_rows import CorpusColumn
@@ -102,6 +103,8 @@ class Feed:
         Maps of documents, by the facts about them.
     points : Cache
         Points of maps as browsers read them, by the hash of their bytes.
+    words : Cache
+        Sums of the words of corpora, by corpus and its number of documents.
     classes : PredictionCache
         Predictions of runs that learn from labels.
     comparisons : ComparisonCache
@@ -125,6 +128,7 @@ class Feed:
         self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
         self.maps: Cache[MapFacts, StoredMap] = Cache(MOST_MAP_BYTES, count_map_bytes, least=1)
         self.points: Cache[str, bytes] = Cache(MOST_POINT_BYTES, len, least=1)
+        self.words: Cache[tuple[int, int], WordSums] = Cache(VOCABULARIES)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")
@@ -308,8 +312,8 @@ class Feed:
         )
         self._listeners.wake(Tick(labels=frozenset({run})))
 
-    def announce_notes(self, corpus: int) -> None:
-        """Notify every session that shows a run on a corpus of new or changed notes on documents."""
+    def announce_documents(self, corpus: int) -> None:
+        """Notify every session that shows a run on a corpus of changes: notes on documents, or kinds of columns."""
         self._listeners.wake(Tick(labels=frozenset(row.number for row in self.runs() if row.corpus == corpus)))
 
     def look(self) -> None:

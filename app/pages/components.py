@@ -23,7 +23,7 @@ CHANGES = (
     "pause", "resume", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise", "start", "make",
     "train-more", "refine",
     "note-add", "note-change", "note-delete", "carry",
-    "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
+    "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip
 
 _viewer_checks: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()

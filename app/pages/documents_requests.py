@@ -194,7 +194,7 @@ def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -
     """Have documents placed in the background that were appended after the others had been placed."""
     found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
     if found is not None and found.documents < corpus.documents:
-        context.actions.place_appended(hierarchy.run, corpus.documents)
+        context.actions.place_documents(hierarchy.run, corpus.documents)
 
 
 def read_rows(context: Context, selected: SelectedDocuments, page: int) -> list[DocumentRow]:

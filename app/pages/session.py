@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _UNSET = "auto"  # stands in links for None, a field that has not been chosen
 _TOGGLE = ("hidden", "shown")
+_EFFECT_ORDERS = [
+    f"{sign}{name}" for name in ("topic", "group", "mean", "documents", "difference") for sign in ("", "-")
+]
 LONGEST_QUERY = 200  # characters of a search text in a link
 
 
@@ -88,8 +91,10 @@ class View(param.Parameterized):
     time or by group, ``trend_layer`` the layer (0 = the top one), ``trend_topic`` the topic whose groups, or children
     over time, are shown, ``column`` the column of dates or groups ("" = the first one), ``unit`` the length of the
     periods, ``moving`` the number of periods of the moving mean, ``weigh`` whether a document counts by its tokens or
-    as one, and ``areas`` whether topics are stacked.  On the page of a word, which is ``word``, they mean the same, and
-    the first topic of ``trail`` is the one whose words are marked around it.
+    as one, ``drawn`` the form of the picture, and ``zoomed`` whether it shows only a range of dates that was selected.
+    ``group`` is compared with ``against`` ("" = each group, and all others); ``effects`` is the order of the table.  On
+    the page of a word, which is ``word``, they mean the same, and the first topic of ``trail`` is the one whose words
+    are marked around it.
 
     On the map of documents, ``colour`` is the column by which they are coloured ("" = by topic); ``layer`` and
     ``topic`` choose the topic whose documents stand out.
@@ -144,7 +149,11 @@ class View(param.Parameterized):
     )
     moving: Any = param.Selector(default="1", objects=["1", "3", "5", "9"])
     weigh: Any = param.Selector(default="tokens", objects=["tokens", "documents"])
-    areas: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    drawn: Any = param.Selector(default="lines", objects=["lines", "areas", "stream"])
+    zoomed: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
+    group = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
+    against = param.String(default="", regex=r"(?s)\A.{0,200}\Z")
+    effects: Any = param.Selector(default="sure", objects=["sure", *_EFFECT_ORDERS])
     explained: Any = param.Selector(default="any", objects=["any", "badly"])
     near = param.Integer(default=1, bounds=(1, 999))
     word = param.String(default="", regex=r"(?s)\A.{0,100}\Z")
@@ -246,6 +255,8 @@ ANOTHER_RUN = {
         "trend_topic",
         "column",
         "colour",
+        "group",
+        "against",
     )
 }  # choices that have no meaning for another run
 

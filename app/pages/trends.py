@@ -4,11 +4,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 from panel.viewable import Viewable
 
-from app.analysis.filters import FilterError
+from app.analysis.filters import FilterError, FilterSources, split_ranges, write_date_range
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.trends import MOST_TOPICS, TimeFigure, group_documents, measure_by_group, measure_over_time
+from app.analysis.trends import (
+    MOST_TOPICS,
+    TimeFigure,
+    group_documents,
+    measure_by_group,
+    measure_over_time,
+    rank_effects,
+)
+from app.analysis.typical import find_typical_topics
 from app.ingest.column_kinds import list_columns
 from app.jobs.plan import name_step
 from app.live.ticks import Tick
@@ -17,27 +26,32 @@ from app.pages.filters import add_condition, handle_filter, open_sources, read_s
 from app.pages.refining import RefineRequests
 from app.pages.requests import LatestRequest
 from app.pages.saving import TableSaver
+from app.pages.selection_words import SelectionWords
 from app.pages.session import CHOICES, Context, read_field
 from app.views.runs.notices import explain_missing_run, explain_no_topics
+from app.views.trends.column_dialog import ColumnEntry
+from app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from app.views.trends.trends_page import TrendChoices, TrendPage, draw_trend_note, draw_trends
 from engine.contract import Array
 from store import columns, corpora
-from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
+from store.column_rows import CATEGORY, DATE, KINDS, LABEL, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import StoreError
 from store.shares import ShareSet
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
+PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."
+NOT_PLACED = "The shares of the documents are not known; topiary place {run} computes them, or says why it cannot."
 EARLIER = (
     "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
     "newest topics are of {step} {newest:,}."
 )
-NO_DATES = "No column of this corpus holds dates. topiary columns lists the columns, and changes their kinds."
+NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
 _FIELDS = (
     "page", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
-    "areas",
+    "drawn", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
 
@@ -54,7 +68,11 @@ class TrendRequest(NamedTuple):
     unit: str
     moving: str
     weigh: str
-    areas: str
+    drawn: str
+    zoomed: str
+    group: str
+    against: str
+    effects: str
 
 
 class TrendAnswer(NamedTuple):
@@ -88,9 +106,15 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
         return known._replace(page=known.page._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)
     offered = list_columns(context.db, corpus)
-    page = TrendPage(hierarchy, choose(hierarchy, offered, request), documents=corpus.documents, source=source)
+    progress = "" if columns.is_typed(corpus) else context.actions.type_columns(corpus.number)
+    page = TrendPage(
+        hierarchy, choose(hierarchy, offered, request), documents=corpus.documents, source=source, progress=progress
+    )
     if found is None:
-        return TrendAnswer(request, page._replace(note=NO_SHARES))
+        if row.state in ("queued", "running", "paused"):
+            return TrendAnswer(request, page._replace(note=NO_SHARES))
+        goes_on = context.actions.place_documents(row.number, corpus.documents)
+        return TrendAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))
     try:
         return TrendAnswer(request, _measure(context, corpus, page), shares=found)
     except (FilterError, StoreError, ValueError) as error:
@@ -107,46 +131,73 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
     layer = topic.layer if topic is not None else min(request.layer or hierarchy.n_layers, hierarchy.n_layers)
     column = request.column if request.column in names else next(iter(names), "")
     return TrendChoices(
-        request.trend, layer, topic, column, dates, groups, request.unit, request.moving, request.weigh,
-        areas=request.areas == "shown", where=request.where, columns=[each.name for each in offered],
+        request.trend, layer, topic, column, dates, groups, request.unit, request.moving, request.weigh, request.drawn,
+        zoomed=request.zoomed == "shown",
+        effects=EffectChoices(request.effects, request.group, request.against),
+        where=request.where,
+        columns=[
+            ColumnEntry(each.name, each.kind, each.place == LABEL, each.filled, each.invalid, len(each.levels))
+            for each in offered
+        ],
     )  # fmt: skip
 
 
 def _measure(context: Context, corpus: CorpusRow, page: TrendPage) -> TrendPage:
     """Return the page with what it measures."""
     hierarchy, choices = page.hierarchy, page.choices
-
     sources = open_sources(context, corpus, hierarchy)
     selected = read_selection(context, corpus, hierarchy, tuple(choices.where))
     n_selected = corpus.documents if selected is None else int(selected.sum())
     page = page._replace(selected=n_selected)
     if not n_selected:
-        return page._replace(note=NO_DOCUMENTS)
+        page = page._replace(note=NO_DOCUMENTS)
+    elif selected is not None and n_selected < corpus.documents:
+        use = sources.read_use(choices.layer)
+        typical = find_typical_topics(hierarchy, choices.layer, use, selected, by=_read_weighting(choices))
+        page = page._replace(typical=typical)
     if not choices.column:
-        return page._replace(note=NO_DATES if choices.trend == "time" else NO_GROUPS)
-    column = columns.find_column(sources.columns, choices.column)
-    values = sources.read_column(column)
+        note = page.note or (NO_DATES if choices.trend == "time" else NO_GROUPS)
+        return page._replace(note="" if page.progress else note)
     if choices.trend == "groups":
-        by_group = measure_by_group(
-            hierarchy, choices.layer, sources.read_use(choices.layer), group_documents(column, values),
-            by=_read_weighting(choices), selected=selected,
-        )  # fmt: skip
-        return page._replace(by_group=by_group)
-    return _measure_time(page, sources.read_use, values, selected)
+        return _measure_groups(page, sources, selected) if n_selected else page
+    others, picked = split_ranges(choices.where, choices.column)
+    shown = None
+    if picked is not None and not choices.zoomed:
+        shown = read_selection(context, corpus, hierarchy, others)
+        shown = np.ones(corpus.documents, dtype=bool) if shown is None else shown
+    if not n_selected and (picked is None or choices.zoomed):
+        return page
+    return _measure_time(page._replace(picked=picked), sources, selected, shown)
+
+
+def _measure_groups(page: TrendPage, sources: FilterSources, selected: Array | None) -> TrendPage:
+    """Return the page with topics by group and the table of effects."""
+    hierarchy, choices, compared = page.hierarchy, page.choices, page.choices.effects
+    column = columns.find_column(sources.columns, choices.column)
+    by_group = measure_by_group(
+        hierarchy, choices.layer, sources.read_use(choices.layer),
+        group_documents(column, sources.read_column(column)),
+        by=_read_weighting(choices), selected=selected, group=compared.group, against=compared.against,
+    )  # fmt: skip
+    effects, n_effects = rank_effects(hierarchy, by_group, compared.order, choices.topic, EFFECT_ROWS)
+    return page._replace(by_group=by_group, effects=effects, n_effects=n_effects)
 
 
 def _read_weighting(choices: TrendChoices) -> Any:
     return choices.weigh
 
 
-def _measure_time(page: TrendPage, read_use: Any, dates: Array, selected: Array | None) -> TrendPage:
+def _measure_time(page: TrendPage, sources: FilterSources, selected: Array | None, shown: Array | None) -> TrendPage:
     """Return the page with topics over time, and with the children of the chosen topic."""
-    hierarchy, choices = page.hierarchy, page.choices
+    hierarchy, choices, read_use = page.hierarchy, page.choices, sources.read_use
+    dates = sources.read_column(columns.find_column(sources.columns, choices.column))
     options: dict[str, Any] = {
         "unit": None if choices.unit == "automatic" else choices.unit,
         "moving": int(choices.moving),
         "by": choices.weigh,
         "selected": selected,
+        "shown": shown,
+        "zoomed": choices.zoomed,
     }
     layer, topic = choices.layer, choices.topic
     nodes = () if topic is None else (topic,)
@@ -173,6 +224,7 @@ class TrendsPage:
         self._latest: LatestRequest[TrendRequest] = LatestRequest(context, self._fetch)
         self._tables = TableSaver(context, lambda: self.board)
         self._refine = RefineRequests(context, partial(self._draw, busy=False))
+        self._words = SelectionWords(context)
         self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
         context.view.param.watch(self._on_view, list(_FIELDS))
         context.on_tick(self._on_tick)
@@ -183,16 +235,25 @@ class TrendsPage:
             self._fetch()
 
     def _on_tick(self, tick: Tick) -> None:
-        view = self._context.view
-        if view.page == "trends" and view.run in tick.snapshots | tick.rows | tick.labels:
+        view, page = self._context.view, self._answer.page if self._answer is not None else None
+        if view.page != "trends":
+            return
+        if view.run in tick.labels:  # names, or kinds of columns, or shares that are there now
+            self._fetch()
+        elif view.run in tick.snapshots | tick.rows:
             self._fetch(self._answer)
+        elif self._answer is not None and page is not None and page.progress:
+            row = self._context.feed.run(view.run)
+            progress = "" if row is None else self._context.actions.type_columns(row.corpus)
+            self._answer = self._answer._replace(page=page._replace(progress=progress))
+            self._draw(busy=False)
 
     def _make_request(self) -> TrendRequest:
         view = self._context.view
         topic = view.trend_topic[0] if view.trend_topic else ""
         return TrendRequest(
             view.run, view.snapshot, view.where, view.trend, view.trend_layer, topic, view.column, view.unit,
-            view.moving, view.weigh, view.areas,
+            view.moving, view.weigh, view.drawn, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
     def _fetch(self, known: TrendAnswer | None = None) -> None:
@@ -219,9 +280,15 @@ class TrendsPage:
             self.board.html = draw_trend_note(answer.note)
         else:
             hierarchy = self._context.feed.update_names(answer.page.hierarchy)
-            self.board.html = draw_trends(
-                answer.page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
-            )
+            page = answer.page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
+            if page.typical is not None:
+                words, counting = self._words.read(hierarchy, answer.request.where, self._redraw)
+                page = page._replace(words=words, counting=counting)
+            self.board.html = draw_trends(page)
+
+    def _redraw(self) -> None:
+        """Draw the page with the words that have been counted."""
+        self._draw(busy=self._answer is None or self._answer.request != self._make_request())
 
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
@@ -229,7 +296,9 @@ class TrendsPage:
         if self._tables.handle(message) or self._refine.handle(message):
             return
         match message:
-            case {"do": "trend" | "unit" | "moving" | "weigh" as field, "value": str(text)} if text in CHOICES[field]:
+            case {"do": "trend" | "unit" | "moving" | "weigh" | "drawn" | "effects" as field, "value": str(text)} if (
+                text in CHOICES[field]
+            ):
                 view.param.update(**{field: text})
             case {"do": "trend_layer", "value": str(text)} if text.isascii() and text.isdecimal():
                 view.param.update(trend_layer=int(text[:3]), trend_topic=())
@@ -238,13 +307,73 @@ class TrendsPage:
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
                 view.trend_topic = (format_identity(node),)
             case {"do": "column", "value": str(text)}:
-                view.column = text[:200]
-            case {"do": "areas"}:
-                view.areas = "hidden" if view.areas == "shown" else "shown"
+                view.param.update(column=text[:200], group="", against="")
+            case {"do": "kind", "column": str(name), "value": str(kind)} if kind in KINDS:
+                self._change_kind(name, kind)
+            case _:
+                if not self._handle_groups(message) and not self._handle_range(message):
+                    handle_filter(view, message)
+
+    def _handle_groups(self, message: Message) -> bool:
+        """Choose groups to compare, or the documents of one; return False if a message asks for nothing of that."""
+        view = self._context.view
+        match message:
+            case {"do": "contrast", "value": str(text)}:
+                view.param.update(group=text[:200], against="" if text == view.against else view.against)
+            case {"do": "against", "value": str(text)}:
+                view.against = text[:200]
             case {"do": "group", "value": str(text)}:
                 add_condition(view, text)
             case _:
-                handle_filter(view, message)
+                return False
+        return True
+
+    def _handle_range(self, message: Message) -> bool:
+        """Select a range of dates, or show it alone, or drop it; return False if a message asks for nothing of that."""
+        view = self._context.view
+        match message:
+            case {"do": "brush", "from": str(first), "to": str(last)}:
+                self._select_range(first, last)
+            case {"do": "range", "form": {"first": str(first), "last": str(last)}}:
+                self._select_range(first, last)
+            case {"do": "zoom"}:
+                view.zoomed = "hidden" if view.zoomed == "shown" else "shown"
+            case {"do": "whole"}:
+                self._select_range("", "")
+            case _:
+                return False
+        return True
+
+    def _select_range(self, first: str, last: str) -> None:
+        """Replace the conditions on the dates that are shown by a range of days; without days, drop them."""
+        page, view = self._answer.page if self._answer is not None else None, self._context.view
+        if page is None or not page.choices.column:
+            return
+        column = page.choices.column
+        try:
+            others, _ = split_ranges(view.where, column)
+            where = (*others, f"{column}={write_date_range(first[:10], last[:10])}") if first or last else others
+        except FilterError as error:
+            self._context.notify(f"{error}.", "warning")
+            return
+        zoomed = view.zoomed if first or last else "hidden"
+        view.param.update(where=where, zoomed=zoomed, table_page=1)
+
+    def _change_kind(self, name: str, kind: str) -> None:
+        """Change the kind of a column; all pages that show the corpus hear of it."""
+        context, row = self._context, self._context.feed.run(self._context.view.run)
+        if row is None:
+            return
+
+        def receive(changed: CorpusColumn) -> None:
+            context.notify(
+                f"{changed.name} is of kind {changed.kind}: {changed.filled:,} documents have one.", "success"
+            )
+
+        def restore() -> None:
+            self.board.html += " "  # counts as changed, so that the choice shows the kind of before
+
+        context.aside(partial(context.actions.change_kind, row.corpus, name[:200], kind), receive, restore)
 
 
 def build_trends_page(context: Context) -> Viewable:

@@ -21,6 +21,8 @@
 //   data-rove           on a list: one stop of the Tab key; arrows walk along its items and what is in them; with the
 //                       value "jk" these keys walk too, from anywhere on the page
 //   data-skip="selector"   on click, what the selector names anywhere on the page gets the focus
+//   data-brush="name"   dragging over elements in it that have data-from and data-to marks them; the server then hears
+//                       the first data-from and the last data-to.  Escape ends it
 //   data-unroll         on a button: unrolls and rolls up the board, where a narrow window shows only its head
 //
 // New HTML is merged into what stands there, so that focus, half-typed text, scroll and open
@@ -435,6 +437,39 @@ export function render({model, view}) {
       tell(element.dataset.change, element, {value})
       if (element.dataset.again !== undefined) { element.selectedIndex = 0 }
     }
+  })
+  let brush = null // the stops of a drag, and the first and the last one marked
+  const stop_at = (x) => brush.stops.findLastIndex((each, place) => place === 0 || each.getBoundingClientRect().left <= x)
+  const mark = (last) => {
+    brush.last = last
+    const [low, high] = [brush.first, last].sort((a, b) => a - b)
+    brush.stops.forEach((each, place) => each.classList.toggle("tp-brushed", place >= low && place <= high))
+    return [brush.stops[low], brush.stops[high]]
+  }
+  const leave = () => {
+    brush?.stops.forEach(each => each.classList.remove("tp-brushed"))
+    brush = null
+  }
+  root.addEventListener("pointerdown", (event) => {
+    const area = event.target.closest("[data-brush]")
+    if (!area || event.button !== 0 || !event.target.closest("[data-from]")) { return }
+    event.preventDefault() // no text is selected meanwhile
+    brush = {area, stops: [...area.querySelectorAll("[data-from]")]}
+    brush.first = stop_at(event.clientX)
+    mark(brush.first)
+  })
+  const drag = (event) => { if (brush) { mark(stop_at(event.clientX)) } }
+  const drop = (event) => {
+    if (!brush) { return }
+    const [first, last] = mark(stop_at(event.clientX))
+    tell(brush.area.dataset.brush, brush.area, {from: first.dataset.from, to: last.dataset.to})
+    leave()
+  }
+  const give_up = (event) => { if (event.type === "pointercancel" || event.key === "Escape") { leave() } }
+  const dragging = {pointermove: drag, pointerup: drop, pointercancel: give_up, keydown: give_up}
+  for (const [name, act] of Object.entries(dragging)) { document.addEventListener(name, act) }
+  model.on("remove", () => {
+    for (const [name, act] of Object.entries(dragging)) { document.removeEventListener(name, act) }
   })
   let typing = 0
   root.addEventListener("input", (event) => {

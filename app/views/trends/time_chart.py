@@ -1,4 +1,4 @@
-"""Topics over time as SVG: lines with bands, or areas that are stacked, above bars of the number of documents."""
+"""Topics over time as SVG: lines with bands, stacked areas, or a stream, above bars of the number of documents."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,43 @@ from numpy.typing import NDArray
 
 from app.views.text import escape, format_percent, shorten
 
-WIDTH, HEIGHT = 1180.0, 400.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 190.0, 12.0, 70.0  # margins: percentages, names, bars and dates
+_DATES = 24.0  # height of the dates below the bars
 _BARS = 30.0  # height of the bars of documents
-_MOST_TICKS = 8  # dates below the picture
 _LINE = 15.0  # between two names at the right
 _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at most
 _LETTERS = 24  # of a name at the right
+_FEW = 0.02  # of the mean number of documents of a period: a period with fewer is drawn by itself
+_LEAST_ROOM = 60.0  # at the right, for names
+_DAY = 86_400_000  # milliseconds
+
+
+class Frame(NamedTuple):
+    """The size of a picture, and its margins: percentages left, names right, bars and dates below.
+
+    A picture without room at the right is for phones: it has no names, and needs a legend, and no text to be seen by
+    pointing.  ``ticks`` is the largest number of dates.
+    """
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    ticks: int
+
+    @property
+    def is_for_phones(self) -> bool:
+        """Whether there is no room for names at the right."""
+        return self.right < _LEAST_ROOM
+
+
+WIDE = Frame(1180.0, 400.0, 46.0, 190.0, 12.0, 70.0, 8)
+NARROW = Frame(430.0, 320.0, 40.0, 8.0, 12.0, 68.0, 3)  # for phones
 
 
 class TimeAxis(NamedTuple):
-    """Periods of the calendar, one after the other.
+    """Periods of the calendar, one after the other, and how they are drawn.
 
     Attributes
     ----------
@@ -30,16 +56,30 @@ class TimeAxis(NamedTuple):
         First millisecond of every period since 1970 (UTC), and the first one after the last period.
     documents : (T,) int64 array
         Number of documents of every period.
+    frame : Frame
+    picked : (int, int) or None
+        The first and the last period of a selection, which are marked.
+    brush : bool
+        Whether a visitor can select periods by dragging; the browser then sends ``brush`` with two dates.
     """
 
     unit: str
     starts: NDArray[Any]
     documents: NDArray[Any]
+    frame: Frame = WIDE
+    picked: tuple[int, int] | None = None
+    brush: bool = False
 
     @property
     def names(self) -> list[str]:
         """The names of the periods."""
         return [name_period(start, self.unit) for start in self.starts[:-1].tolist()]
+
+    @property
+    def days(self) -> list[tuple[str, str]]:
+        """The first and the last day of the periods, as in 2004-07-01."""
+        ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        return [(_format_day(first), _format_day(after - _DAY)) for first, after in ends]
 
 
 class TimeLine(NamedTuple):
@@ -76,6 +116,10 @@ def name_period(start: int, unit: str) -> str:
     return f"week of {day}" if unit == "week" else day
 
 
+def _format_day(moment: int) -> str:
+    return str(np.datetime64(moment, "ms").astype("datetime64[D]"))
+
+
 def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
@@ -92,9 +136,9 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     ticks = choose_ticks(min(highest, _HEADROOM * largest))  # bands of few documents may be cut at the top
     top = max(ticks[-1], 1e-9)
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
-    ends = [(_place_share(_find_last(line.mean), top), line) for line in lines if np.isfinite(line.mean).any()]
-    tips = [_describe_lines(axis, lines, period) for period in range(len(axis.documents))]
-    return _draw_frame(axis, label, _draw_grid(ticks, top) + bodies + _draw_names(ends), tips)
+    frame = axis.frame
+    ends = [(_place_share(frame, _find_last(line.mean), top), line) for line in known]
+    return _draw_frame(axis, label, _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends), lines)
 
 
 def draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
@@ -111,16 +155,41 @@ def draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.fl
         What the picture shows, for people who do not see it.
     """
     ticks = choose_ticks(float(np.nanmax(borders[:, -2])) if np.isfinite(borders).any() else 0.0)
-    top = max(ticks[-1], 1e-9)
+    body = _draw_areas(axis, lines, borders, max(ticks[-1], 1e-9))
+    return _draw_frame(axis, label, _draw_grid(axis.frame, ticks, max(ticks[-1], 1e-9)) + body, lines)
+
+
+def draw_stream(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
+    """Return a picture with a stream for every topic, as thick as its share times the number of documents.
+
+    The streams lie on each other around a middle line (Havre and others, "ThemeRiver", IEEE Transactions on
+    Visualization and Computer Graphics 8, 2002), so that all together are as thick as the documents of these topics.
+
+    Parameters
+    ----------
+    axis : TimeAxis
+    lines : sequence of TimeLine
+    borders : (T, n + 2) array
+        As in :func:`draw_areas`.
+    label : str
+        What the picture shows, for people who do not see it.
+    """
+    thick = np.nan_to_num(borders[:, :-1]) * np.asarray(axis.documents, dtype=np.float64)[:, None]
+    top = max(float(thick.max(initial=0.0)), 1e-9)
+    streams = thick + (top - thick[:, -1:]) / 2.0
+    return _draw_frame(axis, label, _draw_areas(axis, lines, streams, top), lines)
+
+
+def _draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], top: float) -> str:
+    """Return the areas between neighbouring columns of ``borders``, one for every topic, and the names of these."""
     bodies, ends = [], []
     for place, line in enumerate(lines):
         low, high = borders[:, place], borders[:, place + 1]
         bodies.append(_draw_band(axis, low, high, top, f'class="tr-area" data-key="{line.key}" fill="{line.colour}"'))
         middle = (_find_last(low) + _find_last(high)) / 2
         if math.isfinite(middle):
-            ends.append((_place_share(middle, top), line))
-    tips = [_describe_lines(axis, lines, period) for period in range(len(axis.documents))]
-    return _draw_frame(axis, label, _draw_grid(ticks, top) + "".join(bodies) + _draw_names(ends), tips)
+            ends.append((_place_share(axis.frame, middle, top), line))
+    return "".join(bodies) + _draw_names(axis.frame, ends)
 
 
 def choose_ticks(highest: float) -> list[float]:
@@ -140,11 +209,13 @@ def choose_ticks(highest: float) -> list[float]:
 
 def _place_period(axis: TimeAxis, period: float) -> float:
     """Return the horizontal place of a period, whose middle is at ``period + 0.5``."""
-    return _LEFT + (WIDTH - _LEFT - _RIGHT) * period / max(len(axis.documents), 1)
+    left, right = axis.frame.left, axis.frame.width - axis.frame.right
+    return left + (right - left) * period / max(len(axis.documents), 1)
 
 
-def _place_share(share: float, top: float) -> float:
-    return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share / top
+def _place_share(frame: Frame, share: float, top: float) -> float:
+    base = frame.height - frame.bottom
+    return base - (base - frame.top) * share / top
 
 
 def _find_last(values: NDArray[np.float64]) -> float:
@@ -152,17 +223,23 @@ def _find_last(values: NDArray[np.float64]) -> float:
     return float(known[-1]) if len(known) else math.nan
 
 
-def _list_stretches(known: NDArray[np.bool_]) -> list[list[int]]:
-    """Return the stretches of neighbouring periods that have documents."""
-    places = range(len(known))
-    return [list(group) for is_known, group in groupby(places, lambda place: bool(known[place])) if is_known]
+def _list_stretches(axis: TimeAxis, known: NDArray[np.bool_]) -> list[list[int]]:
+    """Return the stretches of neighbouring periods that have documents.
+
+    A period with far fewer documents than the others is one by itself, so that its wide interval stays narrow.
+    """
+    filled = axis.documents[axis.documents > 0]
+    least = _FEW * float(filled.mean()) if len(filled) else 0.0
+    kinds = [(bool(known[place]), place if 0 < axis.documents[place] < least else -1) for place in range(len(known))]
+    return [list(group) for (is_known, _), group in groupby(range(len(known)), kinds.__getitem__) if is_known]
 
 
 def _draw_line(axis: TimeAxis, line: TimeLine, top: float) -> str:
     band = _draw_band(axis, line.low, line.high, top, f'class="tr-band" data-key="{line.key}" fill="{line.colour}"')
     parts = [band]
-    for stretch in _list_stretches(np.isfinite(line.mean)):
-        points = [(_place_period(axis, place + 0.5), _place_share(line.mean[place], top)) for place in stretch]
+    for stretch in _list_stretches(axis, np.isfinite(line.mean)):
+        heights = [_place_share(axis.frame, line.mean[place], top) for place in stretch]
+        points = list(zip([_place_period(axis, place + 0.5) for place in stretch], heights, strict=True))
         if len(points) == 1:
             (x, y), *_ = points
             parts.append(
@@ -177,70 +254,103 @@ def _draw_line(axis: TimeAxis, line: TimeLine, top: float) -> str:
 def _draw_band(axis: TimeAxis, low: NDArray[np.float64], high: NDArray[np.float64], top: float, attributes: str) -> str:
     """Return polygons between two curves, one for every stretch of periods with documents."""
     parts = []
-    for stretch in _list_stretches(np.isfinite(low) & np.isfinite(high)):
+    for stretch in _list_stretches(axis, np.isfinite(low) & np.isfinite(high)):
         curve = [(_place_period(axis, place + 0.5), place) for place in stretch]
         if len(stretch) == 1:  # a single period has a width too
             curve = [(_place_period(axis, stretch[0] + side), stretch[0]) for side in (0.3, 0.7)]
-        upper = [f"{x:.1f},{_place_share(min(high[place], top), top):.1f}" for x, place in curve]
-        lower = [f"{x:.1f},{_place_share(low[place], top):.1f}" for x, place in curve]
+        upper = [f"{x:.1f},{_place_share(axis.frame, min(high[place], top), top):.1f}" for x, place in curve]
+        lower = [f"{x:.1f},{_place_share(axis.frame, low[place], top):.1f}" for x, place in curve]
         parts.append(f'<polygon {attributes} points="{" ".join([*upper, *reversed(lower)])}"/>')
     return "".join(parts)
 
 
-def _draw_grid(ticks: Sequence[float], top: float) -> str:
+def _draw_grid(frame: Frame, ticks: Sequence[float], top: float) -> str:
     """Return horizontal lines with percentages."""
     digits = next(n for n in range(9) if all(abs(100 * tick - round(100 * tick, n)) < 1e-9 for tick in ticks))
     parts = []
     for tick in ticks:
-        y = _place_share(tick, top)
-        parts.append(f'<path class="tr-grid" d="M{_LEFT:g} {y:.1f}H{WIDTH - _RIGHT:g}"/>')
-        parts.append(
-            f'<text class="tr-tick" x="{_LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:.{digits}f}%</text>'
-        )
+        y = _place_share(frame, tick, top)
+        parts.append(f'<path class="tr-grid" d="M{frame.left:g} {y:.1f}H{frame.width - frame.right:g}"/>')
+        place = f'x="{frame.left - 6:g}" y="{y + 4:.1f}" text-anchor="end"'
+        parts.append(f'<text class="tr-tick" {place}>{100 * tick:.{digits}f}%</text>')
     return "".join(parts)
 
 
-def _draw_names(ends: Sequence[tuple[float, TimeLine]]) -> str:
+def _draw_names(frame: Frame, ends: Sequence[tuple[float, TimeLine]]) -> str:
     """Return the names of topics at the right, moved apart where they would cover each other."""
+    edge = frame.width - frame.right
+    if frame.is_for_phones:
+        return ""
     parts, lowest = [], -math.inf
     ordered = sorted(ends, key=lambda end: end[0])
-    room = HEIGHT - _BOTTOM - _LINE * len(ordered)
+    room = frame.height - frame.bottom - _LINE * len(ordered)
     for place, (y, line) in enumerate(ordered):
-        at = min(max(y, lowest + _LINE), max(room + _LINE * (place + 1), _TOP))
+        at = min(max(y, lowest + _LINE), max(room + _LINE * (place + 1), frame.top))
         lowest = at
-        x, stroke = WIDTH - _RIGHT + 16, f'stroke="{line.colour}"'
-        spot = f'data-key="{line.key}" x="{x:g}" y="{at + 4:.1f}" fill="{line.colour}"'
-        parts.append(f'<path class="tr-lead" d="M{WIDTH - _RIGHT:g} {y:.1f}L{x - 3:g} {at:.1f}" {stroke}/>')
+        spot = f'data-key="{line.key}" x="{edge + 16:g}" y="{at + 4:.1f}" fill="{line.colour}"'
+        lead = f'd="M{edge:g} {y:.1f}L{edge + 13:g} {at:.1f}" stroke="{line.colour}"'
+        parts.append(f'<path class="tr-lead" {lead}/>')
         parts.append(f'<text class="tr-name" {spot}>{escape(shorten(line.title, _LETTERS))}</text>')
     return "".join(parts)
 
 
-def _draw_frame(axis: TimeAxis, label: str, body: str, tips: Sequence[str]) -> str:
+def _draw_frame(axis: TimeAxis, label: str, body: str, lines: Sequence[TimeLine]) -> str:
     """Return the whole picture: bars of documents, dates, the body, and a place to point at for every period."""
-    n_periods = len(axis.documents)
+    frame = axis.frame
+    brush = ' data-brush="brush"' if axis.brush else ""
+    return (
+        f'<svg class="tr-chart" viewBox="0 0 {frame.width:g} {frame.height:g}" role="img"{brush} '
+        f'aria-label="{escape(label)}">{_draw_picked(axis)}{_draw_bars(axis)}{_draw_dates(axis)}{body}'
+        f"{_draw_places(axis, lines)}</svg>"
+    )
+
+
+def _draw_picked(axis: TimeAxis) -> str:
+    """Return a pale box behind the periods that are selected."""
+    if axis.picked is None:
+        return ""
+    first, last = axis.picked
+    x, end, frame = _place_period(axis, first), _place_period(axis, last + 1), axis.frame
+    size = f'width="{end - x:.1f}" height="{frame.height - _DATES - frame.top:g}"'
+    return f'<rect class="tr-picked" x="{x:.1f}" y="{frame.top:g}" {size}/>'
+
+
+def _draw_bars(axis: TimeAxis) -> str:
+    """Return a bar of the number of documents for every period."""
     most = max(int(axis.documents.max(initial=0)), 1)
-    base = HEIGHT - 24
-    parts = []
+    base, parts = axis.frame.height - _DATES, []
     for period, documents in enumerate(axis.documents.tolist()):
         x, end = _place_period(axis, period), _place_period(axis, period + 1)
         tall = _BARS * documents / most
         gap = min(1.0, (end - x) / 8)
         size = f'width="{end - x - 2 * gap:.1f}" height="{tall:.1f}"'
         parts.append(f'<rect class="tr-bar" x="{x + gap:.1f}" y="{base - tall:.1f}" {size}/>')
-    names = axis.names
-    for period in range(0, n_periods, max(1, math.ceil(n_periods / _MOST_TICKS))):
+    return "".join(parts)
+
+
+def _draw_dates(axis: TimeAxis) -> str:
+    """Return the names of some periods below the bars."""
+    names, parts = axis.names, []
+    for period in range(0, len(names), max(1, math.ceil(len(names) / axis.frame.ticks))):
         x = _place_period(axis, period + 0.5)
         name = escape(names[period].removeprefix("week of "))
-        parts.append(f'<text class="tr-tick" x="{x:.1f}" y="{HEIGHT - 6:g}" text-anchor="middle">{name}</text>')
-    pointed = "".join(
-        f'<rect class="tr-period" data-period="{period}" x="{_place_period(axis, period):.1f}" y="{_TOP:g}" '
-        f'width="{_place_period(axis, 1) - _LEFT:.1f}" height="{base - _TOP:g}"><title>{escape(tip)}</title></rect>'
-        for period, tip in enumerate(tips)
-    )
-    return (
-        f'<svg class="tr-chart" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(label)}">'
-        f"{''.join(parts)}{body}{pointed}</svg>"
-    )
+        anchor = "start" if x < axis.frame.left + _LINE else "middle"
+        parts.append(
+            f'<text class="tr-tick" x="{x:.1f}" y="{axis.frame.height - 6:g}" text-anchor="{anchor}">{name}</text>'
+        )
+    return "".join(parts)
+
+
+def _draw_places(axis: TimeAxis, lines: Sequence[TimeLine]) -> str:
+    """Return the places to point at, with what the picture shows there, and the days that they stand for."""
+    frame, parts = axis.frame, []
+    for period, (first, last) in enumerate(axis.days):
+        x, end = _place_period(axis, period), _place_period(axis, period + 1)
+        size = f'width="{end - x:.1f}" height="{frame.height - _DATES - frame.top:g}"'
+        days = f'data-from="{first}" data-to="{last}"' if axis.brush else ""
+        tip = "" if frame.is_for_phones else f"<title>{escape(_describe_lines(axis, lines, period))}</title>"
+        parts.append(f'<rect class="tr-period" {days} x="{x:.1f}" y="{frame.top:g}" {size}>{tip}</rect>')
+    return "".join(parts)
 
 
 def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int) -> str:

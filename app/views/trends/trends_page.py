@@ -1,21 +1,26 @@
-"""The page Trends: topics over time and by group, and the filters of the documents."""
+"""The page Trends: topics over time and by group, what is typical of a selection, and the filters of documents."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from app.analysis.filters import DateRange
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure
+from app.analysis.trends import GroupFigure, GrownTopic, TimeFigure, TopicEffect
+from app.analysis.typical import TypicalTopics, TypicalWords
 from app.views.explore.controls import draw_segments
 from app.views.explore.refining import draw_refine_selection
 from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_options, draw_select, write_element
+from app.views.markup import draw_options, draw_select, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
+from app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
+from app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
-from app.views.trends.time_chart import TimeAxis, TimeLine, draw_areas, draw_lines
+from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_areas, draw_lines, draw_stream
+from app.views.trends.typical_card import draw_typical
 from engine.hierarchy.tree import Node
 
 _UNITS = {
@@ -31,7 +36,12 @@ _TABS = (
 )
 _HEAT_TOPICS = 60  # rows of the heat map
 _HEAT_GROUPS = 16  # columns of it
-_LISTED = 12  # topics that grew or shrank, and effects
+_LISTED = 12  # topics that grew or shrank
+_FORMS = (
+    ("lines", "Lines", "A line for every topic, with its 90 % interval"),
+    ("areas", "Stacked", "Shares on top of each other"),
+    ("stream", "Stream", "As thick as the share times the number of documents"),
+)
 
 
 class TrendChoices(NamedTuple):
@@ -46,12 +56,14 @@ class TrendChoices(NamedTuple):
         Name of the column of dates or groups; empty if there is none.
     dates, groups : sequences of str
         Names of the columns of dates, and of categories and numbers.
-    unit, moving, weigh : str
-    areas : bool
+    unit, moving, weigh, drawn : str
+    zoomed : bool
+        Whether only the selected range of dates is shown.
+    effects : EffectChoices
     where : sequence of str
         The conditions.
-    columns : sequence of str
-        Names of all columns that can be filtered.
+    columns : sequence of ColumnEntry
+        All columns, which can be filtered.
     """
 
     trend: str
@@ -63,9 +75,11 @@ class TrendChoices(NamedTuple):
     unit: str
     moving: str
     weigh: str
-    areas: bool
+    drawn: str
+    zoomed: bool
+    effects: EffectChoices
     where: Sequence[str]
-    columns: Sequence[str]
+    columns: Sequence[ColumnEntry]
 
 
 class TrendPage(NamedTuple):
@@ -78,13 +92,27 @@ class TrendPage(NamedTuple):
     over_time : TimeFigure or None
     children : TimeFigure or None
         The children of the chosen topic over time.
+    picked : DateRange or None
+        The range of dates that is selected.
     by_group : GroupFigure or None
+    effects : sequence of TopicEffect
+        The first rows of the table of effects.
+    n_effects : int
+        Number of all its rows.
+    typical : TypicalTopics or None
+        Topics that are typical of the selected documents; None without conditions.
+    words : TypicalWords or None
+        Words that are; None while they are being counted.
+    counting : str
+        A sentence about the words while there are none.
     selected, documents : int
         Documents that meet the conditions, and all.
     note : str
         A sentence in place of a picture, or about it.
     source : str
         A sentence on the snapshot whose shares are shown, if it is not the newest one.
+    progress : str
+        A sentence about work in the background; it is empty if there is none.
     busy : bool
     refining : bool
         Whether a corpus is being made of the documents selected.
@@ -94,11 +122,18 @@ class TrendPage(NamedTuple):
     choices: TrendChoices
     over_time: TimeFigure | None = None
     children: TimeFigure | None = None
+    picked: DateRange | None = None
     by_group: GroupFigure | None = None
+    effects: Sequence[TopicEffect] = ()
+    n_effects: int = 0
+    typical: TypicalTopics | None = None
+    words: TypicalWords | None = None
+    counting: str = ""
     selected: int = 0
     documents: int = 0
     note: str = ""
     source: str = ""
+    progress: str = ""
     busy: bool = False
     refining: bool = False
 
@@ -110,10 +145,15 @@ def draw_trends(page: TrendPage) -> str:
         body = _draw_over_time(page, page.over_time)
     elif page.by_group is not None:
         body = _draw_by_group(page, page.by_group)
-    sentence = " ".join(filter(None, (page.source, page.note)))
-    note = f'<p class="tr-note" role="status">{escape(sentence)}</p>' if sentence else ""
+    if page.typical is not None:
+        lists = draw_typical(page.hierarchy, page.typical, page.words, page.counting)
+        body += _draw_card("What is typical of this selection", lists)
+    sentences = filter(None, (page.progress, page.source, page.note))
+    notes = "".join(f'<p class="tr-note" role="status">{escape(each)}</p>' for each in sentences)
     dim = " tr-busy" if page.busy else ""
-    return f'<div class="tr-page{dim}"><h1>Trends</h1>{_draw_controls(page)}{_draw_filters(page)}{note}{body}</div>'
+    dialog = draw_column_dialog(page.choices.columns, page.documents)
+    parts = f"{_draw_controls(page)}{_draw_filters(page)}{notes}{body}{dialog}"
+    return f'<div class="tr-page{dim}"><h1>Trends</h1>{parts}</div>'
 
 
 def draw_trend_note(sentence: str) -> str:
@@ -136,8 +176,7 @@ def _draw_controls(page: TrendPage) -> str:
         parts.append(draw_select("moving", _MOVING.items(), choices.moving, "Smoothing", "Moving mean of periods"))
     parts.append(draw_select("weigh", _WEIGHTS.items(), choices.weigh, "Weight of a document", _WEIGHT_TIP))
     if choices.trend == "time":
-        pressed = {"aria_pressed": "true" if choices.areas else "false"}
-        parts.append(write_element("button", "Stacked", type="button", class_="ex-soft", data_do="areas", **pressed))
+        parts.append(draw_segments("drawn", choices.drawn, _FORMS, "Form of the picture"))
     parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
     return f'<div class="tr-controls">{"".join(parts)}</div>'
 
@@ -158,30 +197,26 @@ def _draw_topic_choice(page: TrendPage) -> str:
 def _draw_filters(page: TrendPage) -> str:
     """Return the conditions as chips, a form for another one, and how many documents there are."""
     choices = page.choices
-    chips, form = draw_conditions(choices.where), draw_filter_form(choices.columns)
+    chips, form = draw_conditions(choices.where), draw_filter_form([each.name for each in choices.columns])
     count = ""
     if page.documents:
         part = f"{page.selected:,} of" if choices.where else "all"
         part = f"{part} {page.documents:,} documents"
         count = f'<span class="tr-note" role="status">{part}</span>'
     closer = draw_refine_selection(choices.where, "", page.selected, page.documents, busy=page.refining)
-    return f'<div class="tr-controls">{chips}{form}{count}{closer}</div>'
+    return f'<div class="tr-controls">{chips}{form}{draw_column_button()}{count}{closer}</div>'
 
 
 def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     hierarchy, choices = page.hierarchy, page.choices
     topic = choices.topic
     heading = f"Layer {choices.layer} over time" if topic is None else hierarchy.title(topic)
-    picture = _draw_figure(hierarchy, figure, stacked=choices.areas and topic is None)
-    parts = [_draw_card(heading, picture, _tell_missing(figure))]
+    form = choices.drawn if topic is None or choices.drawn == "stream" else "lines"  # a topic alone has nothing on it
+    picture = _draw_figure(page, figure, form)
+    parts = [_draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
     if page.children is not None:
-        parts.append(_draw_card("Its children", _draw_figure(hierarchy, page.children, stacked=choices.areas)))
-    parts.append(
-        '<div class="tr-two">'
-        + _draw_growth(hierarchy, "What grew", figure.grown, figure)
-        + _draw_growth(hierarchy, "What shrank", figure.shrunk, figure)
-        + "</div>"
-    )
+        parts.append(_draw_card("Its children", _draw_figure(page, page.children, choices.drawn)))
+    parts.append(_draw_changes(page, figure))
     return "".join(parts)
 
 
@@ -190,14 +225,23 @@ def _draw_card(heading: str, body: str, note: str = "") -> str:
     return f'<section class="tr-card"><h2>{escape(heading)}</h2>{body}{foot}</section>'
 
 
-def _tell_missing(figure: TimeFigure) -> str:
-    are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
-    missing = f" {figure.missing:,} {are} left out." if figure.missing else ""
-    return f"Bands: 90 % intervals. Grey bars: documents of every {figure.periods.unit}.{missing}"
+def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
+    """Return what the bands and bars are, and a button for the documents without a date."""
+    meaning = {"lines": "Bands: 90 % intervals. ", "stream": "As thick as the share times the number of documents. "}
+    text = f"{meaning.get(form, '')}Grey bars: documents of every {figure.periods.unit}."
+    if figure.missing:
+        are = "document has no date and is" if figure.missing == 1 else "documents have no date and are"
+        tip = {"title": "Only these documents"}
+        button = write_element(
+            "button", f"{figure.missing:,}", type="button", data_do="group", data_value=f"{page.choices.column}=", **tip
+        )
+        text += f' <span class="tr-missing">{button} {are} left out.</span>'
+    return f'<p class="tr-note">{text}</p>'
 
 
-def _draw_figure(hierarchy: Hierarchy, figure: TimeFigure, *, stacked: bool) -> str:
-    axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
+def _draw_figure(page: TrendPage, figure: TimeFigure, form: str) -> str:
+    """Return the picture for wide windows, and one for phones with the names of the topics below it."""
+    hierarchy = page.hierarchy
     lines = [
         TimeLine(
             format_identity(each.node), hierarchy.title(each.node), LIVE.hues[place % len(LIVE.hues)],
@@ -205,42 +249,89 @@ def _draw_figure(hierarchy: Hierarchy, figure: TimeFigure, *, stacked: bool) -> 
         )
         for place, each in enumerate(figure.series)
     ]  # fmt: skip
-    label = f"Shares of {len(lines)} topics by {figure.periods.unit}"
-    return draw_areas(axis, lines, figure.borders, label) if stacked else draw_lines(axis, lines, label)
+    unit, picked = figure.periods.unit, _find_picked(page, figure)
+    label = f"Shares of {len(lines)} topics by {unit}"
+    pictures = []
+    for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
+        axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame, picked, brush=True)
+        draw = {"areas": draw_areas, "stream": draw_stream}.get(form)
+        svg = draw_lines(axis, lines, label) if draw is None else draw(axis, lines, figure.borders, label)
+        pictures.append(f'<div class="{style}">{svg}</div>')
+    names = "".join(f'<li style="--hue:{line.colour}">{escape(line.title)}</li>' for line in lines)
+    return f'{"".join(pictures)}<ul class="tr-legend tr-narrow">{names}</ul>'
 
 
-def _draw_growth(hierarchy: Hierarchy, heading: str, topics: Sequence[GrownTopic], figure: TimeFigure) -> str:
+def _find_picked(page: TrendPage, figure: TimeFigure) -> tuple[int, int] | None:
+    """Return the first and the last period of the selected range; None if there is none, or nothing else is shown."""
+    n_periods = len(figure.documents)
+    if page.picked is None or page.choices.zoomed or not n_periods:
+        return None
+    first, last = (int(np.searchsorted(figure.periods.starts, end, side="right")) - 1 for end in page.picked)
+    if last < 0 or first >= n_periods or page.picked.first > page.picked.last:
+        return None
+    return max(first, 0), min(last, n_periods - 1)
+
+
+def _draw_range(page: TrendPage, figure: TimeFigure) -> str:
+    """Return the form for a range of dates: the same as dragging over the picture, for keys and exact days."""
+    starts = figure.periods.starts
+    if len(starts) < 2:
+        return ""
+    least, most = _format_day(float(starts[0])), _format_day(float(starts[-1]) - 1.0)
+    first, last = (least, most) if page.picked is None else (_format_day(end) for end in page.picked)
+    fields = "".join(
+        f"<label>{word} <input{write_attributes(type='date', name=name, value=day, class_='tp-input')}></label>"
+        for word, name, day in (("From", "first", first), ("to", "last", last))
+    )
+    acts = '<button type="submit" class="ex-soft">Select</button>'
+    if page.picked is not None:
+        pressed = {"aria_pressed": "true" if page.choices.zoomed else "false"}
+        acts += write_element("button", "Zoom in", type="button", class_="ex-soft", data_do="zoom", **pressed)
+        acts += '<button type="button" class="ex-soft" data-do="whole">All dates</button>'
+    tip = "Drag over the picture to select a range of dates, or click on a period."
+    return f'<form class="tr-range" data-do="range">{fields}{acts}<span class="tr-note">{tip}</span></form>'
+
+
+def _format_day(moment: float) -> str:
+    """Return the day of a moment, as in 2004-07-01; empty for an infinite one."""
+    return str(np.datetime64(int(moment), "ms").astype("datetime64[D]")) if np.isfinite(moment) else ""
+
+
+def _draw_changes(page: TrendPage, figure: TimeFigure) -> str:
+    """Return what grew and what shrank, and between which documents."""
+    before, after = figure.compared_documents
+    of = "the selected documents with a date" if page.choices.where else "all documents with a date"
+    note = (
+        f"The last third of {of} ({after:,}) against the first ({before:,}), with the 90 % interval of the "
+        f"difference. Listed is what is beyond chance: with 90 % probability none of the {figure.compared:,} topics "
+        "compared is listed without having changed."
+    )
+    lists = _draw_growth(page.hierarchy, "What grew", figure.grown)
+    lists += _draw_growth(page.hierarchy, "What shrank", figure.shrunk)
+    return f'<div class="tr-two">{lists}<p class="tr-note">{note}</p></div>'
+
+
+def _draw_growth(hierarchy: Hierarchy, heading: str, topics: Sequence[GrownTopic]) -> str:
     """Return the topics that grew or shrank as a list, with shares of the first and the last third."""
     rows = "".join(
-        f"<li>{_draw_topic_button(hierarchy, each.node)}"
+        f"<li>{draw_topic_button(hierarchy, each.node)}"
         f"<span>{format_percent(each.before)} → {format_percent(each.after)}</span>"
-        f"<small>{_format_change(each.low)} to {_format_change(each.high)}</small></li>"
+        f"<small>{format_change(each.low)} to {format_change(each.high)}</small></li>"
         for each in topics[:_LISTED]
     )
-    more = f" The first {_LISTED} of {len(topics)}." if len(topics) > _LISTED else ""
-    tip = (
-        f"Last third of the dated documents against the first, beyond chance: with 90 % probability none of the "
-        f"{figure.compared:,} topics compared is listed without having changed.{more}"
-    )
+    more = f"The first {_LISTED} of {len(topics)}." if len(topics) > _LISTED else ""
     body = f'<ol class="tr-grown">{rows}</ol>' if rows else '<p class="tr-note">None beyond chance.</p>'
-    return f'<section class="tr-card"><h2>{heading}</h2>{body}<p class="tr-note">{tip}</p></section>'
-
-
-def _format_change(value: float) -> str:
-    sign = "−" if value < 0 else "+"
-    return f"{sign}{format_percent(abs(value))}"
-
-
-def _draw_topic_button(hierarchy: Hierarchy, node: Node) -> str:
-    return write_element(
-        "button", escape(hierarchy.title(node)), type="button", data_do="topic", data_value=format_identity(node)
-    )
+    return _draw_card(heading, body, more)
 
 
 def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
     hierarchy, choices = page.hierarchy, page.choices
     missing = figure.shares.missing
-    note = f"{missing:,} documents have no value, or one that few documents have, and are left out." if missing else ""
+    note = f"▲▼: differs from all other groups together beyond chance among {figure.effects.comparisons:,} comparisons."
+    if missing:
+        note += f" {missing:,} documents have no value, or one that few documents have, and are left out."
+    if len(figure.groups.names) > _HEAT_GROUPS:
+        note += f" The {_HEAT_GROUPS} largest of {len(figure.groups.names)} groups are shown; the table has all."
     parts = []
     if choices.topic is not None:
         column = hierarchy.place(choices.topic)
@@ -254,7 +345,8 @@ def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
         bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
         picture = draw_group_bars(bars, float(figure.everywhere[column]))
         parts.append(_draw_card(hierarchy.title(choices.topic), picture))
-    parts.append(_draw_effects(page, figure))
+    table = draw_effects(hierarchy, figure, page.effects, page.n_effects, choices.effects)
+    parts.append(_draw_card(f"Effects of {choices.column}", table))
     parts.append(_draw_card(f"Topics by {choices.column}", draw_heat_map(_make_heat_map(hierarchy, figure)), note))
     return "".join(parts)
 
@@ -272,34 +364,3 @@ def _make_heat_map(hierarchy: Hierarchy, figure: GroupFigure) -> GroupTable:
         figure.shares.mean[groups][:, columns],
         np.nan_to_num(signs)[groups][:, columns].astype(np.int8),
     )
-
-
-def _draw_effects(page: TrendPage, figure: GroupFigure) -> str:
-    """Return the surest differences of groups from all others as a table."""
-    hierarchy, effects = page.hierarchy, figure.effects
-    n_topics = effects.value.shape[1]
-    ranked = effects.rank_increases()[:_LISTED]
-    rows = []
-    for flat in ranked.tolist():
-        group, column = divmod(flat, n_topics)
-        low, high = (float(ends[group, column]) for ends in effects.interval)
-        cells = (
-            _draw_topic_button(hierarchy, hierarchy.node(page.choices.layer, column)),
-            format_percent(float(figure.shares.mean[group, column])),
-            _format_change(float(effects.value[group, column])),
-            f"{_format_change(low)} to {_format_change(high)}",
-            f"{int(figure.shares.documents[group]):,}",
-        )
-        name = escape(shorten(figure.groups.names[group], 40))
-        rows.append(f"<tr><th scope='row'>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    tip = (
-        "Share in the group less the share in all other groups together, with its 90 % interval; listed are those "
-        f"beyond chance among {effects.comparisons:,} comparisons (with 90 % probability, none is listed by chance)."
-    )
-    if not rows:
-        return _draw_card("What is typical of the groups", f'<p class="tr-note">Nothing beyond chance. {tip}</p>')
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Group", "Topic", "Share", "Difference", "90 % interval", "n")
-    )
-    table = f'<table class="tr-effects"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return _draw_card("What is typical of the groups", f'<div class="tr-scroll">{table}</div>', tip)

@@ -11,6 +11,8 @@ from app.analysis.filters import (
     parse_condition,
     read_line,
     select_by_conditions,
+    split_ranges,
+    write_date_range,
     write_line,
 )
 from app.analysis.shares import LayerUse
@@ -124,3 +126,36 @@ def test_a_line_on_the_map_is_written_by_few_corners_that_select_the_same():
 def test_a_map_that_cannot_be_read_is_said_in_one_sentence():
     with pytest.raises(NotFound, match="map of documents under snapshot 7"):
         select_by_conditions(FilterSources(*SOURCES[:4]), [parse_condition("map:7=0:0~1:0~1:1")], 5)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "value"),
+    [
+        ("2004-01-01", "2005-12-31", "2004..2005"),
+        ("2005-12-31", "2004-01-01", "2004..2005"),
+        ("2004-02-01", "2004-02-29", "2004-02"),
+        ("2004-02-01", "2004-02-28", "2004-02-01..2004-02-28"),
+        ("2004-02-01", "2004-02-01", "2004-02-01"),
+        ("", "2004-12-31", "..2004-12-31"),
+    ],
+)
+def test_a_range_of_days_is_written_as_short_as_it_can_be_and_selects_these_days(first, last, value):
+    assert write_date_range(first, last) == value
+    chosen = select(f"date={value}")
+    days = DATES.astype("datetime64[ms]").astype("datetime64[D]").astype(str).tolist()
+    low, high = sorted((first or "0000", last))
+    assert chosen == [number for number, day in enumerate(days) if low <= day <= high]
+
+
+@pytest.mark.parametrize(("first", "last"), [("", ""), ("yesterday", "2004-01-01"), ("2004-02-30", "")])
+def test_what_is_no_range_of_days_is_refused_with_a_sentence(first, last):
+    with pytest.raises(FilterError, match=r"needs a first or a last day|is no day as in"):
+        write_date_range(first, last)
+
+
+def test_ranges_of_a_column_are_split_from_other_conditions_and_narrow_each_other():
+    others, picked = split_ranges(("source=BBC", "Date=2004..2005", "date=", "date=2005.."), "date")
+    assert others == ("source=BBC", "date=")
+    first, last = (np.datetime64(int(end), "ms").astype("datetime64[D]") for end in picked)
+    assert (str(first), str(last)) == ("2005-01-01", "2005-12-31")
+    assert split_ranges(("source=BBC",), "date") == (("source=BBC",), None)

@@ -38,7 +38,7 @@ def context(db: Database) -> Iterator[SimpleNamespace]:
     feed = Feed(db)
     feed.look_now()
     started: list[tuple[int, int]] = []
-    actions = SimpleNamespace(place_appended=lambda *request: started.append(request), started=started)
+    actions = SimpleNamespace(place_documents=lambda *request: started.append(request), started=started)
     yield SimpleNamespace(db=db, feed=feed, actions=actions)
     feed.stop()
 

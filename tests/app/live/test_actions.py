@@ -45,10 +45,19 @@ ASKED = {
     "carry_annotations": (None,),
     "make_map_again": (None, 1, 1),
     "refine": (1, None, "x", ("a=b",)),
+    "change_kind": (1, "day", "text"),
 }
 OF_THE_SERVER = {
-    "on_behalf_of", "note_damage", "keep_predictions", "place_appended", "make_map", "do_upkeep", "fill", "close",
-}  # fmt: skip
+    "on_behalf_of",
+    "note_damage",
+    "keep_predictions",
+    "place_documents",
+    "make_map",
+    "type_columns",
+    "do_upkeep",
+    "fill",
+    "close",
+}
 
 
 @pytest.fixture

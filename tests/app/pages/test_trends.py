@@ -1,6 +1,7 @@
 """The page Trends without a browser: what grew, what groups have, what filters leave, and what it says without data."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from page_sessions import PageSession
@@ -10,7 +11,8 @@ from app.live.ticks import Tick
 from app.pages import trends
 from app.pages.session import from_query, to_query
 from app.pages.trends import TrendsPage
-from store import snapshots
+from store import columns, snapshots
+from store.column_rows import CorpusColumn
 from store.database import open_database
 
 
@@ -19,6 +21,10 @@ class Session(PageSession):
 
     def __init__(self, db, **fields):
         super().__init__(db, "trends", **fields)
+        self.asked = []
+        self.places = True
+        self.progress = "They are read for the first time."
+        self.context = replace(self.context, actions=self)
         self.page = TrendsPage(self.context)
         self.work()
 
@@ -26,9 +32,23 @@ class Session(PageSession):
         self.page._on_message({"do": do, **more})
         return self.work()
 
+    def type_columns(self, corpus):
+        return self.progress
+
+    def place_documents(self, *asked):
+        return self.places
+
+    def change_kind(self, *asked):
+        self.asked.append(asked)
+        return CorpusColumn(2, asked[1], asked[2], filled=DOCUMENTS)
+
     @property
     def html(self):
         return self.page.board.html
+
+    def count_lines(self):
+        wide = re.findall(r'<div class="tr-wide">(.*?)</svg>', self.html, re.DOTALL)
+        return sum(each.count("<polyline") for each in wide)
 
     def card(self, heading):
         return re.search(rf"<h2>{heading}</h2>(.*?)</section>", self.html, re.DOTALL)[1]
@@ -44,11 +64,12 @@ def db(tmp_path):
 
 def test_topics_over_time_are_drawn_and_what_grew_is_listed(db):
     session = Session(db)
-    assert session.html.count('<polyline class="tr-line"') == 2
+    assert session.count_lines() == 2
     grew, shrank = session.card("What grew"), session.card("What shrank")
     assert grew.count("<li>") == shrank.count("<li>") == 1
     assert 'data-value="L3:1"' in grew
-    assert "1 document has no date" in session.html
+    assert "1</button> document has no date" in session.html
+    assert "none of the 2 topics compared" in session.html
     assert f"all {DOCUMENTS} documents" in session.html
 
 
@@ -56,7 +77,7 @@ def test_a_topic_alone_has_its_children_below(db):
     session = Session(db)
     session.say("topic", value="L3:1")
     assert session.view.trend_topic == ("L3:1",)
-    assert session.html.count('<polyline class="tr-line"') > 1
+    assert session.count_lines() > 1
     assert "<h2>Its children</h2>" in session.html
     session.say("trend_layer", value="1")
     assert (session.view.trend_layer, session.view.trend_topic) == (1, ())
@@ -64,8 +85,8 @@ def test_a_topic_alone_has_its_children_below(db):
 
 def test_groups_differ_beyond_chance_and_a_click_on_one_filters(db):
     session = Session(db, trend="groups")
-    assert "herald" in session.card("What is typical of the groups")
-    assert session.card("Topics by source").count("▲") == 2
+    assert "herald" in session.card("Effects of source")
+    assert session.card("Topics by source").count('<i aria-label="more than elsewhere">▲') == 2
     session.say("topic", value="L3:1")
     session.say("group", value="source=herald")
     assert session.view.where == ("source=herald",)
@@ -88,6 +109,119 @@ def test_filters_are_part_of_the_address_whatever_they_hold(db):
     assert "No document meets all filters" in session.html
 
 
+def read_rows(session, heading):
+    """Return the cells of the table of effects, as texts."""
+    body = re.search(r"<tbody>(.*?)</tbody>", session.card(heading), re.DOTALL)[1]
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in re.findall(r"<tr>(.*?)</tr>", body)]
+    return [[re.sub(r"<[^>]+>", "", cell) for cell in row] for row in rows]
+
+
+def test_a_drag_over_the_picture_selects_dates_and_the_picture_still_shows_the_others(db):
+    session = Session(db)
+    before = session.count_lines()
+    session.say("brush", **{"from": "2004-03-01", "to": "2004-05-31"})
+    assert session.view.where == ("day=2004-03..2004-05",)
+    assert f"92 of {DOCUMENTS} documents" in session.html
+    assert session.count_lines() == before
+    assert session.html.count("tr-picked") == 2
+    assert "(31) against the first (31)" in session.html
+    session.say("brush", **{"from": "2004-04-01", "to": "2004-04-30"})
+    assert session.view.where == ("day=2004-04",), "another range takes the place of the first"
+    session.say("filter", form={"column": "source", "value": "herald"})
+    session.say("range", form={"first": "2004-04-10", "last": "2004-04-19"})
+    assert session.view.where == ("source=herald", "day=2004-04-10..2004-04-19")
+    session.say("zoom")
+    assert "tr-picked" not in session.html
+    assert 'name="first" value="2004-04-10"' in session.html.replace('class="tp-input" ', "")
+    days = re.findall(r'data-from="(\S+)"', session.html)
+    assert (min(days), max(days)) >= ("2004-04-09", "2004-04-19")
+    session.say("whole")
+    assert (session.view.where, session.view.zoomed) == (("source=herald",), "hidden")
+
+
+def test_a_range_that_is_none_is_refused_with_a_sentence(db):
+    session = Session(db)
+    session.say("range", form={"first": "first", "last": ""})
+    assert session.view.where == ()
+    assert "is no day as in" in session.report[-1]
+
+
+def test_documents_without_a_date_are_one_click_away(db):
+    session = Session(db)
+    condition = re.search(r'data-value="([^"]*)"[^>]*>1</button> document has no date', session.html)[1]
+    session.say("group", value=condition)
+    assert f"1 of {DOCUMENTS} documents" in session.html
+
+
+def test_roots_are_lines_areas_or_a_stream_and_so_are_the_children_of_a_topic(db):
+    session = Session(db, trend_topic=("L3:1",))
+    assert session.card("Its children").count("tr-area") == 0
+    for form in ("areas", "stream"):
+        session.say("drawn", value=form)
+        assert session.card("Its children").count('<polygon class="tr-area"') >= 2
+    session.say("topic", value="")
+    assert session.card("Layer 3 over time").count('<polygon class="tr-area"') == 4
+
+
+def test_the_table_of_effects_has_the_means_of_groups_and_is_sorted_by_a_click(db):
+    session = Session(db, trend="groups")
+    rows = read_rows(session, "Effects of source")
+    assert len(rows) == 4
+    assert "among 4 comparisons" in session.card("Effects of source")
+    shares = {(row[0], row[1]): row[2] for row in rows}
+    assert sorted(shares.values()) == ["45%", "45%", "55%", "55%"]
+    session.say("effects", value="-mean")
+    assert [row[2] for row in read_rows(session, "Effects of source")] == ["45%", "45%", "55%", "55%"]
+    assert 'aria-sort="ascending"' in session.html
+    session.say("topic", value="L3:1")
+    assert [row[1] for row in read_rows(session, "Effects of source")] == ["tribune", "herald"]
+
+
+def test_two_groups_are_compared_with_as_many_comparisons_as_topics(db):
+    session = Session(db, trend="groups", column="rating")
+    session.say("contrast", value="0")
+    session.say("against", value="4")
+    rows = read_rows(session, "Effects of rating")
+    assert {row[1] for row in rows} == {"0"}
+    assert "among 2 comparisons" in session.card("Effects of rating")
+    assert "No topic differs beyond chance between 0 and 4." in session.html
+    session.say("column", value="source")
+    assert (session.view.group, session.view.against) == ("", "")
+    session.say("contrast", value="herald")
+    assert "<b>More in herald than in all other groups:</b>" in session.html
+
+
+def test_what_is_typical_of_a_selection_is_shown_with_the_number_of_comparisons(db):
+    session = Session(db)
+    assert "typical" not in session.html
+    session.say("filter", form={"column": "source", "value": "herald"})
+    card = session.card("What is typical of this selection")
+    assert 'data-value="L3:1"' in card.split("Topics with less")[0]
+    assert 'data-value="L3:2"' in card.split("Topics with less")[1]
+    assert "none of 2 comparisons of topics and of 1 comparisons of words" in card
+    assert f"{DOCUMENTS // 2} selected documents against {DOCUMENTS // 2} others" in card
+
+
+def test_the_kind_of_a_column_is_changed_on_the_page(db):
+    session = Session(db, trend="groups")
+    assert 'data-column="rating"' in session.html
+    session.say("kind", column="rating", value="text")
+    assert session.asked == [(1, "rating", "text")]
+    assert "rating is of kind text: 400 documents have one." in session.report
+
+
+def test_columns_of_an_earlier_version_are_read_in_the_background_and_the_page_says_so(db, monkeypatch):
+    monkeypatch.setattr(columns, "is_typed", lambda _: False)
+    session = Session(db)
+    assert "the first time" in session.html
+    session.progress = "They are being read, 50 %."
+    session.page._on_tick(Tick())
+    assert "They are being read, 50 %." in session.html
+    monkeypatch.undo()
+    session.page._on_tick(Tick(labels=frozenset({1})))
+    assert "They are being read" not in session.work().page.board.html
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -98,6 +232,10 @@ def test_filters_are_part_of_the_address_whatever_they_hold(db):
         {"do": "filter", "form": {"column": 1}},
         {"do": "group", "value": "nothing"},
         {"do": "no such request"},
+        {"do": "brush", "from": 1},
+        {"do": "range", "form": {"first": "2004-01-01"}},
+        {"do": "effects", "value": "colour"},
+        {"do": "kind", "column": "rating", "value": "colour"},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(db, message):
@@ -110,7 +248,11 @@ def test_a_message_that_makes_no_sense_changes_nothing(db, message):
 def test_it_says_why_there_is_nothing_to_show(tmp_path):
     with_nothing = open_database(str(tmp_path / "other.db"))
     plant_trends(with_nothing, placed=False)
-    assert "computed while the run trains, and when it ends" in Session(with_nothing).html
+    placing = Session(with_nothing)
+    assert "are being placed in the topics of this run" in placing.html
+    placing.places = False
+    placing.page._on_tick(Tick(labels=frozenset({1})))
+    assert "topiary place 1 computes them" in placing.work().page.board.html
     assert "run 7" in Session(with_nothing, run=7).html
     with_nothing.close()
 

@@ -5,7 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from app.views.trends.time_chart import TimeAxis, TimeLine, choose_ticks, draw_areas, draw_lines, name_period
+from app.views.trends.time_chart import (
+    NARROW,
+    TimeAxis,
+    TimeLine,
+    choose_ticks,
+    draw_areas,
+    draw_lines,
+    draw_stream,
+    name_period,
+)
 
 STARTS = np.array([f"{year}-01-01" for year in range(2000, 2006)], "datetime64[ms]").astype(np.int64)
 AXIS = TimeAxis("year", STARTS, np.array([10, 20, 0, 5, 40]))
@@ -61,3 +70,39 @@ def test_titles_of_topics_are_no_markup():
     svg = draw_lines(AXIS, [line("<b>x</b>")], "<b>y</b>")
     assert "<b>" not in svg
     assert "&lt;b&gt;x" in svg
+
+
+def test_periods_that_can_be_selected_know_their_first_and_last_day_and_a_selection_is_marked():
+    svg = draw_lines(AXIS._replace(brush=True, picked=(1, 2)), [line()], "shares")
+    assert re.findall(r'data-from="(\S+)" data-to="(\S+)"', svg)[3] == ("2003-01-01", "2003-12-31")
+    x, width = map(float, re.search(r'class="tr-picked" x="([\d.]+)" y="12" width="([\d.]+)"', svg).groups())
+    places = [float(each) for each in re.findall(r'class="tr-period" [^>]* x="([\d.]+)"', svg)]
+    assert x == pytest.approx(places[1])
+    assert x + width == pytest.approx(places[3], abs=0.2)
+    assert "data-" not in re.sub("data-key", "", draw_lines(AXIS, [line()], "shares"))
+
+
+def test_a_picture_for_phones_has_neither_names_nor_tips():
+    svg = draw_lines(AXIS._replace(frame=NARROW), [line()], "shares")
+    assert "tr-name" not in svg
+    assert "<title>" not in svg
+    assert svg.count("tr-period") == 5
+
+
+def test_a_stream_is_as_thick_as_the_documents_of_its_topic():
+    borders = np.tile([0.0, 0.1, 0.3, 1.0], (5, 1))
+    svg = draw_stream(AXIS, [line("one"), line("two")], borders, "documents")
+    thick = []
+    for points in re.findall(r'<polygon class="tr-area"[^>]*points="([^"]+)"', svg):
+        y = [float(each.split(",")[1]) for each in points.split()]
+        half = len(y) // 2
+        thick.append(np.array(y[: -half - 1 : -1]) - np.array(y[:half]))
+    expected = np.outer([0.1, 0.2], AXIS.documents)
+    np.testing.assert_allclose(np.array(thick) / thick[0][4], expected / expected[0, 4], atol=0.01)
+
+
+def test_a_period_with_far_fewer_documents_is_drawn_by_itself():
+    axis = AXIS._replace(documents=np.array([100, 100, 1, 100, 100]))
+    svg = draw_lines(axis, [line(mean=np.array([0.1, 0.2, 0.9, 0.05, 0.1]))], "shares")
+    assert svg.count("<polyline") == 2
+    assert svg.count("<circle") == 1
