@@ -113,7 +113,9 @@ def draw_time(
     bounds = (left / size[0], _BOTTOM / size[1], 1 - _RIGHT / size[0], 1 - _TOP / size[1])
 
     def end_axis(plot: Any, _element: Any) -> None:
-        plot.handles["axis"].spines["bottom"].set_bounds(_SIDE, last)
+        spines = plot.handles["axis"].spines
+        spines[["top", "right"]].set_visible(False)
+        spines["bottom"].set_bounds(_SIDE, last)
 
     return set_options(overlay, {"fig_bounds": bounds, "hooks": [end_axis]}, {})
 
@@ -324,9 +326,9 @@ def _draw_area(borders: NDArray[np.float64], place: int) -> list[Any]:
 def _fill(band: tuple[Any, Any, Any], place: int, alpha: float) -> Any:
     """Return the area between two curves over periods."""
     colour = COLOURS[place % len(COLOURS)]
-    area = hv.Area(band, "period", ["low", "high"])
-    mpl = {"facecolor": colour, "alpha": alpha, "linewidth": 0}
-    return set_options(area, mpl, {"fill_color": colour, "fill_alpha": alpha, "line_alpha": 0})
+    mpl = {"color": colour, "facecolor": colour, "alpha": alpha, "linewidth": 0}  # two names, each with a default
+    bokeh = {"color": colour, "fill_alpha": alpha, "line_alpha": 0}
+    return set_options(hv.Area(band, "period", ["low", "high"]), mpl, bokeh)
 
 
 def _draw_title(title: str, place: int, end: tuple[float, float], at: tuple[float, float], gap: float) -> list[Any]:

@@ -5,13 +5,16 @@ import re
 import holoviews as hv
 import numpy as np
 import pytest
+from matplotlib import pyplot
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
 from trend_samples import plant_trends
 
 from app.cli import main
 from app.export.run_tables import build_table, read_request
 from app.library import plots
 from app.plots.request import FigureError
-from app.plots.style import save
+from app.plots.style import COLOURS, save
 from app.plots.trends import TopicByGroup, draw_groups, draw_time, spread_apart
 from app.views.trends.group_chart import GroupBar
 from app.views.trends.time_chart import TimeAxis, TimeLine
@@ -77,6 +80,14 @@ def test_groups_have_the_numbers_of_the_table(store):
             table["low"].tolist(),
             table["high"].tolist(),
         ]
+
+
+def test_a_band_has_the_colour_of_its_curve(store):
+    figure = hv.Store.renderers["matplotlib"].get_plot(plots.time((store, 1), unit="quarter"))
+    axes = figure.handles["axis"]
+    bands = [to_hex(part.get_facecolor()[0]) for part in axes.collections if isinstance(part, PolyCollection)]
+    assert bands == [line.get_color() for line in axes.lines] == list(COLOURS[:2])
+    pyplot.close(figure.state)
 
 
 def test_stacked_areas_lie_on_each_other(store):
