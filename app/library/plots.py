@@ -79,8 +79,8 @@ def time(
     ``by`` the weight of a document, and ``where`` conditions as in ``source=BBC``.
     """
     chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch, "where": tuple(where)}
-    chosen |= {"column": column, "unit": unit, "moving": moving, "stacked": stacked, "by": by}
-    return _draw_figure("time", (run,), width, **chosen)
+    periods = {"unit": unit, "moving": moving, "stacked": stacked}
+    return _draw_figure("time", (run,), width, column=column, by=by, **periods, **chosen)
 
 
 def groups(

@@ -10,6 +10,7 @@ from speeches import PARTIES, THEMES, write_speeches
 
 from app.cli.main import main
 from app.export.run_tables import build_table, read_request
+from app.jobs import launcher
 from app.views.text import format_percent
 from store import runs
 from store.database import open_database
@@ -34,6 +35,9 @@ def walked(tmp_path_factory):
             ("report", 1, "--output", folder / "report.html"),
         ):
             assert main([*map(str, command)]) == 0, command
+    for child in launcher._children:
+        child.wait()
+    launcher.reap_children()
     return folder
 
 
