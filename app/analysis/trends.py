@@ -16,9 +16,14 @@ from engine.lens.intervals import EffectTable, GroupShares
 from engine.lens.moments import DocumentShares, Weighting
 from engine.lens.periods import Periods
 from store.column_rows import CATEGORY, CorpusColumn
+from store.columns import find_column
 
 MOST_GROUPS = 40  # categories that are shown; the others have the fewest documents
 MOST_TOPICS = 7  # lines of a picture, as many as there are colours
+
+
+class ColumnError(ValueError):
+    """An error: a corpus has no column of the kind needed; its message is one sentence."""
 
 
 class TopicSeries(NamedTuple):
@@ -237,6 +242,26 @@ def choose_topics(hierarchy: Hierarchy, layer: int) -> list[Node]:
     nodes = hierarchy.nodes(layer)
     live = [node for node in nodes if hierarchy.role(node) != BACKGROUND and node not in hierarchy.light]
     return (live or nodes)[:MOST_TOPICS]
+
+
+def choose_column(columns: Sequence[CorpusColumn], kinds: Sequence[str], name: str = "") -> CorpusColumn:
+    """Return the column of dates or groups with a name, by default the first one of a fitting kind.
+
+    Raises
+    ------
+    ColumnError
+        If the column is of another kind, or there is none of a fitting kind.
+    NotFound
+        If there is no column of this name.
+    """
+    needed = " or ".join(kinds)
+    fitting = [column for column in columns if column.kind in kinds]
+    chosen = find_column(columns, name) if name else next(iter(fitting), None)
+    if chosen is None:
+        raise ColumnError(f"the corpus has no column of kind {needed}; topiary columns lists those it has")
+    if chosen not in fitting:
+        raise ColumnError(f"column {chosen.name!r} is of kind {chosen.kind}; this needs {needed}")
+    return chosen
 
 
 def group_documents(column: CorpusColumn, values: Array) -> DocumentGroups:

@@ -321,6 +321,13 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance_help)
 
 
+_UNITS = ("day", "week", "month", "quarter", "year", "decade")
+_COLUMN_HELP = "of time and groups (default: the first that fits)"
+_UNIT_HELP = "of time: length of the periods (default: by density)"
+_BY_HELP = "of time and groups: weight of a document, its words or 1 (default: tokens)"
+_WHERE_HELP = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
+
+
 def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands that write whole results to a file: ``film``, ``report``, ``export`` and ``refine``."""
     film = _add_command(commands, "film", "show.film", "write the film of a run: its tree at every snapshot kept")
@@ -350,14 +357,9 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')
-    export.add_argument(
-        "--column", default="", metavar="NAME", help="of time and groups (default: the first that fits)"
-    )
-    units = ("day", "week", "month", "quarter", "year", "decade")
-    export.add_argument("--unit", choices=units, help="of time: length of the periods (default: by density)")
-    by_help = "of time and groups: weight of a document, its words or 1 (default: tokens)"
-    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=by_help)
-    where_help = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
+    export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
+    export.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
+    export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=_BY_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -365,7 +367,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     refine.add_argument("--query", default="", help="documents that this search finds")
     refine.add_argument("--name", default="", help="name of the new corpus (default: of the corpus and the topic)")
     for parser in (export, refine):
-        parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
+        parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=_WHERE_HELP)
     for parser in (report, export, refine):
         _add_minibatch(parser)
 
@@ -378,15 +380,21 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     with_help = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
-    figure.add_argument(
-        "--layer", type=read_whole(1), help="layer of topics (default: 1; of tree and comparison the top)"
-    )
+    layer_help = "layer of topics (default: 1; of tree, comparison, time and groups the top)"
+    figure.add_argument("--layer", type=read_whole(1), help=layer_help)
     figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
     width_help = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width_help)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
+    figure.add_argument("--column", metavar="NAME", help=_COLUMN_HELP)
+    figure.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
+    figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
+    figure.add_argument("--stacked", action="store_true", default=None, help="of time: stacked areas, without bands")
+    figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
+    where_help = f"of time and groups: {_WHERE_HELP}"
+    figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)
 
 

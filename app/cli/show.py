@@ -368,6 +368,12 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
         arguments.minibatch,
         arguments.threshold,
         arguments.most,
+        arguments.column,
+        arguments.unit,
+        arguments.moving,
+        arguments.stacked,
+        arguments.by,
+        tuple(arguments.where),
     )
 
 

@@ -12,14 +12,14 @@ from app.analysis.filters import FilterError, FilterSources, parse_condition, re
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
-from app.analysis.trends import group_documents, join_shares, measure_by_group
+from app.analysis.trends import ColumnError, choose_column, group_documents, join_shares, measure_by_group
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
 from engine.contract import Array
 from engine.hierarchy.tree import Node
 from engine.lens import periods
 from engine.lens.moments import Weighting
-from store import columns, corpora
+from store import corpora
 from store.column_rows import CATEGORY, DATE, NUMBER, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -195,17 +195,10 @@ def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
 
 def _choose_column(request: RunTableRequest, sources: FilterSources, kinds: Sequence[str]) -> CorpusColumn:
     """Return the column of a table over time or by group."""
-    fitting = [column for column in sources.columns if column.kind in kinds]
-    if request.column:
-        chosen = columns.find_column(sources.columns, request.column)
-        if chosen not in fitting:
-            raise TableFileError(
-                f"column {chosen.name!r} is of kind {chosen.kind}; this table needs {' or '.join(kinds)}"
-            )
-        return chosen
-    if not fitting:
-        raise TableFileError(f"corpus {request.corpus.name!r} has no column of kind {' or '.join(kinds)}")
-    return fitting[0]
+    try:
+        return choose_column(sources.columns, kinds, request.column)
+    except ColumnError as error:
+        raise TableFileError(str(error)) from error
 
 
 def _build_documents(request: RunTableRequest) -> ExportTable:

@@ -7,7 +7,7 @@ A run is a :class:`Run` of the library, or a pair of a store (its file, URL or d
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import holoviews as hv
 import holoviews.plotting.bokeh  # registers the options of both backends
@@ -17,7 +17,7 @@ from app.plots.request import COLUMN, Axis, FigureRequest, plot_figure, read_wid
 from app.plots.style import save
 from store.database import Database, open_existing
 
-__all__ = ["comparison", "confusion", "images", "perplexity", "save", "steps", "topics", "tree"]
+__all__ = ["comparison", "confusion", "groups", "images", "perplexity", "save", "steps", "time", "topics", "tree"]
 
 
 def perplexity(*runs: Any, x: Axis = "documents", width: float | str = COLUMN) -> hv.Overlay:
@@ -56,6 +56,51 @@ def tree(
     """Draw the tree below topics of a layer (default: the top), with at most ``most`` topics in each layer."""
     chosen = {"layer": layer, "node": tuple(ranks), "threshold": threshold, "most": most, "minibatch": minibatch}
     return _draw_figure("tree", (run,), width, **chosen)
+
+
+def time(
+    run: Any,
+    layer: int | None = None,
+    *,
+    ranks: Iterable[int] = (),
+    most: int = 6,
+    column: str | None = None,
+    unit: str | None = None,
+    moving: int = 1,
+    stacked: bool = False,
+    by: Literal["tokens", "documents"] = "tokens",
+    where: Iterable[str] = (),
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Overlay:
+    """Draw topics of a layer (default: the top) over time, as lines with 90 % bands or stacked.
+
+    ``column`` holds the dates, ``unit`` is the length of the periods, ``moving`` the number of those in a moving mean,
+    ``by`` the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    """
+    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch, "where": tuple(where)}
+    periods = {"unit": unit, "moving": moving, "stacked": stacked}
+    return _draw_figure("time", (run,), width, column=column, by=by, **periods, **chosen)
+
+
+def groups(
+    run: Any,
+    layer: int | None = None,
+    *,
+    ranks: Iterable[int] = (),
+    most: int | None = None,
+    column: str | None = None,
+    by: Literal["tokens", "documents"] = "tokens",
+    where: Iterable[str] = (),
+    minibatch: int | None = None,
+    width: float | str = COLUMN,
+) -> hv.Overlay:
+    """Draw shares of topics of a layer (default: the top) by group of documents, with 90 % intervals.
+
+    ``column`` holds the groups, ``by`` is the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    """
+    chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch, "where": tuple(where)}
+    return _draw_figure("groups", (run,), width, column=column, by=by, **chosen)
 
 
 def images(

@@ -16,7 +16,7 @@ from app.views import guide
 FIRST = "index"
 GROUPS = {
     "Start": (FIRST, "corpora", "runs", "glossary"),
-    "Explore": ("watch", "explore", "trends", "documents", "classes", "compare", "quality", "figures"),
+    "Explore": ("watch", "explore", "trends", "findings", "documents", "classes", "compare", "quality", "figures"),
     "Train and share": (
         "models",
         "runs-in-the-background",

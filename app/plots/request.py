@@ -33,6 +33,18 @@ class FigureRequest(NamedTuple):
         The tree shows edges with weights above ``threshold / K``, where K is the number of topics of the lower layer.
     most : int, optional
         The number of topics shown; in a tree, of each layer.
+    column : str, optional
+        Name of the column of dates or groups; by default the first one of a fitting kind.
+    unit : str, optional
+        Length of the periods; by default chosen by density.
+    moving : int, optional
+        Odd number of periods of the moving mean.
+    stacked : bool, optional
+        Whether topics over time are stacked.
+    by : "tokens" or "documents", optional
+        Weight of a document.
+    where : tuple of str
+        Conditions on documents (`app.analysis.filters`).
     """
 
     width: float = COLUMN
@@ -42,6 +54,12 @@ class FigureRequest(NamedTuple):
     minibatch: int | None = None
     threshold: float | None = None
     most: int | None = None
+    column: str | None = None
+    unit: str | None = None
+    moving: int | None = None
+    stacked: bool | None = None
+    by: Literal["tokens", "documents"] | None = None
+    where: tuple[str, ...] = ()
 
 
 def read_width(width: str | float) -> float:
@@ -76,12 +94,15 @@ class FigureKind(NamedTuple):
     runs: tuple[int, int]
 
 
+_DOCUMENTS = ("layer", "node", "minibatch", "most", "column", "by", "where")
 KINDS = {
     "comparison": FigureKind("topics", ("layer", "node", "minibatch", "most"), (2, 2)),
     "confusion": FigureKind("images", ("minibatch",), (1, 1)),
+    "groups": FigureKind("trends", _DOCUMENTS, (1, 1)),
     "images": FigureKind("images", ("layer", "node", "minibatch", "most"), (1, 1)),
     "perplexity": FigureKind("curves", ("x",), (1, 6)),
     "steps": FigureKind("curves", ("x",), (1, 1)),
+    "time": FigureKind("trends", (*_DOCUMENTS, "unit", "moving", "stacked"), (1, 1)),
     "topics": FigureKind("topics", ("layer", "node", "minibatch", "most"), (1, 1)),
     "tree": FigureKind("tree", ("layer", "node", "minibatch", "threshold", "most"), (1, 1)),
 }

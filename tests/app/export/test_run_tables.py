@@ -85,7 +85,7 @@ def test_time_and_groups_have_the_numbers_of_the_page(dated):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("time", {"column": "source"}, "is of kind category; this table needs date"),
+        ("time", {"column": "source"}, "is of kind category; this needs date"),
         ("groups", {"where": ["source=ITV"]}, "has no category 'ITV'"),
         ("contexts", {}, "needs a search"),
     ],

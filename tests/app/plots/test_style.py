@@ -28,7 +28,7 @@ from store.database import open_database
 from store.points import Point
 
 __all__ = ["plain_model"]
-KINDS = ("comparison", "confusion", "images", "perplexity", "steps", "topics", "tree")
+KINDS = ("comparison", "confusion", "groups", "images", "perplexity", "steps", "time", "topics", "tree")
 
 
 def columns(*values):
@@ -260,7 +260,10 @@ def test_the_command_writes_every_kind_from_a_store(store, tmp_path, capsys, wor
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((1, "pie"), "there is no figure 'pie'; the kinds are comparison, confusion, images, perplexity, steps"),
+        (
+            (1, "pie"),
+            "there is no figure 'pie'; the kinds are comparison, confusion, groups, images, perplexity, steps",
+        ),
         ((1, "tree", "--width", "wide"), "a width is column, page or a number of inches"),
         ((1, "tree", "--x", "seconds"), "--x changes nothing in the figure tree; leave it out"),
         ((1, "tree", "--with", 2), "the figure tree shows one run, and 2 are named"),
