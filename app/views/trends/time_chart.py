@@ -1,7 +1,7 @@
 """Topics over time as SVG: lines with bands, or areas that are stacked, above bars of the number of documents."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from app.views.text import escape, format_percent, shorten
 
 WIDTH, HEIGHT = 1180.0, 400.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 190.0, 12.0, 70.0  # margins: percentages, names, bars and dates
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 190.0, 12.0, 70.0  # margins: percentages, names, bars and dates
 _BARS = 30.0  # height of the bars of documents
 _MOST_TICKS = 8  # dates below the picture
 _LINE = 15.0  # between two names at the right
@@ -76,7 +76,9 @@ def name_period(start: int, unit: str) -> str:
     return f"week of {day}" if unit == "week" else day
 
 
-def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
+def draw_lines(
+    axis: TimeAxis, lines: Sequence[TimeLine], label: str, form: Callable[[float], str] = format_percent
+) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
     Parameters
@@ -85,6 +87,8 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     lines : sequence of TimeLine
     label : str
         What the picture shows, for people who do not see it.
+    form : (share) -> str
+        Writes a share.
     """
     known = [line for line in lines if np.isfinite(line.mean).any()]
     highest = max((float(np.nanmax(line.high)) for line in known), default=0.0)
@@ -93,7 +97,7 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     top = max(ticks[-1], 1e-9)
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
     ends = [(_place_share(_find_last(line.mean), top), line) for line in lines if np.isfinite(line.mean).any()]
-    tips = [_describe_lines(axis, lines, period) for period in range(len(axis.documents))]
+    tips = [_describe_lines(axis, lines, period, form) for period in range(len(axis.documents))]
     return _draw_frame(axis, label, _draw_grid(ticks, top) + bodies + _draw_names(ends), tips)
 
 
@@ -243,15 +247,16 @@ def _draw_frame(axis: TimeAxis, label: str, body: str, tips: Sequence[str]) -> s
     )
 
 
-def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int) -> str:
+def _describe_lines(
+    axis: TimeAxis, lines: Sequence[TimeLine], period: int, form: Callable[[float], str] = format_percent
+) -> str:
     """Return what the picture shows in a period: its documents, and the share and interval of every topic."""
     documents = int(axis.documents[period])
     start = f"{axis.names[period]}: {documents:,} {'document' if documents == 1 else 'documents'}"
     known = [line for line in lines if np.isfinite(line.mean[period])]
     ordered = sorted(known, key=lambda line: -line.mean[period])
     rows = (
-        f"{line.title} {format_percent(line.mean[period])} "
-        f"({format_percent(max(line.low[period], 0.0))} – {format_percent(line.high[period])})"
+        f"{line.title} {form(line.mean[period])} ({form(max(line.low[period], 0.0))} – {form(line.high[period])})"
         for line in ordered
     )
     return "\n".join([start, *rows])
