@@ -6,7 +6,6 @@ can be ranked by how much the words around it say of a topic (:mod:`app.analysis
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from app.analysis.document_table import make_title
@@ -115,7 +114,7 @@ class WordContextLine(NamedTuple):
 def choose_word_contexts(
     documents: Iterable[Document], rules: Rules, word: int, weights: FloatArray, most: int, of_one: int = 2
 ) -> list[WordContextLine]:
-    """Return the occurrences of a word whose surroundings say most of a topic, best first.
+    """Return the occurrences of a word whose surroundings say most of a topic, best first, each text once.
 
     Parameters
     ----------
@@ -130,13 +129,15 @@ def choose_word_contexts(
     most, of_one : int
         Number of occurrences in all, and of one document.
     """
+    chosen: dict[tuple[str, str, str], WordContextLine] = {}
+    for document in documents:
+        for line in _rank_lines(find_word_contexts(document, rules, word, weights))[:of_one]:
+            chosen.setdefault((line.before.text, line.match, line.after.text), line)
+    return _rank_lines(chosen.values())[:most]
 
-    def rank(lines: Iterable[WordContextLine], n: int) -> list[WordContextLine]:
-        return sorted(lines, key=lambda line: -line.score)[:n]
 
-    return rank(
-        chain.from_iterable(rank(find_word_contexts(each, rules, word, weights), of_one) for each in documents), most
-    )
+def _rank_lines(lines: Iterable[WordContextLine]) -> list[WordContextLine]:
+    return sorted(lines, key=lambda line: -line.score)
 
 
 def find_word_contexts(document: Document, rules: Rules, word: int, weights: FloatArray) -> Iterator[WordContextLine]:

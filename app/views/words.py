@@ -156,7 +156,7 @@ def _draw_filters(page: WordPageContents) -> str:
     if page.number >= 0 and page.documents and not page.note:
         occurrences, with_it, tokens = page.counted
         part = f"{page.selected:,} of {page.documents:,}" if choices.where else f"all {page.documents:,}"
-        share = format_percent(occurrences / tokens) if tokens else "0%"
+        share = _format_share(occurrences / tokens) if tokens else "0%"
         count = (
             f'<span class="tr-note" role="status">{occurrences:,.6g} times in {with_it:,} documents, {share} of the '
             f"words of {part} documents</span>"
@@ -192,7 +192,8 @@ def _draw_over_time(page: WordPageContents) -> str:
         return _draw_card("Over time", "", _NO_DATES)
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     line = TimeLine("word", word, LIVE.hues[0], figure.mean, figure.low, figure.high)
-    picture = draw_lines(axis, [line], f"Share of the word {word} by {figure.periods.unit}")
+    picture = draw_lines(axis, [line], f"Share of the word {word} by {figure.periods.unit}", _format_share)
+    picture = f'<div class="tr-scroll tr-wide">{picture}</div>'
     return _draw_card("Over time", picture, f"{_tell_missing(figure)} {_tell_change(figure)}")
 
 
@@ -209,14 +210,21 @@ def _tell_change(figure: WordPeriods) -> str:
         return ""
     verdict = "more often" if low > 0 else "less often" if high < 0 else "about as often: the interval holds 0"
     return (
-        f"First third of the dated documents {format_percent(figure.before)}, last third "
-        f"{format_percent(figure.after)}, difference {_format_change(low)} to {_format_change(high)} "
+        f"First third of the dated documents {_format_share(figure.before)}, last third "
+        f"{_format_share(figure.after)}, difference {_format_change(low)} to {_format_change(high)} "
         f"(90 % interval): {verdict}."
     )
 
 
+def _format_share(share: float) -> str:
+    """Return a share in percent; one below 0.1 % with two significant digits, because most words are rare."""
+    if not 0.0 < share < 0.000995:
+        return format_percent(share)
+    return f"{np.format_float_positional(100 * share, 2, unique=False, fractional=False, trim='-')}%"
+
+
 def _format_change(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{format_percent(abs(value))}"
+    return f"{'−' if value < 0 else '+'}{_format_share(abs(value))}"
 
 
 def _draw_by_group(page: WordPageContents) -> str:
@@ -233,7 +241,7 @@ def _draw_by_group(page: WordPageContents) -> str:
     bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
     missing = figure.missing
     note = f"{missing:,} documents have no value, or one that few documents have, and are left out." if missing else ""
-    return _draw_card(f"By {page.choices.group}", draw_group_bars(bars, figure.everywhere), note)
+    return _draw_card(f"By {page.choices.group}", draw_group_bars(bars, figure.everywhere, _format_share), note)
 
 
 def _draw_contexts(page: WordPageContents) -> str:

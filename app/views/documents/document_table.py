@@ -29,7 +29,7 @@ _USES_TIP = "The documents that use the topic most, the strongest first; short d
 _NO_TEXTS = "The corpus was imported as counts, so its texts are not kept: titles are those that came with it."
 _BADLY_TIP = "Only the documents whose words the topics expect least, the worst first"
 _BADLY = (
-    f"Badly explained are the {format_percent(LISTED)} of all documents whose words the topics expect least, compared "
+    f"Badly explained are the {100 * LISTED:g} % of all documents whose words the topics expect least, compared "
     "with documents of similar length; the worst come first. Look for another language, lists and tables, copied "
     "text, or a subject that has no topic."
 )
@@ -282,8 +282,8 @@ def _draw_body(table: TablePage) -> str:
     ]
     columns += [("Label", None, None)] if table.labels else []
     columns += [("Strongest topic", None, topic_tip)] if table.hierarchy is not None else []
-    columns += [("Words", "dc-number", describe_origin(_WORDS_TIP))]
     columns += [("Fit", "dc-number", describe_origin(_FIT_TIP, table.hierarchy))] if table.wanted.badly else []
+    columns += [("Words", "dc-number", describe_origin(_WORDS_TIP))]
     # A phone shows rows as blocks, which would take their roles from them unless these are written.
     heads = "".join(
         write_element("th", word, role="columnheader", scope="col", class_=kind, title=tip)
@@ -320,10 +320,10 @@ def _draw_row(table: TablePage, row: DocumentRow) -> str:
     cells += [(picture + title + "".join(map(_draw_context, row.contexts)), "dc-title", None)]
     cells += [(_draw_label(row.label), None, None)] if table.labels else []
     cells += [(_draw_strongest(table, row), None, None)] if table.hierarchy is not None else []
-    cells += [(f"{row.words:,.6g}", "dc-number", words_tip)]
     if table.wanted.badly:
         score = f"{table.scores.get(row.number, math.nan):.1f}".replace("-", "−")
         cells += [(score, "dc-number", describe_origin(_FIT_TIP, table.hierarchy))]
+    cells += [(f"{row.words:,.6g}", "dc-number", words_tip)]
     return write_element(
         "tr",
         "".join(write_element("td", content, role="cell", class_=kind, title=tip) for content, kind, tip in cells),

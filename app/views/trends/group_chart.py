@@ -1,6 +1,6 @@
 """Topics by group: bars with intervals for one topic, a heat map of topics and groups, and a table of effects."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,24 +51,26 @@ class GroupTable(NamedTuple):
     beyond: NDArray[np.int8]
 
 
-def draw_group_bars(bars: Sequence[GroupBar], everywhere: float) -> str:
+def draw_group_bars(bars: Sequence[GroupBar], everywhere: float, form: Callable[[float], str] = format_percent) -> str:
     """Return bars with intervals, in the order given, and a line at the topic's share in all documents.
 
     Parameters
     ----------
     bars : sequence of GroupBar
     everywhere : float
+    form : (share) -> str
+        Writes a share.
     """
     known = [bar for bar in bars if np.isfinite(bar.mean)]
     largest = max((bar.mean for bar in known), default=0.0)
     top = min(max((bar.high for bar in known), default=0.0), _HEADROOM * largest) or 1.0
-    rows = "".join(_draw_bar(bar, top) for bar in bars)
+    rows = "".join(_draw_bar(bar, top, form) for bar in bars)
     style = f"--everywhere:{100 * min(everywhere / top, 1.0):.2f}%"
-    note = f"Line: all documents, {format_percent(everywhere)}. Thin bars: 90 % intervals."
+    note = f"Line: all documents, {form(everywhere)}. Thin bars: 90 % intervals."
     return f'<div class="tr-groups" style="{style}"><ol>{rows}</ol><p class="tr-note">{note}</p></div>'
 
 
-def _draw_bar(bar: GroupBar, top: float) -> str:
+def _draw_bar(bar: GroupBar, top: float, form: Callable[[float], str]) -> str:
     name = escape(shorten(bar.name, _LETTERS))
     tip = f"Only the documents of {bar.name}"
     button = write_element("button", name, type="button", data_do="group", data_value=bar.filters, title=tip)
@@ -76,12 +78,12 @@ def _draw_bar(bar: GroupBar, top: float) -> str:
     if not np.isfinite(bar.mean):
         return f"<li>{button}{count}<span class='tr-none'>no documents</span></li>"
     low, high = max(bar.low, 0.0), min(bar.high, 1.0)
-    interval = f"{format_percent(low)} – {format_percent(high)}"
+    interval = f"{form(low)} – {form(high)}"
     low, high = min(low, top), min(high, top)
     places = f"--mean:{100 * bar.mean / top:.2f}%;--low:{100 * low / top:.2f}%;--high:{100 * high / top:.2f}%"
-    tip = f"{format_percent(bar.mean)}, 90 % interval {interval}"
+    tip = f"{form(bar.mean)}, 90 % interval {interval}"
     track = f'<span class="tr-track" style="{places}" title="{tip}"></span>'
-    return f"<li>{button}{count}{track}<b>{format_percent(bar.mean)}</b></li>"
+    return f"<li>{button}{count}{track}<b>{form(bar.mean)}</b></li>"
 
 
 def draw_heat_map(table: GroupTable) -> str:

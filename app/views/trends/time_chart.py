@@ -1,7 +1,7 @@
 """Topics over time as SVG: lines with bands, stacked areas, or a stream, above bars of the number of documents."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -120,7 +120,9 @@ def _format_day(moment: int) -> str:
     return str(np.datetime64(moment, "ms").astype("datetime64[D]"))
 
 
-def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
+def draw_lines(
+    axis: TimeAxis, lines: Sequence[TimeLine], label: str, form: Callable[[float], str] = format_percent
+) -> str:
     """Return a picture with a line and its 90 % band for every topic.
 
     Parameters
@@ -129,6 +131,8 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     lines : sequence of TimeLine
     label : str
         What the picture shows, for people who do not see it.
+    form : (share) -> str
+        Writes a share.
     """
     known = [line for line in lines if np.isfinite(line.mean).any()]
     highest = max((float(np.nanmax(line.high)) for line in known), default=0.0)
@@ -138,7 +142,8 @@ def draw_lines(axis: TimeAxis, lines: Sequence[TimeLine], label: str) -> str:
     bodies = "".join(_draw_line(axis, line, top) for line in lines)
     frame = axis.frame
     ends = [(_place_share(frame, _find_last(line.mean), top), line) for line in known]
-    return _draw_frame(axis, label, _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends), lines)
+    body = _draw_grid(frame, ticks, top) + bodies + _draw_names(frame, ends)
+    return _draw_frame(axis, label, body, lines, form)
 
 
 def draw_areas(axis: TimeAxis, lines: Sequence[TimeLine], borders: NDArray[np.float64], label: str) -> str:
@@ -294,14 +299,16 @@ def _draw_names(frame: Frame, ends: Sequence[tuple[float, TimeLine]]) -> str:
     return "".join(parts)
 
 
-def _draw_frame(axis: TimeAxis, label: str, body: str, lines: Sequence[TimeLine]) -> str:
+def _draw_frame(
+    axis: TimeAxis, label: str, body: str, lines: Sequence[TimeLine], form: Callable[[float], str] = format_percent
+) -> str:
     """Return the whole picture: bars of documents, dates, the body, and a place to point at for every period."""
     frame = axis.frame
     brush = ' data-brush="brush"' if axis.brush else ""
     return (
         f'<svg class="tr-chart" viewBox="0 0 {frame.width:g} {frame.height:g}" role="img"{brush} '
         f'aria-label="{escape(label)}">{_draw_picked(axis)}{_draw_bars(axis)}{_draw_dates(axis)}{body}'
-        f"{_draw_places(axis, lines)}</svg>"
+        f"{_draw_places(axis, lines, form)}</svg>"
     )
 
 
@@ -341,27 +348,26 @@ def _draw_dates(axis: TimeAxis) -> str:
     return "".join(parts)
 
 
-def _draw_places(axis: TimeAxis, lines: Sequence[TimeLine]) -> str:
+def _draw_places(axis: TimeAxis, lines: Sequence[TimeLine], form: Callable[[float], str]) -> str:
     """Return the places to point at, with what the picture shows there, and the days that they stand for."""
     frame, parts = axis.frame, []
     for period, (first, last) in enumerate(axis.days):
         x, end = _place_period(axis, period), _place_period(axis, period + 1)
         size = f'width="{end - x:.1f}" height="{frame.height - _DATES - frame.top:g}"'
         days = f'data-from="{first}" data-to="{last}"' if axis.brush else ""
-        tip = "" if frame.is_for_phones else f"<title>{escape(_describe_lines(axis, lines, period))}</title>"
+        tip = "" if frame.is_for_phones else f"<title>{escape(_describe_lines(axis, lines, period, form))}</title>"
         parts.append(f'<rect class="tr-period" {days} x="{x:.1f}" y="{frame.top:g}" {size}>{tip}</rect>')
     return "".join(parts)
 
 
-def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int) -> str:
+def _describe_lines(axis: TimeAxis, lines: Sequence[TimeLine], period: int, form: Callable[[float], str]) -> str:
     """Return what the picture shows in a period: its documents, and the share and interval of every topic."""
     documents = int(axis.documents[period])
     start = f"{axis.names[period]}: {documents:,} {'document' if documents == 1 else 'documents'}"
     known = [line for line in lines if np.isfinite(line.mean[period])]
     ordered = sorted(known, key=lambda line: -line.mean[period])
     rows = (
-        f"{line.title} {format_percent(line.mean[period])} "
-        f"({format_percent(max(line.low[period], 0.0))} – {format_percent(line.high[period])})"
+        f"{line.title} {form(line.mean[period])} ({form(max(line.low[period], 0.0))} – {form(line.high[period])})"
         for line in ordered
     )
     return "\n".join([start, *rows])

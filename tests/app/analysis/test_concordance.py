@@ -42,3 +42,8 @@ def test_contexts_that_say_most_of_the_topic_come_first_and_no_document_fills_th
     assert [line.document for line in found] == [2, 1, 0]
     assert [line.document for line in choose_word_contexts(documents, rules, MOON, FLOWERS, 9)].count(2) == 2
     assert [line.document for line in choose_word_contexts(documents, rules, MOON, np.zeros(4), 9)] == [0, 1, 2, 2]
+
+
+def test_a_text_that_several_documents_have_is_quoted_once(rules):
+    documents = [document("a rose under the moon", number) for number in range(3)]
+    assert [line.document for line in choose_word_contexts(documents, rules, MOON, FLOWERS, 9)] == [0]
