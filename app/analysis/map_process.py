@@ -62,7 +62,8 @@ def main(arguments: list[str]) -> int:
     """Make the map of a run under a snapshot, in the store that TOPIARY_STORE names."""
     notify = Notifier(sys.stdout)
     try:
-        make_map(open_existing(None), *map(int, arguments), notify)
+        run, snapshot = map(int, arguments)
+        make_map(open_existing(None), run, snapshot, notify)
     except (StoreError, SettingError) as error:
         notify(FAILED, str(error))
         return 1

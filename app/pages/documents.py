@@ -1,5 +1,6 @@
 """The page of documents: the table of the corpus, one of its documents or a visitor's text with its topics."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -157,7 +158,7 @@ class DocumentsPage:
             self._draw_answer()
             self._fetch_neighbours()
 
-    def _list_parts(self) -> list[Viewable]:
+    def _list_parts(self) -> Sequence[Viewable]:
         """Return what is below the head."""
         tab = self._view.tab
         if tab == MAP and self._has_run():

@@ -46,7 +46,18 @@ ASKED = {
     "make_map_again": (None, 1, 1),
     "refine": (1, None, "x", ("a=b",)),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "place_appended", "make_map", "do_upkeep", "fill", "close"}
+OF_THE_SERVER = {
+    "on_behalf_of", "note_damage", "keep_predictions", "place_appended", "make_map", "do_upkeep", "fill", "close",
+}  # fmt: skip
+    "on_behalf_of",
+    "note_damage",
+    "keep_predictions",
+    "place_appended",
+    "make_map",
+    "do_upkeep",
+    "fill",
+    "close",
+}
 
 
 @pytest.fixture
