@@ -61,8 +61,8 @@ def _prepare_selections(db: Database, run: RunRow, snapshot: SnapshotRow, made: 
 def main(arguments: list[str]) -> int:
     """Make the map of a run under a snapshot, in the store that TOPIARY_STORE names."""
     notify = Notifier(sys.stdout)
-    run, snapshot = map(int, arguments)
     try:
+        run, snapshot = map(int, arguments)
         make_map(open_existing(None), run, snapshot, notify)
     except (StoreError, SettingError) as error:
         notify(FAILED, str(error))

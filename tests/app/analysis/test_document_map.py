@@ -1,5 +1,7 @@
 """The map of a run's documents: drafted, finished, stored, extended, and continued after more training."""
 
+import json
+
 import numpy as np
 import pytest
 from process_samples import more_documents, order, small_corpus
@@ -7,7 +9,9 @@ from process_samples import more_documents, order, small_corpus
 from app.analysis import document_map
 from app.analysis.document_map import complete_map, find_map, read_source
 from app.analysis.inference import find_snapshot
+from app.analysis.map_process import ARRANGING, DRAFTING, PLACING, PREPARING, main
 from app.jobs import trainer
+from app.jobs.progress import FAILED
 from engine.document_map.layout import draft_map
 from engine.pool import Pool
 from store import corpus_writer, runs, snapshots
@@ -68,3 +72,18 @@ def test_a_map_under_a_later_snapshot_continues_the_last_one(file, run):
     moves = np.linalg.norm(after.positions - before.positions, axis=1)
     assert 0 < np.median(moves) < 0.25 * np.ptp(before.positions)
     assert np.array_equal(find_map(file, run, first).positions, before.positions)
+
+
+def test_the_process_that_makes_a_map_says_how_far_it_is_or_why_it_fails(file, run, monkeypatch, capsys):
+    monkeypatch.setenv("TOPIARY_STORE", file.url)
+    snapshot = find_snapshot(file, run.number)
+    assert main([str(run.number), str(snapshot.number)]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    stages = [words for words, _ in lines]
+    assert list(dict.fromkeys(stages)) in ([DRAFTING, ARRANGING, PREPARING], [PLACING, DRAFTING, ARRANGING, PREPARING])
+    assert all(0.0 <= share <= 1.0 for _, share in lines)
+    assert find_map(file, run, snapshot) is not None
+    assert main([str(run.number), "999"]) == 1
+    words, reason = json.loads(capsys.readouterr().out)
+    assert words == FAILED
+    assert "no snapshot 999" in reason
