@@ -42,9 +42,12 @@ class ColumnTyping:
         self._sentences: dict[int, str] = {}
 
     def begin(self, corpus: int) -> str:
-        """Begin with a corpus unless this has begun or failed, and return a sentence about the progress or failure."""
+        """Begin with a corpus unless this was done before, and return a sentence about the progress, or the failure.
+
+        It is empty once the columns are typed.
+        """
         with self._lock:
-            is_new = not self._sentences.get(corpus)
+            is_new = corpus not in self._sentences
             if is_new:
                 self._sentences[corpus] = "The columns of this corpus are being read for the first time."
         if is_new:

@@ -15,7 +15,7 @@ _BARS = 30.0  # height of the bars of documents
 _LINE = 15.0  # between two names at the right
 _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at most
 _LETTERS = 24  # of a name at the right
-_FEW = 0.02  # of the mean number of documents of a period: a period with fewer is drawn by itself
+_FEW = 0.05  # of the mean number of documents of a period: a period with fewer is drawn by itself
 _LEAST_ROOM = 60.0  # at the right, for names
 _DAY = 86_400_000  # milliseconds
 

@@ -36,6 +36,9 @@ _TABS = (
 )
 _HEAT_TOPICS = 60  # rows of the heat map
 _HEAT_GROUPS = 16  # columns of it
+_CHILDREN = (
+    "Shares of the topics below it in all documents shown. They are parts of other topics too, so they need not add up."
+)
 _LISTED = 12  # topics that grew or shrank
 _FORMS = (
     ("lines", "Lines", "A line for every topic, with its 90 % interval"),
@@ -215,7 +218,8 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     picture = _draw_figure(page, figure, form)
     parts = [_draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
     if page.children is not None:
-        parts.append(_draw_card("Its children", _draw_figure(page, page.children, choices.drawn)))
+        picture = _draw_figure(page, page.children, choices.drawn)
+        parts.append(_draw_card("Its children", picture, _CHILDREN))
     parts.append(_draw_changes(page, figure))
     return "".join(parts)
 
