@@ -12,8 +12,8 @@ import numpy as np
 from app.analysis.document_map import complete_map
 from app.analysis.inference import find_snapshot
 from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.selection import find_typical_topics, find_typical_words
 from app.analysis.shares import complete_shares, fetch_use
+from app.analysis.typical import find_typical_topics, sum_corpus_words
 from app.jobs import launcher
 from app.jobs.progress import FAILED, Notifier
 from engine.document_map.areas import find_inside
@@ -53,9 +53,8 @@ def _prepare_selections(db: Database, run: RunRow, snapshot: SnapshotRow, made: 
     corners = np.array([(-1.0, -1.0), (1.0, -1.0), (0.0, 1.0)])
     selected = find_inside(made.positions, corners) | (np.arange(len(made.topics)) % 2 == 0)
     hierarchy, corpus = read_hierarchy(db, run, snapshot), corpora.get_run_corpus(db, run)
-    find_typical_topics(hierarchy, 1, fetch_use(db, run, snapshot, 1), selected, 1)
-    some = np.arange(min(len(selected), _FEW))
-    find_typical_words(db, corpus, selected[some], 1)
+    find_typical_topics(hierarchy, 1, fetch_use(db, run, snapshot, 1), selected)
+    sum_corpus_words(db, corpus, len(hierarchy.vocabulary), np.arange(len(selected)) < _FEW)
 
 
 def main(arguments: list[str]) -> int:

@@ -12,11 +12,11 @@ import numpy as np
 from app.analysis.document_map import find_facts
 from app.analysis.document_table import make_title
 from app.analysis.filters import Condition, FilterError
-from app.analysis.hierarchy import Hierarchy, format_identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
 from app.analysis.inference import find_snapshot
 from app.analysis.refine import SHARE
-from app.analysis.selection import TypicalTopic, find_typical_topics, find_typical_words
 from app.analysis.trends import DocumentGroups, group_documents
+from app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
 from app.export.run_tables import build_table, read_request
 from app.export.tables import write_table
 from app.pages.filters import open_sources, read_selection
@@ -299,11 +299,12 @@ def summarise_selection(context: Context, answer: MapAnswer) -> SelectionSummary
     topics: list[TypicalTopic] = []
     found = context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
     if len(numbers) and found is not None:
-        topics = find_typical_topics(hierarchy, 1, context.feed.shares.read(found, 1), selected, LISTED)
+        ranked = find_typical_topics(hierarchy, 1, context.feed.shares.read(found, 1), selected).more
+        topics = [each for each in ranked if hierarchy.role(each.node) != BACKGROUND][:LISTED]
     if request.topic is not None:
-        ranked = (use.document for use in list_topic_uses(context, hierarchy, request.topic))
+        users = (use.document for use in list_topic_uses(context, hierarchy, request.topic))
         inside = selected.tolist()
-        listed = [number for number in ranked if number < len(inside) and inside[number]][:LISTED]
+        listed = [number for number in users if number < len(inside) and inside[number]][:LISTED]
     else:
         places = read.document_map.positions[numbers]
         middle = np.median(places, axis=0) if len(numbers) else places
@@ -318,7 +319,14 @@ def find_words(context: Context, answer: MapAnswer) -> list[str]:
     hierarchy, corpus, selected = answer.hierarchy, answer.corpus, answer.selected
     if hierarchy is None or corpus is None or selected is None or not selected.any() or selected.all():
         return []
-    return [hierarchy.vocabulary[word] for word in find_typical_words(context.db, corpus, selected, WORDS).tolist()]
+    if corpus.kind == "real":  # words are compared by counts
+        return []
+    n_words = len(hierarchy.vocabulary)
+    everything = context.feed.words.fetch(
+        (corpus.number, corpus.documents), partial(sum_corpus_words, context.db, corpus, n_words)
+    )
+    selection = sum_corpus_words(context.db, corpus, n_words, selected)
+    return [each.word for each in find_typical_words(selection, everything, hierarchy.vocabulary, WORDS).more]
 
 
 def read_title(context: Context, corpus: int, number: int) -> str:

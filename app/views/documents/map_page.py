@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.selection import TypicalTopic
+from app.analysis.typical import TypicalTopic
 from app.jobs.progress import Notice
 from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_element
@@ -244,7 +244,7 @@ def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy
     if summary.topics:
         rows = "".join(
             f"<li>{_draw_topic_button(hierarchy, each.node)}<span>{format_percent(each.share)} "
-            f"<small>({format_percent(each.elsewhere)})</small></span></li>"
+            f"<small>({format_percent(each.share - each.difference)})</small></span></li>"
             for each in summary.topics
         )
         parts.append(

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from trend_samples import DOCUMENTS, plant_trends
 
 from app.analysis import typical
-from app.analysis.typical import find_typical_words, sum_corpus_words
+from app.analysis.inference import find_snapshot
+from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.shares import fetch_use
+from app.analysis.typical import find_typical_topics, find_typical_words, sum_corpus_words
 from engine.contract import Counts
 from engine.lens.typical import sum_words
 from store import corpora, corpus_writer
@@ -69,3 +73,20 @@ def test_work_that_is_no_longer_wanted_ends_before_the_next_block(corpus, monkey
     monkeypatch.setattr(typical, "BLOCK", 10)
     answers = iter([True, True, False])
     assert sum_corpus_words(db, row, len(WORDS), is_wanted=lambda: next(answers)).documents[0] == 20
+
+
+def test_typical_topics_are_more_frequent_in_the_selection_beyond_chance(tmp_path):
+    db = open_database(str(tmp_path / "trends.db"))
+    run = plant_trends(db)
+    snapshot = find_snapshot(db, run.number)
+    hierarchy, use = read_hierarchy(db, run, snapshot), fetch_use(db, run, snapshot, 1)
+    late = np.arange(DOCUMENTS) >= DOCUMENTS // 2
+    found = find_typical_topics(hierarchy, 1, use, late)
+    first = 0.2 + 0.5 * np.arange(DOCUMENTS) / DOCUMENTS + 0.1 * (np.arange(DOCUMENTS) % 2 == 0)
+    (more,), (less,) = found.more, found.less
+    assert (hierarchy.place(more.node), hierarchy.place(less.node)) == (0, 1)
+    assert more.share == pytest.approx(first[late].mean(), abs=1e-4)
+    assert more.difference == pytest.approx(first[late].mean() - first[~late].mean(), abs=1e-4)
+    assert found.documents == (DOCUMENTS // 2, DOCUMENTS // 2)
+    assert not find_typical_topics(hierarchy, 1, use, np.arange(DOCUMENTS) % 4 < 2).more
+    db.close()

@@ -176,7 +176,7 @@ def test_the_title_of_a_point_is_told_and_a_click_opens_its_document(session):
     session.tab._on_map({"do": "hover", "point": 5})
     session.work()
     number = int(session.tab._answer.packed.order[5])
-    assert session.saved[-1] == {"point": 5, "text": "rose"}  # the first words
+    assert session.saved[-1] == {"point": 5, "text": "A garden with a rose."}  # the first words
     session.tab._on_map({"do": "open", "point": DOCUMENTS})
     assert session.view.documents == ()
     session.tab._on_map({"do": "open", "point": 5})
