@@ -60,7 +60,7 @@ PAGES = (
     AppPage("seeds", "Seeds", "again", "See what comes back in runs with other seeds",
             "app.pages.seeds:build_seeds_page", in_bar=False),
     AppPage("trends", "Trends", "chart", "See topics over time and by group", "app.pages.trends:build_trends_page"),
-    AppPage("word", "Word", "book", "See where a word is used", "app.pages.words:build_word_page", in_bar=False),
+    AppPage("word", "Word", "letter", "See where a word is used", "app.pages.words:build_word_page", in_bar=False),
     AppPage("documents", "Documents", "page", "Find the topics of a document",
             "app.pages.documents:build_documents_page"),
     AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),

@@ -155,12 +155,12 @@ def test_arviz_reads_the_curves_of_several_runs_as_chains(tmp_path):
         plant_points(db, row.number, values)
     db.close()
     with topiary.open(path) as opened:
+        load("arviz_base")
         run = opened.runs[1]
         with pytest.raises(ValueError, match="run 3 is no other chain of run 1"):
             run.to_arviz(3)
         with pytest.raises(ValueError, match="run 3 has no points yet"):
             opened.runs[3].to_arviz()
-        load("arviz_base")
         tree = run.to_arviz(opened.runs[2])
         alone = run.to_arviz()
     posterior, stats = tree["posterior"], tree["sample_stats"]

@@ -220,7 +220,7 @@ def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierar
     seen, silent = untraced(html)
     assert seen > 30
     assert silent == []
-    for part in ("dc-bar", "dc-chip", "Hellinger", "compared, at most 3,000", "Probability of the class"):
+    for part in ("dc-bar", "dc-chip", "Hellinger", "placed in the topics and compared", "Probability of the class"):
         place = html.index(part)
         assert "Run 7, snapshot of mini-batch 700." in html[place - 200 : place + 400], part
 
