@@ -49,15 +49,6 @@ ASKED = {
 OF_THE_SERVER = {
     "on_behalf_of", "note_damage", "keep_predictions", "place_appended", "make_map", "do_upkeep", "fill", "close",
 }  # fmt: skip
-    "on_behalf_of",
-    "note_damage",
-    "keep_predictions",
-    "place_appended",
-    "make_map",
-    "do_upkeep",
-    "fill",
-    "close",
-}
 
 
 @pytest.fixture
