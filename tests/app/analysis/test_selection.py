@@ -10,6 +10,8 @@ from app.analysis.inference import find_snapshot
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.selection import find_typical_topics, find_typical_words
 from app.analysis.shares import fetch_use
+from store import corpus_writer
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import open_database
 
 
@@ -20,15 +22,33 @@ def db(tmp_path):
     opened.close()
 
 
-@pytest.mark.parametrize("most", [20_000, 8])
+def plant_subjects(db):
+    """Write documents of six different words of one of four subjects."""
+    rng = np.random.default_rng(3)
+    words = [np.sort(rng.choice(7, 6, replace=False)) + 7 * (j % 4) for j in range(DOCUMENTS)]
+    block = DocumentBlock(
+        first=0,
+        counts=StoredCounts(np.arange(0, 6 * DOCUMENTS + 1, 6), np.concatenate(words), np.ones(6 * DOCUMENTS, int)),
+        part=np.zeros(DOCUMENTS, np.int8),
+        labels=np.full(DOCUMENTS, -1, np.int32),
+        titles=[""] * DOCUMENTS,
+        texts=[""] * DOCUMENTS,
+        columns=[{}] * DOCUMENTS,
+    )
+    with corpus_writer.write_corpus(db, "subjects", garden.WORDS) as writer:
+        writer.add(block)
+    return writer.row
+
+
+@pytest.mark.parametrize("most", [20_000, 80])
 def test_typical_words_are_those_of_the_subject_selected(db, monkeypatch, most):
     monkeypatch.setattr(selection, "MOST_READ", most)
-    corpus = garden.corpus(db)
+    corpus = plant_subjects(db)
     for subject in range(4):
-        selected = np.arange(garden.DOCUMENTS) % 4 == subject
-        words = [garden.WORDS[word] for word in find_typical_words(db, corpus, selected, 7).tolist()]
-        assert words
-        assert set(words) <= set(garden.SUBJECTS[subject].split())
+        selected = np.arange(DOCUMENTS) % 4 == subject
+        words = [garden.WORDS[word] for word in find_typical_words(db, corpus, selected, 9).tolist()]
+        assert sorted(words) == sorted(garden.SUBJECTS[subject].split())
+    assert len(find_typical_words(db, corpus, selected, 3)) == 3
 
 
 def test_typical_topics_are_more_frequent_in_the_selection_beyond_chance(db):
