@@ -105,7 +105,6 @@ class DocumentsPage:
         self._between = Interpolation(context, self._draw_head)
         self._table = DocumentTable(context, SHEETS, self._draw_head)
         self._notes = DocumentNotes(context, SHEETS)
-        self._map = MapTab(context)
         self._search = DocumentSearch(context, self._draw_form)
         self.page = pn.Column(
             self._head,
@@ -113,6 +112,7 @@ class DocumentsPage:
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
+        self._map = MapTab(context)  # which follows the view itself
         self._choose()
 
     # ------------------------------------------------------------- changes
@@ -147,7 +147,6 @@ class DocumentsPage:
             self._between.choose()
             return
         if self._view.tab == MAP and self._has_run():
-            self._map.choose()
             return
         if self._view.tab == FORM:
             self._fetch_kind()

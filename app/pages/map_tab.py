@@ -76,22 +76,20 @@ class MapTab:
                 margin=0,
             )
         ]  # fmt: skip
-        self._view.param.watch(self._on_view, list(_FIELDS))
+        self._view.param.watch(self._choose, list(_FIELDS))
         context.on_tick(self._on_tick)
+        self._choose()
 
     @property
     def _is_shown(self) -> bool:
         return self._view.page == "documents" and self._view.tab == MAP
 
-    def choose(self) -> None:
-        """Show the map that the view asks for, and request it if it is not there yet."""
-        if self._is_shown:
-            self._fetch()
-
     # ------------------------------------------------------------- changes
 
-    def _on_view(self, *_: Any) -> None:
-        self.choose()
+    def _choose(self, *_: Any) -> None:
+        """Request the map that the view asks for, if it is on screen."""
+        if self._is_shown:
+            self._fetch()
 
     def _on_tick(self, tick: Tick) -> None:
         if not self._is_shown:

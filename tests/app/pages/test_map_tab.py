@@ -36,7 +36,6 @@ class Session(PageSession):
         self.saved = []
         self.tab = MapTab(self.context)
         self.tab._map._send_msg = self.saved.append
-        self.tab.choose()
         self.work()
 
     def _refine(self, run, snapshot, name, where):
