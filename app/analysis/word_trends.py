@@ -47,7 +47,7 @@ class WordOccurrences(NamedTuple):
     counts: FloatArray
     tokens: FloatArray
 
-    def count(self, selected: Array | None = None) -> tuple[float, int, float]:
+    def count_uses(self, selected: Array | None = None) -> tuple[float, int, float]:
         """Return occurrences, documents that have the word, and tokens of the selected documents (default: all)."""
         if selected is None:
             return float(self.counts.sum()), len(self.documents), float(self.tokens.sum())

@@ -99,14 +99,14 @@ class RunEvidence(RunTopics):
         found = read_occurrences(db, corpus, _find_number(hierarchy, word))
         if found is None:
             raise LookupError(f"the documents of corpus {corpus.name!r} were not read to the end")
-        values, options = sources.read_column(chosen), {"by": by, "selected": selected}
+        values = sources.read_column(chosen)
         figure: Any
         if chosen.kind == DATE:
-            figure = measure_word_over_time(found, values, unit=unit, **options)
+            figure = measure_word_over_time(found, values, unit=unit, by=by, selected=selected)
             starts = figure.periods.starts[:-1].astype("datetime64[ms]").astype("datetime64[D]")
             keys = pd.Index([str(start) for start in starts], name="period")
         else:
-            figure = measure_word_by_group(found, group_documents(chosen, values), **options)
+            figure = measure_word_by_group(found, group_documents(chosen, values), by=by, selected=selected)
             keys = pd.Index(figure.groups.names, name="group")
         parts = {"documents": figure.documents, "share": figure.mean, "low": figure.low, "high": figure.high}
         return pd.DataFrame(parts, index=keys)

@@ -111,7 +111,7 @@ class WordReader:
         page = page._replace(selected=n_selected)
         if found is None or not n_selected:
             return page
-        page = page._replace(counted=found.count(selected))
+        page = page._replace(counted=found.count_uses(selected))
         options: dict[str, Any] = {"by": choices.weigh, "selected": selected}
         if choices.date:
             dates = sources.read_column(columns.find_column(sources.columns, choices.date))

@@ -90,7 +90,11 @@ def draw_neighbours(
         wait = f"Finding the topics of documents to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
-    hint, among, select = f"At most {MOST:,} documents of the corpus were placed in the topics and compared", "", ""
+    hint, among, select = (
+        f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them",
+        "",
+        "",
+    )
     if choice is not None:
         hint = (
             "All documents of the corpus were compared by their stored shares; those below 1 % count as one more topic"

@@ -84,7 +84,7 @@ def test_occurrences_are_those_in_the_store(db):
     corpus = plant_corpus(db)
     word = read_occurrences(db, corpus, 0)
     assert word.documents.tolist() == list(range(DOCUMENTS))
-    assert word.count() == (DOCUMENTS, DOCUMENTS, DOCUMENTS)
-    assert word.count(np.arange(DOCUMENTS) < 7) == (7, 7, 7)
+    assert word.count_uses() == (DOCUMENTS, DOCUMENTS, DOCUMENTS)
+    assert word.count_uses(np.arange(DOCUMENTS) < 7) == (7, 7, 7)
     assert len(read_occurrences(db, corpus, 1).documents) == 0
     assert read_occurrences(db, corpus, 0, lambda: False) is None
