@@ -43,8 +43,9 @@ ASKED = {
     "change_note": (1, "x", ""),
     "delete_note": (1,),
     "carry_annotations": (None,),
+    "refine": (1, None),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "place_appended", "do_upkeep", "fill", "close"}
 
 
 @pytest.fixture
