@@ -157,15 +157,18 @@ def _add_entries(
     table: FloatArray,
 ) -> None:
     """Add the products of documents ``first:last`` to ``table`` (G, K + 1, p + 1)."""
-    n_linear = linear.shape[1]
     for j in range(first, last):
-        group = groups[j]
-        if group < 0:
+        if groups[j] < 0:
             continue
-        for entry in range(shares.starts[j], shares.starts[j + 1] + 1):
-            stored = entry < shares.starts[j + 1]
-            topic = shares.topics[entry] if stored else shares.n_topics
-            share = (shares.units[entry] if stored else shares.rest[j]) * _UNIT
-            for i in range(n_linear):
-                table[group, topic, i] += linear[j, i] * share
-            table[group, topic, n_linear] += squared[j] * share * share
+        rows, multiples = table[groups[j]], linear[j]
+        for entry in range(shares.starts[j], shares.starts[j + 1]):
+            _add_products(rows[shares.topics[entry]], multiples, squared[j], shares.units[entry] * _UNIT)
+        _add_products(rows[shares.n_topics], multiples, squared[j], shares.rest[j] * _UNIT)
+
+
+@compiled
+def _add_products(row: FloatArray, linear: FloatArray, squared: float, share: float) -> None:
+    """Add the multiples of a share, and that of its square, to ``row`` (p + 1,)."""
+    for i in range(len(linear)):
+        row[i] += linear[i] * share
+    row[len(linear)] += squared * share * share

@@ -213,6 +213,16 @@ def _number_periods(dates: IntArray, unit: str) -> IntArray:
         return days
     if unit == "week":
         return (days + _TO_MONDAY) // 7
+    if not len(days):
+        return days
+    first, span = int(days.min()), int(days.max() - days.min()) + 1
+    if span < len(days):  # the calendar is slow, so each day is looked up in it once
+        return _number_months(np.arange(first, first + span), unit)[days - first]
+    return _number_months(days, unit)
+
+
+def _number_months(days: IntArray, unit: str) -> IntArray:
+    """Return the number of the period of each day; a period has whole months."""
     months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return (months + _MONTHS_BEFORE_EPOCH) // _MONTHS[unit]
 
