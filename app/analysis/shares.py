@@ -10,6 +10,7 @@ from app.analysis.inference import open_inference
 from app.analysis.predictions import Report
 from app.jobs.shares import hash_share_origin, store_shares
 from store import corpora, shares
+from store.arrays import Array
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
 from store.run_rows import RunRow
@@ -108,7 +109,7 @@ def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
     return csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
 
 
-def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[UseOfTopic]:
+def rank_documents(use: LayerUse, column: int, n: int | None = None, selected: Array | None = None) -> list[UseOfTopic]:
     """Return the documents with the largest shares of a topic, largest first, and these shares.
 
     A document is ranked as if it had ``LENGTH`` more tokens of other topics; equal ones are in the order of the corpus.
@@ -120,9 +121,15 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[Use
         Column of the topic.
     n : int, optional
         Number of documents; all that have at least 1 % of the topic by default.
+    selected : (N,) bool array, optional
+        The documents to rank, of the first N of the corpus; by default all.
     """
     entries = np.flatnonzero(use.layer.topics == column)
-    documents = np.searchsorted(use.layer.starts, entries, side="right") - 1
+    documents = np.searchsorted(use.layer.starts, entries, side="right") - 1  # ascending
+    if selected is not None:
+        documents = documents[: np.searchsorted(documents, len(selected))]
+        chosen = np.flatnonzero(selected[documents])
+        entries, documents = entries[chosen], documents[chosen]
     weights = use.layer.units[entries] / np.float32(shares.UNITS)
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
     order = np.argsort(-ranks, kind="stable")[:n]

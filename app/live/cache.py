@@ -13,6 +13,7 @@ from app.analysis.inference import DocumentInference, Neighbourhood, find_snapsh
 from app.analysis.shares import LayerUse, find_shares, rank_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
+from store.arrays import Array
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
 from store.shares import ShareSet
@@ -203,7 +204,9 @@ class ShareCache:
         key = (found.snapshot, found.documents, found.created, layer)
         return self._uses.fetch(key, lambda: read_use(self._db, found, layer))
 
-    def rank(self, run: int, snapshot: int, layer: int, column: int, n: int | None = None) -> list[UseOfTopic] | None:
+    def rank(
+        self, run: int, snapshot: int, layer: int, column: int, n: int | None = None, selected: Array | None = None
+    ) -> list[UseOfTopic] | None:
         """Return the documents that use a topic most (:func:`app.analysis.shares.rank_documents`).
 
         None if their shares are not stored, or are damaged.
@@ -212,7 +215,7 @@ class ShareCache:
         if found is None:
             return None
         try:
-            return rank_documents(self.read(found, layer), column, n)
+            return rank_documents(self.read(found, layer), column, n, selected)
         except (NotFound, DamagedArrays):
             return None
 

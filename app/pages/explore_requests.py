@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy, UseOfTopic, format_identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import cut_passage
 from app.export import trees
@@ -26,6 +26,7 @@ from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL, find_opening_threshold
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
+from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import corpora, runs
 from store.errors import StoreError
@@ -120,10 +121,11 @@ class TopicDocuments:
 
     def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
-        uses = list_topic_uses(self._context, hierarchy, node, None if where else _SHOWN_DOCUMENTS)
-        if row is not None and where:
-            uses = self._keep_selected(hierarchy, row, uses, where)[:_SHOWN_DOCUMENTS]
-        if row is None or not uses:
+        if row is None:
+            return []
+        selected = self._select(hierarchy, row, where)
+        uses = list_topic_uses(self._context, hierarchy, node, _SHOWN_DOCUMENTS, selected)
+        if not uses:
             return []
         rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
         documents = {document.number: document for document in rows}
@@ -133,20 +135,14 @@ class TopicDocuments:
             if (document := documents.get(use.document)) is not None
         ]
 
-    def _keep_selected(
-        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
-    ) -> list[UseOfTopic]:
-        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
-        corpus = corpora.get_run_corpus(self._context.db, row)
+    def _select(self, hierarchy: Hierarchy, row: RunRow, where: tuple[str, ...]) -> Array | None:
+        """Return which documents meet the conditions; None for all, also if the conditions mean nothing."""
+        if not where:
+            return None
         try:
-            selected = read_selection(self._context, corpus, hierarchy, where)
+            return read_selection(self._context, corpora.get_run_corpus(self._context.db, row), hierarchy, where)
         except (FilterError, StoreError):
-            return uses
-        return (
-            uses
-            if selected is None
-            else [use for use in uses if use.document < len(selected) and selected[use.document]]
-        )
+            return None
 
     def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
         self._pending.discard(key)

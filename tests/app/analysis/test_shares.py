@@ -133,4 +133,7 @@ def test_documents_are_ranked_by_share_as_if_they_had_ten_more_words() -> None:
     assert ranked[3] == UseOfTopic(0, 1.0)
     assert rank_documents(use, 2, 1) == ranked[:1]
     assert rank_documents(use, 0) == []
+    selected = np.array([True, False, True])  # of the first three documents; others were appended later
+    assert rank_documents(use, 2, selected=selected) == [ranked[1], ranked[3]]
+    assert rank_documents(use, 2, 1, selected) == [ranked[1]]
     assert 1.0 / (1.0 + LENGTH) < 0.45 < 60000 / 65535 * 100 / (100 + LENGTH)
