@@ -143,7 +143,7 @@ def query_index(connection: Connection, corpus: int, query: str, offset: int, li
     most = offset + max(limit, COUNTED)
     matching = f"FROM {table} WHERE {where}"  # safe: words are a parameter, and the table's name is made from a number
     page = text(f"SELECT {key} {matching} ORDER BY {key} LIMIT :most")
-    numbers = list(connection.execute(page, {"words": pattern, "most": most}).scalars())
+    numbers = connection.execute(page, {"words": pattern, "most": most}).scalars().all()  # quicker than one by one
     total = len(numbers)
     if total == most:
         total = connection.execute(text(f"SELECT count(*) {matching}"), {"words": pattern}).scalar_one()

@@ -109,8 +109,33 @@ def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
     return csr_array((layer.shares, layer.topics, layer.starts), shape=(len(layer.rest), n_topics))
 
 
-def rank_documents(use: LayerUse, column: int, n: int | None = None, selected: Array | None = None) -> list[UseOfTopic]:
+def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[UseOfTopic]:
     """Return the documents with the largest shares of a topic, largest first, and these shares.
+
+    Parameters
+    ----------
+    use, column
+        As for `order_documents`.
+    n : int, optional
+        Number of documents; all that have at least 1 % of the topic by default.
+    """
+    return order_documents(use, column).list_uses(n)
+
+
+class RankedDocuments(NamedTuple):
+    """The documents with the largest shares of a topic, largest first: their numbers, int64, and these shares."""
+
+    numbers: Array
+    shares: Array
+
+    def list_uses(self, n: int | None = None) -> list[UseOfTopic]:
+        """Return the first ``n``, all by default, one by one."""
+        pairs = zip(self.numbers[:n].tolist(), self.shares[:n].tolist(), strict=True)
+        return [UseOfTopic(*pair) for pair in pairs]
+
+
+def order_documents(use: LayerUse, column: int, selected: Array | None = None) -> RankedDocuments:
+    """Return the documents that have at least 1 % of a topic, those with the largest shares first.
 
     A document is ranked as if it had ``LENGTH`` more tokens of other topics; equal ones are in the order of the corpus.
 
@@ -119,8 +144,6 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None, selected: A
     use : LayerUse
     column : int
         Column of the topic.
-    n : int, optional
-        Number of documents; all that have at least 1 % of the topic by default.
     selected : (N,) bool array, optional
         The documents to rank, of the first N of the corpus; by default all.
     """
@@ -132,5 +155,5 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None, selected: A
         entries, documents = entries[chosen], documents[chosen]
     weights = use.layer.units[entries] / np.float32(shares.UNITS)
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
-    order = np.argsort(-ranks, kind="stable")[:n]
-    return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]
+    order = np.argsort(-ranks, kind="stable")
+    return RankedDocuments(documents[order], weights[order])

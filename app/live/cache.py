@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import LayerUse, find_shares, rank_documents, read_use
+from app.analysis.shares import LayerUse, RankedDocuments, find_shares, order_documents, read_use
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
 from store.arrays import Array
@@ -205,9 +205,9 @@ class ShareCache:
         return self._uses.fetch(key, lambda: read_use(self._db, found, layer))
 
     def rank(
-        self, run: int, snapshot: int, layer: int, column: int, n: int | None = None, selected: Array | None = None
-    ) -> list[UseOfTopic] | None:
-        """Return the documents that use a topic most (:func:`app.analysis.shares.rank_documents`).
+        self, run: int, snapshot: int, layer: int, column: int, selected: Array | None = None
+    ) -> RankedDocuments | None:
+        """Return the documents that use a topic most (:func:`app.analysis.shares.order_documents`).
 
         None if their shares are not stored, or are damaged.
         """
@@ -215,7 +215,7 @@ class ShareCache:
         if found is None:
             return None
         try:
-            return rank_documents(self.read(found, layer), column, n, selected)
+            return order_documents(self.read(found, layer), column, selected)
         except (NotFound, DamagedArrays):
             return None
 

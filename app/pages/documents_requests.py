@@ -30,7 +30,7 @@ from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.filters import read_selection
-from app.pages.requests import list_topic_uses
+from app.pages.requests import order_topic_documents
 from app.pages.session import LONGEST_QUERY, Context
 from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
@@ -178,9 +178,9 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     wanted = request.wanted
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
-    uses = partial(list_topic_uses, context)
     marked = read_selection(context, corpus, hierarchy, wanted.where)
-    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked)
+    order = partial(order_topic_documents, context)
+    selection = select_documents(context.db, corpus, wanted, hierarchy, context.feed.labels, order, is_wanted, marked)
     names = tuple(column.name for column in list_columns(context.db, corpus))
     return SelectedDocuments(request, corpus, hierarchy, selection, names)
 

@@ -5,7 +5,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.shares import RankedDocuments
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
 from app.views.explore.controls import SnapshotOption
@@ -203,19 +206,27 @@ def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
 def list_topic_uses(
     context: Context, hierarchy: Hierarchy, node: Node, n: int | None = None, selected: Array | None = None
 ) -> list[UseOfTopic]:
-    """Return the documents that use a topic most, at most ``n``; this waits for the store.
+    """Return the documents that use a topic most, at most ``n``, one by one, as `order_topic_documents`."""
+    return order_topic_documents(context, hierarchy, node, selected).list_uses(n)
+
+
+def order_topic_documents(
+    context: Context, hierarchy: Hierarchy, node: Node, selected: Array | None = None
+) -> RankedDocuments:
+    """Return the documents that use a topic most; this waits for the store.
 
     They are chosen from all documents, or those ``selected`` (N,), if their shares are stored, else from the examples
     in the snapshot.
     """
     column = hierarchy.place(node)
-    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, n, selected)
+    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, selected)
     if ranked is not None:
         return ranked
     uses = hierarchy.uses(node)
     if selected is not None:
         uses = [use for use in uses if use.document < len(selected) and selected[use.document]]
-    return uses[:n]
+    numbers, shares = ([use[place] for use in uses] for place in (0, 1))
+    return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:

@@ -11,7 +11,15 @@ from inference_samples import DOCUMENTS, plain_model, plant
 from app.analysis.document_table import DocumentFilter
 from app.analysis.hierarchy import UseOfTopic
 from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import LENGTH, LayerUse, build_matrix, complete_shares, fetch_use, rank_documents
+from app.analysis.shares import (
+    LENGTH,
+    LayerUse,
+    build_matrix,
+    complete_shares,
+    fetch_use,
+    order_documents,
+    rank_documents,
+)
 from app.jobs.shares import hash_share_origin
 from app.live.feed import Feed
 from app.pages import documents_requests
@@ -134,6 +142,5 @@ def test_documents_are_ranked_by_share_as_if_they_had_ten_more_words() -> None:
     assert rank_documents(use, 2, 1) == ranked[:1]
     assert rank_documents(use, 0) == []
     selected = np.array([True, False, True])  # of the first three documents; others were appended later
-    assert rank_documents(use, 2, selected=selected) == [ranked[1], ranked[3]]
-    assert rank_documents(use, 2, 1, selected) == [ranked[1]]
+    assert order_documents(use, 2, selected).list_uses() == [ranked[1], ranked[3]]
     assert 1.0 / (1.0 + LENGTH) < 0.45 < 60000 / 65535 * 100 / (100 + LENGTH)
