@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from datetime import datetime
 from operator import attrgetter
+from sys import getsizeof
 from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
@@ -130,6 +131,11 @@ def count_bytes(hierarchy: Hierarchy) -> int:
     """Return the size of a hierarchy's arrays in bytes, counting shared arrays once."""
     arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest layer is in both
     return sum(int(array.nbytes) for array in arrays.values())
+
+
+def count_value_bytes(values: Array) -> int:
+    """Return the size of the values of a column in bytes, with that of texts, which an array does not count."""
+    return int(values.nbytes) + (sum(map(getsizeof, values.tolist())) if values.dtype == object else 0)
 
 
 MOST_COMPARISONS = 24  # comparisons in memory

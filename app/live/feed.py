@@ -31,6 +31,7 @@ from app.live.cache import (
     RecurrenceKey,
     ShareCache,
     count_bytes,
+    count_value_bytes,
 )
 from app.live.history import History
 from app.live.predictions import PredictionCache
@@ -114,7 +115,7 @@ class Feed:
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
         self.shares = ShareCache(db)
-        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
+        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, count_value_bytes, least=1)
         self.ready = Event()
         self._interval = interval
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="topiary-feed")

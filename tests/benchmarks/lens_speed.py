@@ -239,7 +239,8 @@ def write_documents(db: Database, layer: int, path: Path) -> tuple[float, float,
     """Return seconds by the clock and of processors, and the most bytes of memory, of one export."""
     words = ["export", str(RUN), "documents", "--layer", str(layer), "--output", str(path), "--store", db.url]
     began = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-m", "app.cli.main", *words], env=process.build_environment(db.url))
+    command, quiet = [sys.executable, "-m", "app.cli.main", *words], subprocess.DEVNULL
+    child = subprocess.Popen(command, env=process.build_environment(db.url), stdout=quiet, stderr=quiet)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
