@@ -11,7 +11,7 @@ from tests.benchmarks import lens_speed, lens_store
 def test_every_line_of_the_pages_has_a_ratio_to_its_target(tmp_path, capsys):
     assert lens_speed.main([str(tmp_path), "--documents", "3000", "--rounds", "1", "--only", "pages"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:-1]
-    assert len(lines) == 42
+    assert len(lines) == 44
     assert all(re.search(r"target [23]00, ratio \d+\.\d\d", line) for line in lines[1:])
 
 
