@@ -322,11 +322,9 @@ def find_documents(db: Database, number: int, text: str, is_wanted: Callable[[],
         row = corpus_rows.read_corpus(connection, number)
         if not terms:
             return np.arange(row.documents, dtype=np.int64)
-        matches = full_text.query_index(connection, number, text, 0, row.documents) or full_text.IndexMatches(0, (), 0)
-        found = list(matches.numbers)
-        for first, hits in _scan_unindexed(connection, row, terms, matches.known, is_wanted):
-            found += [first + hit for hit in hits]
-    return np.asarray(found, dtype=np.int64)
+        found, known = full_text.list_matches(connection, number, text)
+        scanned = _scan_unindexed(connection, row, terms, known, is_wanted)
+        return np.concatenate([found, *(np.asarray(hits, dtype=np.int64) + first for first, hits in scanned)])
 
 
 def _find_by_reading(db: Database, number: int, query: TextQuery, is_wanted: Callable[[], bool]) -> Array:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text, update
 
+from store.arrays import Array
 from store.blocks import unpack_texts
 from store.database import Database
 from store.tables import corpora, corpus_texts, search_indexes
@@ -127,8 +129,59 @@ def build_index(db: Database, corpus: int, report: IndexReport = continue_always
 
 def query_index(connection: Connection, corpus: int, query: str, offset: int, limit: int) -> IndexMatches | None:
     """Return the documents with words that begin with all words of ``query``; None if there is no index."""
-    words = split_query(query)
-    n_indexed = _count_indexed(connection, corpus)
+    condition = _write_condition(connection, corpus, query)
+    if condition is None:
+        return None
+    most = offset + max(limit, COUNTED)
+    page = text(f"SELECT {condition.key} {condition.matching} ORDER BY {condition.key} LIMIT :most")
+    numbers = list(connection.execute(page, {"words": condition.words, "most": most}).scalars())
+    total = len(numbers)
+    if total == most:
+        count = text(f"SELECT count(*) {condition.matching}")
+        total = connection.execute(count, {"words": condition.words}).scalar_one()
+    return IndexMatches(total, numbers[offset : offset + limit], condition.known)
+
+
+def list_matches(connection: Connection, corpus: int, query: str) -> tuple[Array, int]:
+    """Return all documents with words that begin with all words of ``query``, and how many documents are indexed.
+
+    The numbers are ascending, (found,) int64.  They come as one text, which is four times as quick as one row for each
+    of 500,000 documents.  Without an index there are none, and 0 documents are indexed.
+    """
+    condition = _write_condition(connection, corpus, query)
+    if condition is None:
+        return np.zeros(0, dtype=np.int64), 0
+    is_lite = connection.dialect.name == "sqlite"
+    joined = "group_concat(number)" if is_lite else "string_agg(CAST(number AS text), ',')"
+    inner = f"SELECT {condition.key} AS number {condition.matching}"
+    every = text(f"SELECT {joined} FROM ({inner}) AS matches")  # noqa: S608 - as in `_write_condition`
+    found = connection.execute(every, {"words": condition.words}).scalar()
+    numbers = np.sort(np.fromstring(found, dtype=np.int64, sep=",")) if found else np.zeros(0, dtype=np.int64)
+    return numbers, condition.known
+
+
+class IndexCondition(NamedTuple):
+    """The condition that documents match a query.
+
+    Attributes
+    ----------
+    key : str
+        The column with the numbers of documents.
+    matching, words : str
+        ``FROM ... WHERE ...``, and the value of its parameter.
+    known : int
+        How many documents were indexed before the condition was written; others may be added meanwhile.
+    """
+
+    key: str
+    matching: str
+    words: str
+    known: int
+
+
+def _write_condition(connection: Connection, corpus: int, query: str) -> IndexCondition | None:
+    """Return the condition that documents match a query; None without words or an index."""
+    words, n_indexed = split_query(query), _count_indexed(connection, corpus)
     if not words or not n_indexed:
         return None
     table = _name_table(corpus)
@@ -140,14 +193,8 @@ def query_index(connection: Connection, corpus: int, query: str, offset: int, li
         connection.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
         where, key = "words @@ CAST(:words AS tsquery)", "document"
         pattern = " & ".join(f"'{word}':*" for word in words)
-    most = offset + max(limit, COUNTED)
-    matching = f"FROM {table} WHERE {where}"  # safe: words are a parameter, and the table's name is made from a number
-    page = text(f"SELECT {key} {matching} ORDER BY {key} LIMIT :most")
-    numbers = list(connection.execute(page, {"words": pattern, "most": most}).scalars())
-    total = len(numbers)
-    if total == most:
-        total = connection.execute(text(f"SELECT count(*) {matching}"), {"words": pattern}).scalar_one()
-    return IndexMatches(total, numbers[offset : offset + limit], n_indexed)
+    # This is safe: words are a parameter, and the table's name is made from a number.
+    return IndexCondition(key, f"FROM {table} WHERE {where}", pattern, n_indexed)
 
 
 def drop_index(connection: Connection, corpus: int) -> None:

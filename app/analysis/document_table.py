@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import BACKGROUND, Hierarchy, UseOfTopic, parse_identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
+from app.analysis.shares import RankedDocuments
 from app.ingest.text.cleaning import strip_mail_lines
 from engine.contract import Array
 from engine.hierarchy.tree import Node
@@ -149,15 +150,15 @@ def select_documents(
     wanted: DocumentFilter,
     hierarchy: Hierarchy | None,
     read_labels: Callable[[CorpusRow], Array],
-    list_uses: Callable[[Hierarchy, Node], list[UseOfTopic]],
+    order_documents: Callable[[Hierarchy, Node], RankedDocuments],
     is_wanted: Callable[[], bool],
     selected: Array | None = None,
     listed: Array | None = None,
 ) -> DocumentSelection:
     """Return the documents that all filters select.
 
-    Those of a topic are in the order of ``list_uses``, others in the order of the corpus.  The search of the text ends
-    early when ``is_wanted()`` returns False.
+    Those of a topic are in the order of ``order_documents``, others in the order of the corpus.  The search of the text
+    ends early when ``is_wanted()`` returns False.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def select_documents(
         The topics; None if there are none yet, so that no document has any.
     read_labels : (corpus) -> (documents,) int32 array
         Returns the label of every document, from 0, -1 = none.
-    list_uses : (hierarchy, node) -> list of UseOfTopic
+    order_documents : (hierarchy, node) -> RankedDocuments
         Returns the documents that use a topic, the strongest first.
     is_wanted : () -> bool
     selected : (documents,) bool array, optional
@@ -178,9 +179,10 @@ def select_documents(
     """
     numbers: Array | None = None
     if wanted.node is not None:
-        has_topic = hierarchy is not None and hierarchy.has(wanted.node)
-        uses = list_uses(hierarchy, wanted.node) if hierarchy is not None and has_topic else []
-        numbers = np.array([use.document for use in uses if use.document < corpus.documents], dtype=np.int64)
+        numbers = np.zeros(0, dtype=np.int64)
+        if hierarchy is not None and hierarchy.has(wanted.node):
+            numbers = order_documents(hierarchy, wanted.node).numbers
+            numbers = numbers[numbers < corpus.documents]
     if wanted.text.strip():
         with_text = corpora.find_documents(db, corpus.number, wanted.text, is_wanted)
         numbers = with_text if numbers is None else numbers[np.isin(numbers, with_text)]

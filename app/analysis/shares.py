@@ -15,6 +15,7 @@ from engine.hierarchy.shares import SparseShares, measure_distances
 from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
 from engine.lens.moments import DocumentShares
 from store import corpora, shares
+from store.arrays import Array
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedArrays, NotFound
@@ -131,8 +132,20 @@ def read_topic_shares(use: LayerUse, column: int) -> NDArray[np.float64]:
     return found
 
 
-def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[UseOfTopic]:
-    """Return the documents with the largest shares of a topic, largest first, and these shares.
+class RankedDocuments(NamedTuple):
+    """The documents with the largest shares of a topic, largest first: their numbers, int64, and these shares."""
+
+    numbers: Array
+    shares: Array
+
+    def list_uses(self, n: int | None = None) -> list[UseOfTopic]:
+        """Return the first ``n``, all by default, one by one."""
+        pairs = zip(self.numbers[:n].tolist(), self.shares[:n].tolist(), strict=True)
+        return [UseOfTopic(*pair) for pair in pairs]
+
+
+def order_documents(use: LayerUse, column: int, selected: Array | None = None) -> RankedDocuments:
+    """Return the documents that have at least 1 % of a topic, those with the largest shares first.
 
     A document is ranked as if it had ``LENGTH`` more tokens of other topics; equal ones are in the order of the corpus.
 
@@ -141,15 +154,19 @@ def rank_documents(use: LayerUse, column: int, n: int | None = None) -> list[Use
     use : LayerUse
     column : int
         Column of the topic.
-    n : int, optional
-        Number of documents; all that have at least 1 % of the topic by default.
+    selected : (N,) bool array, optional
+        The documents to rank, of the first N of the corpus; by default all.
     """
     entries = np.flatnonzero(use.layer.topics == column)
-    documents = np.searchsorted(use.layer.starts, entries, side="right") - 1
+    documents = np.searchsorted(use.layer.starts, entries, side="right") - 1  # ascending
+    if selected is not None:
+        documents = documents[: np.searchsorted(documents, len(selected))]
+        chosen = np.flatnonzero(selected[documents])
+        entries, documents = entries[chosen], documents[chosen]
     weights = use.layer.units[entries] / np.float32(shares.UNITS)
     ranks = weights * use.tokens[documents] / (use.tokens[documents] + LENGTH)
-    order = np.argsort(-ranks, kind="stable")[:n]
-    return [UseOfTopic(*pair) for pair in zip(documents[order].tolist(), weights[order].tolist(), strict=True)]
+    order = np.argsort(-ranks, kind="stable")
+    return RankedDocuments(documents[order], weights[order])
 
 
 def explain_documents(db: Database, corpus: CorpusRow, hierarchy: Hierarchy, use: LayerUse) -> BadlyExplained:

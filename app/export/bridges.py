@@ -12,7 +12,7 @@ import pandas as pd
 
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.partners import differ_only_in_seed
-from app.analysis.shares import LayerUse, build_matrix, rank_documents
+from app.analysis.shares import LayerUse, build_matrix, order_documents
 from app.jobs.estimates import CONCENTRATIONS
 from engine.contract import Array, FloatArray, IntArray
 from store import corpora, points
@@ -184,7 +184,7 @@ def _find_main_topics(use: LayerUse) -> tuple[IntArray, FloatArray]:
 
 def _find_representatives(use: LayerUse, topics: Array, place: int) -> list[int]:
     """Return the documents that belong to a topic and have the largest shares of it."""
-    ranked = (each.document for each in rank_documents(use, place))
+    ranked = order_documents(use, place).numbers.tolist()
     return [document for document in ranked if topics[document] == place][:_REPRESENTATIVES]
 
 

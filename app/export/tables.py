@@ -1,10 +1,12 @@
 """Tables as files: CSV, Excel and Parquet, written piece by piece, so that large tables need little memory."""
 
+import csv
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import is_string_dtype
 
@@ -74,8 +76,27 @@ def _count_rows(frames: Iterable[pd.DataFrame], report: Callable[[int], None]) -
 
 def _write_csv(_: ExportTable, path: Path, frames: Iterator[pd.DataFrame]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
         for number, frame in enumerate(frames):
-            _guard_texts(frame).to_csv(file, index=False, header=number == 0, lineterminator="\n")
+            if number == 0:
+                writer.writerow(frame.columns)
+            writer.writerows(zip(*_list_cells(_guard_texts(frame)), strict=True))
+
+
+def _list_cells(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the cells of every column, with numbers as the texts that pandas would write.
+
+    An equal number is turned into a text once, because tables of shares have few different numbers in many cells.
+    """
+    texts: dict[str, list[str]] = {}
+    for kind in {kind for kind in frame.dtypes if isinstance(kind, np.dtype) and kind.kind == "f"}:
+        names = [name for name in frame.columns if frame[name].dtype == kind]
+        codes, numbers = pd.factorize(frame[names].to_numpy().ravel(), use_na_sentinel=False)
+        written = np.where(np.isnan(numbers), "", numbers.astype(str)).astype(object)
+        texts |= zip(names, written[codes].reshape(len(frame), len(names)).T.tolist(), strict=True)
+    others = frame[[name for name in frame.columns if name not in texts]]
+    plain = others.astype(object).where(others.notna(), None)
+    return [texts[name] if name in texts else plain[name].tolist() for name in frame.columns]
 
 
 def _write_excel(table: ExportTable, path: Path, frames: Iterator[pd.DataFrame]) -> None:

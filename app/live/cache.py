@@ -4,16 +4,26 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection
 from datetime import datetime
 from operator import attrgetter
+from sys import getsizeof
 from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
-from app.analysis.shares import LayerUse, explain_documents, find_newest_shares, find_shares, rank_documents, read_use
+from app.analysis.shares import (
+    LayerUse,
+    RankedDocuments,
+    explain_documents,
+    find_newest_shares,
+    find_shares,
+    order_documents,
+    read_use,
+)  # fmt: skip
 from engine.hierarchy.align import Alignment, TopicPair
 from engine.lens.explained import BadlyExplained
 from store import runs
+from store.arrays import Array
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.document_maps import StoredMap
@@ -143,6 +153,11 @@ def count_map_bytes(stored: StoredMap) -> int:
     return int(stored.positions.nbytes + stored.topics.nbytes)
 
 
+def count_value_bytes(values: Array) -> int:
+    """Return the size of the values of a column in bytes, with that of texts, which an array does not count."""
+    return int(values.nbytes) + (sum(map(getsizeof, values.tolist())) if values.dtype == object else 0)
+
+
 MOST_COMPARISONS = 24  # comparisons in memory
 ComparisonKey: TypeAlias = tuple[int, int, int, int, frozenset[TopicPair]]
 
@@ -232,8 +247,10 @@ class ShareCache:
         key = (found.snapshot, found.documents, found.created, 1)
         return self._explained.fetch(key, lambda: explain_documents(self._db, corpus, hierarchy, self.read(found, 1)))
 
-    def rank(self, run: int, snapshot: int, layer: int, column: int, n: int | None = None) -> list[UseOfTopic] | None:
-        """Return the documents that use a topic most (:func:`app.analysis.shares.rank_documents`).
+    def rank(
+        self, run: int, snapshot: int, layer: int, column: int, selected: Array | None = None
+    ) -> RankedDocuments | None:
+        """Return the documents that use a topic most (:func:`app.analysis.shares.order_documents`).
 
         None if their shares are not stored, or are damaged.
         """
@@ -241,7 +258,7 @@ class ShareCache:
         if found is None:
             return None
         try:
-            return rank_documents(self.read(found, layer), column, n)
+            return order_documents(self.read(found, layer), column, selected)
         except (NotFound, DamagedArrays):
             return None
 

@@ -34,6 +34,7 @@ from app.live.cache import (
     ShareCache,
     count_bytes,
     count_map_bytes,
+    count_value_bytes,
 )
 from app.live.history import History
 from app.live.predictions import PredictionCache
@@ -125,7 +126,7 @@ class Feed:
         self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
         self.shares = ShareCache(db)
-        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, attrgetter("nbytes"), least=1)
+        self.columns: Cache[ColumnKey, Array] = Cache(MOST_COLUMN_BYTES, count_value_bytes, least=1)
         self.maps: Cache[MapFacts, StoredMap] = Cache(MOST_MAP_BYTES, count_map_bytes, least=1)
         self.points: Cache[str, bytes] = Cache(MOST_POINT_BYTES, len, least=1)
         self.words: Cache[tuple[int, int], WordSums] = Cache(VOCABULARIES)

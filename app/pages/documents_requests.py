@@ -30,7 +30,7 @@ from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.filters import read_selection
-from app.pages.requests import list_topic_uses
+from app.pages.requests import order_topic_documents
 from app.pages.session import LONGEST_QUERY, Context
 from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
@@ -173,8 +173,8 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     wanted = request.wanted
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
-    uses = partial(list_topic_uses, context)
     marked = read_selection(context, corpus, hierarchy, wanted.where)
+    order = partial(order_topic_documents, context)
     found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
     explained = None
     if wanted.badly:
@@ -182,7 +182,7 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
             raise LookupError("the shares of the documents are not known yet: they are computed when the run ends")
         explained = context.feed.shares.explain(found, corpus, hierarchy)
     selection = select_documents(
-        context.db, corpus, wanted, hierarchy, context.feed.labels, uses, is_wanted, marked,
+        context.db, corpus, wanted, hierarchy, context.feed.labels, order, is_wanted, marked,
         None if explained is None else explained.documents,
     )  # fmt: skip
     names = tuple(column.name for column in list_columns(context.db, corpus))

@@ -5,10 +5,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.shares import RankedDocuments
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
 from app.views.explore.controls import SnapshotOption
+from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import snapshots
 from store.run_rows import RunRow
@@ -199,16 +203,30 @@ def list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 
-def list_topic_uses(context: Context, hierarchy: Hierarchy, node: Node, n: int | None = None) -> list[UseOfTopic]:
-    """Return the documents that use a topic most, at most ``n``; this waits for the store.
+def list_topic_uses(
+    context: Context, hierarchy: Hierarchy, node: Node, n: int | None = None, selected: Array | None = None
+) -> list[UseOfTopic]:
+    """Return the documents that use a topic most, at most ``n``, one by one, as `order_topic_documents`."""
+    return order_topic_documents(context, hierarchy, node, selected).list_uses(n)
 
-    They are chosen from all documents if their shares are stored, else from the examples in the snapshot.
+
+def order_topic_documents(
+    context: Context, hierarchy: Hierarchy, node: Node, selected: Array | None = None
+) -> RankedDocuments:
+    """Return the documents that use a topic most; this waits for the store.
+
+    They are chosen from all documents, or those ``selected`` (N,), if their shares are stored, else from the examples
+    in the snapshot.
     """
     column = hierarchy.place(node)
-    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, n)
+    ranked = context.feed.shares.rank(hierarchy.run, hierarchy.snapshot, node.layer, column, selected)
     if ranked is not None:
         return ranked
-    return hierarchy.uses(node) if n is None else hierarchy.uses(node, n)
+    uses = hierarchy.uses(node)
+    if selected is not None:
+        uses = [use for use in uses if use.document < len(selected) and selected[use.document]]
+    numbers, shares = ([use[place] for use in uses] for place in (0, 1))
+    return RankedDocuments(np.array(numbers, dtype=np.int64), np.array(shares))
 
 
 def delete_run(context: Context, run: RunRow, typed: str) -> None:

@@ -5,13 +5,14 @@ from functools import partial
 from typing import TypeAlias
 
 from app.analysis.filters import FilterError
-from app.analysis.hierarchy import Hierarchy, UseOfTopic
+from app.analysis.hierarchy import Hierarchy
 from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.ingest.new_documents import find_rules
 from app.pages.filters import read_selection
 from app.pages.requests import list_topic_uses
 from app.pages.session import Context
 from app.views.explore.detail import TopicDocument
+from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpora import Document
@@ -69,10 +70,11 @@ class TopicDocuments:
 
     def _read(self, hierarchy: Hierarchy, node: Node, where: tuple[str, ...]) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
-        uses = list_topic_uses(self._context, hierarchy, node, None if where else _READ_DOCUMENTS)
-        if row is not None and where:
-            uses = self._keep_selected(hierarchy, row, uses, where)[:_READ_DOCUMENTS]
-        if row is None or not uses:
+        if row is None:
+            return []
+        selected = self._select(hierarchy, row, where)
+        uses = list_topic_uses(self._context, hierarchy, node, _READ_DOCUMENTS, selected)
+        if not uses:
             return []
         corpus = corpora.get_run_corpus(self._context.db, row)
         rows = corpora.read_documents(self._context.db, corpus.number, [use.document for use in uses])
@@ -90,20 +92,14 @@ class TopicDocuments:
             :_SHOWN_DOCUMENTS
         ]
 
-    def _keep_selected(
-        self, hierarchy: Hierarchy, row: RunRow, uses: list[UseOfTopic], where: tuple[str, ...]
-    ) -> list[UseOfTopic]:
-        """Return the uses by documents that meet the conditions; all of them if the conditions mean nothing."""
-        corpus = corpora.get_run_corpus(self._context.db, row)
+    def _select(self, hierarchy: Hierarchy, row: RunRow, where: tuple[str, ...]) -> Array | None:
+        """Return which documents meet the conditions; None for all, also if the conditions mean nothing."""
+        if not where:
+            return None
         try:
-            selected = read_selection(self._context, corpus, hierarchy, where)
+            return read_selection(self._context, corpora.get_run_corpus(self._context.db, row), hierarchy, where)
         except (FilterError, StoreError):
-            return uses
-        return (
-            uses
-            if selected is None
-            else [use for use in uses if use.document < len(selected) and selected[use.document]]
-        )
+            return None
 
     def _fail(self, key: TopicKey, then: Callable[[], None]) -> None:
         self._pending.discard(key)

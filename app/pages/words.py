@@ -11,7 +11,7 @@ from app.analysis.concordance import WordContextLine, choose_word_contexts
 from app.analysis.filters import FilterError, FilterSources
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identities, parse_identity
 from app.analysis.passages import weigh_words
-from app.analysis.shares import rank_documents
+from app.analysis.shares import order_documents
 from app.analysis.trends import group_documents
 from app.analysis.word_trends import WordOccurrences, measure_word_by_group, measure_word_over_time, read_occurrences
 from app.analysis.word_use import find_word, find_word_uses
@@ -161,7 +161,7 @@ def _order_documents(sources: FilterSources, hierarchy: Hierarchy, node: Node, n
     except NotFound:
         return numbers
     ranks = np.full(max(len(use.tokens), int(numbers.max(initial=0)) + 1), len(use.tokens))
-    ranked = np.array([each.document for each in rank_documents(use, hierarchy.place(node))], dtype=np.int64)
+    ranked = order_documents(use, hierarchy.place(node)).numbers
     ranks[ranked] = np.arange(len(ranked))
     return numbers[np.argsort(ranks[numbers], kind="stable")]
 

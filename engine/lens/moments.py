@@ -8,7 +8,8 @@ These sums add up over groups.  They are computed in a fixed number of pieces, w
 last bit does not depend on the number of threads.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -103,12 +104,14 @@ def sum_moments(
     pool : Pool, optional
         Threads to use; by default the calling one.  The result is the same.
     """
-    squares = weights * weights
-    used = (groups >= 0) & (weights > 0)
-    chosen = groups[used]
-    columns = [np.bincount(chosen, values[used], n_groups) for values in (weights, squares)]
-    sums = sum_products(shares, groups, n_groups, np.stack([weights, squares], axis=1), squares, pool)
-    return ShareSums(np.bincount(chosen, minlength=n_groups), np.stack(columns, axis=1), sums)
+    pieces = cut_rows(shares.starts, _N_PIECES)
+    tables = np.zeros((max(len(pieces), 1), n_groups, shares.n_topics + 2, 3))
+    counts = np.zeros((len(tables), n_groups), dtype=np.int64)
+    parts = zip(pieces, counts, tables, strict=False)
+    total = _add_pieces(
+        _add_moments, [(shares, groups, weights, *piece, *part) for piece, *part in parts], tables, pool
+    )
+    return ShareSums(counts.sum(axis=0), total[:, -1, :2], total[:, :-1])
 
 
 def sum_products(
@@ -138,12 +141,42 @@ def sum_products(
     pieces = cut_rows(shares.starts, _N_PIECES)
     tables = np.zeros((max(len(pieces), 1), n_groups, shares.n_topics + 1, linear.shape[1] + 1))
     work = [(shares, groups, linear, squared, *piece, table) for piece, table in zip(pieces, tables, strict=False)]
+    return _add_pieces(_add_entries, work, tables, pool)
+
+
+def _add_pieces(
+    kernel: Callable[..., None], work: list[tuple[Any, ...]], tables: FloatArray, pool: Pool | None
+) -> FloatArray:
+    """Fill the tables, one for each piece of work, and return their sum; they are added in their order."""
     if work:
-        (pool or Pool(1)).run(_add_entries, work)
-    total = tables[0]
+        (pool or Pool(1)).run(kernel, work)
+    total: FloatArray = tables[0]
     for table in tables[1:]:
         total += table
     return total
+
+
+@compiled
+def _add_moments(
+    shares: DocumentShares,
+    groups: Array,
+    weights: FloatArray,
+    first: int,
+    last: int,
+    counts: IntArray,
+    table: FloatArray,
+) -> None:
+    """Add documents ``first:last`` to ``counts`` (G,) and ``table`` (G, K + 2, 3), the last row for a share of 1."""
+    for j in range(first, last):
+        weight = weights[j]
+        if groups[j] < 0 or weight <= 0.0:
+            continue
+        counts[groups[j]] += 1
+        rows, multiples = table[groups[j]], (weight, weight * weight)
+        for entry in range(shares.starts[j], shares.starts[j + 1]):
+            _add_products(rows[shares.topics[entry]], multiples, multiples[1], shares.units[entry] * _UNIT)
+        _add_products(rows[shares.n_topics], multiples, multiples[1], shares.rest[j] * _UNIT)
+        _add_products(rows[shares.n_topics + 1], multiples, multiples[1], 1.0)
 
 
 @compiled
@@ -157,15 +190,18 @@ def _add_entries(
     table: FloatArray,
 ) -> None:
     """Add the products of documents ``first:last`` to ``table`` (G, K + 1, p + 1)."""
-    n_linear = linear.shape[1]
     for j in range(first, last):
-        group = groups[j]
-        if group < 0:
+        if groups[j] < 0:
             continue
-        for entry in range(shares.starts[j], shares.starts[j + 1] + 1):
-            stored = entry < shares.starts[j + 1]
-            topic = shares.topics[entry] if stored else shares.n_topics
-            share = (shares.units[entry] if stored else shares.rest[j]) * _UNIT
-            for i in range(n_linear):
-                table[group, topic, i] += linear[j, i] * share
-            table[group, topic, n_linear] += squared[j] * share * share
+        rows, multiples = table[groups[j]], linear[j]
+        for entry in range(shares.starts[j], shares.starts[j + 1]):
+            _add_products(rows[shares.topics[entry]], multiples, squared[j], shares.units[entry] * _UNIT)
+        _add_products(rows[shares.n_topics], multiples, squared[j], shares.rest[j] * _UNIT)
+
+
+@compiled
+def _add_products(row: FloatArray, linear: Any, squared: float, share: float) -> None:
+    """Add the multiples of a share, and that of its square, to ``row`` (p + 1,)."""
+    for i in range(len(linear)):
+        row[i] += linear[i] * share
+    row[len(linear)] += squared * share * share

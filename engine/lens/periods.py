@@ -32,6 +32,7 @@ FEWEST = 3  # periods with documents that make a picture
 MOST_SHOWN = 200  # periods that are chosen without being asked for
 MOST = 2000  # periods that can be asked for
 _DAY = 86_400_000  # milliseconds
+_SPARSE = 20  # days from the first to the last date for each document, above which days are sorted and not counted
 _TO_MONDAY = 3  # days from Monday to the first of January 1970, a Thursday
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _MONTHS_BEFORE_EPOCH = 1970 * 12
@@ -92,24 +93,42 @@ def cut_periods(dates: Array, unit: str | None = None) -> Periods:
         If there are more than ``MOST`` periods.
     """
     known = dates != NO_DATE
-    unit = unit or choose_unit(dates)
-    numbers = _number_periods(dates[known], unit)
+    days, places, documents = _list_days(dates[known])
+    unit = unit or _choose_unit(days, documents)
     codes = np.full(len(dates), -1, dtype=np.int32)
-    if not len(numbers):
+    if not len(days):
         return Periods(unit, np.zeros(1, dtype=np.int64), codes)
-    first, last = int(numbers.min()), int(numbers.max())
+    numbers = _number_periods(days, unit)
+    first, last = int(numbers[0]), int(numbers[-1])
     if last - first >= MOST:
         raise ValueError(f"the dates span {last - first + 1:,} periods of a {unit}, above {MOST:,}; take a longer unit")
-    codes[known] = numbers - first
+    codes[known] = (numbers - first).astype(np.int32)[places]
     return Periods(unit, _find_starts(np.arange(first, last + 2), unit), codes)
 
 
 def choose_unit(dates: Array) -> str:
     """Return the unit of the periods for these dates (N,), chosen by density as described above."""
-    days, repeats = np.unique(dates[dates != NO_DATE] // _DAY, return_counts=True)
+    days, _, documents = _list_days(dates[dates != NO_DATE])
+    return _choose_unit(days, documents)
+
+
+def _list_days(dates: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the days with documents, ascending, the place of each document's day among them, and their documents."""
+    days = dates // _DAY
+    first, span = (int(days.min()), int(days.max() - days.min()) + 1) if len(days) else (0, 0)
+    if span > _SPARSE * len(days):
+        distinct, places, documents = np.unique(days, return_inverse=True, return_counts=True)
+        return distinct, places, documents
+    documents = np.bincount(days - first, minlength=span)  # much quicker than sorting the days
+    filled = documents > 0
+    return np.flatnonzero(filled) + first, (np.cumsum(filled) - 1)[days - first], documents[filled]
+
+
+def _choose_unit(days: IntArray, repeats: IntArray) -> str:
+    """Return the unit for days with documents, ascending, and the number of documents of each."""
     filled: dict[str, int] = {}
     for unit in UNITS if len(days) else ():
-        numbers = _number_periods(days * _DAY, unit)
+        numbers = _number_periods(days, unit)
         _, places = np.unique(numbers, return_inverse=True)
         documents = np.bincount(places, repeats)
         filled[unit] = len(documents)
@@ -179,8 +198,10 @@ def find_growth(
     """
     known = dates != NO_DATE if selected is None else (dates != NO_DATE) & selected
     early, late = _split_thirds(np.sort(dates[known & (shares.tokens > 0)]))
-    codes = np.where(dates <= early, 0, np.where(dates >= late, 1, -1)) if early < late else np.full(len(dates), -1)
-    codes = np.where(known, codes, -1)
+    codes = np.full(len(dates), -1, dtype=np.int32)
+    if early < late:
+        codes[known & (dates <= early)] = 0
+        codes[known & (dates >= late)] = 1
     thirds = measure_groups(shares, codes, 2, by=by, selected=selected, pool=pool)
     spans = [
         [each.min(), each.max()] if len(each) else [NO_DATE] * 2 for each in (dates[codes == 0], dates[codes == 1])
@@ -206,9 +227,8 @@ def _split_thirds(dates: IntArray) -> tuple[int, int]:
     return early, late
 
 
-def _number_periods(dates: IntArray, unit: str) -> IntArray:
-    """Return the number of the period of each date, counted from one around 1970."""
-    days = dates // _DAY
+def _number_periods(days: IntArray, unit: str) -> IntArray:
+    """Return the number of the period of each day, counted from one around 1970."""
     if unit == "day":
         return days
     if unit == "week":

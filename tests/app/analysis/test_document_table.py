@@ -17,8 +17,10 @@ from app.analysis.document_table import (
     shorten_title,
 )
 from app.analysis.hierarchy import BACKGROUND, Hierarchy
+from app.analysis.shares import RankedDocuments
 from app.live.feed import Feed
 from engine.hierarchy.shares import cut_shares
+from engine.hierarchy.tree import Node
 from store import corpora
 from store.database import Database, open_database
 from store.shares import LayerShares
@@ -83,8 +85,12 @@ def select(db: Database, hierarchy: Hierarchy | None, **wanted: Any) -> Document
     def read_labels(row: Any) -> Any:
         return corpora.read_labels(db, row)
 
+    def order_documents(found: Hierarchy, node: Node) -> RankedDocuments:
+        numbers, weights = zip(*found.uses(node), strict=True)
+        return RankedDocuments(np.array(numbers), np.array(weights))
+
     corpus = corpora.get_corpus(db, 1)
-    return select_documents(db, corpus, DocumentFilter(**wanted), hierarchy, read_labels, Hierarchy.uses, lambda: True)
+    return select_documents(db, corpus, DocumentFilter(**wanted), hierarchy, read_labels, order_documents, lambda: True)
 
 
 def test_filters_select_documents_that_fit_all_of_them(db: Database, hierarchy: Hierarchy) -> None:

@@ -11,7 +11,15 @@ from inference_samples import DOCUMENTS, plain_model, plant
 from app.analysis.document_table import DocumentFilter
 from app.analysis.hierarchy import UseOfTopic
 from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import LENGTH, LayerUse, build_matrix, complete_shares, fetch_use, find_nearest, rank_documents
+from app.analysis.shares import (
+    LENGTH,
+    LayerUse,
+    build_matrix,
+    complete_shares,
+    fetch_use,
+    find_nearest,
+    order_documents,
+)
 from app.jobs.shares import hash_share_origin
 from app.live.feed import Feed
 from app.pages import documents_requests
@@ -129,11 +137,13 @@ def test_documents_are_ranked_by_share_as_if_they_had_ten_more_words() -> None:
     units = np.array([65535, 60000, 60000, 30000, 700], np.uint16)
     layer = LayerShares(np.arange(6), np.array([2, 2, 2, 2, 1], np.int32), units, np.zeros(5, np.uint16))
     use = LayerUse(layer, np.array([1.0, 100.0, 100.0, 1000.0, 9.0]))
-    ranked = rank_documents(use, 2)
+    ranked = order_documents(use, 2).list_uses()
     assert [each.document for each in ranked] == [1, 2, 3, 0]
     assert ranked[3] == UseOfTopic(0, 1.0)
-    assert rank_documents(use, 2, 1) == ranked[:1]
-    assert rank_documents(use, 0) == []
+    assert order_documents(use, 2).list_uses(1) == ranked[:1]
+    assert order_documents(use, 0).list_uses() == []
+    selected = np.array([True, False, True])  # of the first three documents; others were appended later
+    assert order_documents(use, 2, selected).list_uses() == [ranked[1], ranked[3]]
     assert 1.0 / (1.0 + LENGTH) < 0.45 < 60000 / 65535 * 100 / (100 + LENGTH)
 
 

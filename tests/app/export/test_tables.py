@@ -1,5 +1,6 @@
 """Tables as files: the same numbers in every format and in pandas, and texts that no spreadsheet runs."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
@@ -27,6 +28,24 @@ def test_every_format_has_the_numbers_of_the_frame(tmp_path, form):
         expected.loc[1, "topic"] = "'=1+1"
     assert_frame_equal(READERS[form](path), expected, check_exact=True)
     assert rows == [2, 4]
+
+
+def test_a_csv_file_is_what_pandas_writes(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "share": np.round(rng.random(300), 2).astype(np.float32),
+            "other": rng.choice([0.0, 0.1, 1 / 3, 1e-9, 12345678.9, np.nan, np.inf, -2.5], 300),
+            "low": rng.random(300),
+            "n": rng.integers(0, 9, 300),
+            "beyond": rng.random(300) < 0.5,
+            "text": rng.choice(['a, "b"', "line\nline", "", "ÄÖ"], 300),
+            "group": rng.choice(np.array(["a", None], object), 300),
+        }
+    )
+    path = write_table(ExportTable("numbers", (frame, frame[:0], frame[7:9])), tmp_path / "table.csv")
+    expected = pd.concat([frame, frame[7:9]]).to_csv(index=False, lineterminator="\n")
+    assert path.read_text(encoding="utf-8") == expected
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):

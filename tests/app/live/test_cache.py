@@ -3,9 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
+import numpy as np
 import pytest
 
-from app.live.cache import Cache
+from app.live.cache import Cache, count_value_bytes
 
 
 def fail():
@@ -36,6 +37,11 @@ def test_values_may_have_a_size_and_some_are_kept_whatever_theirs():
     for key, value in (("a", "12345"), ("b", "123456"), ("c", "x" * 20)):
         known.fetch(key, lambda value=value: value)
     assert [known.get(key) for key in "abc"] == [None, None, "x" * 20]
+
+
+def test_texts_of_a_column_count_with_their_letters():
+    assert count_value_bytes(np.zeros(3)) == 24
+    assert count_value_bytes(np.array(["", "x" * 1000], dtype=object)) > 1000
 
 
 def test_values_are_changed_in_place_without_counting_as_used():

@@ -39,9 +39,10 @@ def test_periods_begin_where_the_calendar_says(unit, starts):
     assert got.codes.tolist() == [0, len(starts) - 2]
 
 
+@pytest.mark.parametrize("n", [300, 3000])  # fewer and more documents than days
 @pytest.mark.parametrize("unit", periods.UNITS)
-def test_every_date_lies_in_its_period(unit):
-    dates = ms("1990-01-01") + np.random.default_rng(1).integers(0, 1500 * DAY, 300)
+def test_every_date_lies_in_its_period(unit, n):
+    dates = ms("1968-02-29") + np.random.default_rng(1).integers(0, 1500 * DAY, n)
     got = cut_periods(dates, unit)
     assert (got.starts[got.codes] <= dates).all()
     assert (dates < got.starts[got.codes + 1]).all()
