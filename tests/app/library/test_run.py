@@ -419,7 +419,7 @@ def test_everything_shows_itself_shortly_in_a_notebook(store, corpus, run, label
 
 
 def test_the_example_of_the_guide_runs(tmp_path):
-    (example,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "example.py").write_text(example, encoding="utf-8")
     folders = dict.fromkeys(("XDG_DATA_HOME", "LOCALAPPDATA"), str(tmp_path))
     found = subprocess.run(
