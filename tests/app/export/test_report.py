@@ -110,16 +110,17 @@ def read_article(page, anchor):
     return re.search(rf'<article id="{anchor}">.*?</article>', page, re.DOTALL)[0]
 
 
-def test_topics_are_shown_over_time_and_by_group_with_the_numbers_of_the_tables(dated):
-    article = read_article(open_report(dated), "topic-3-1")
+@pytest.mark.parametrize(("topic", "change"), [(1, "grew"), (2, "shrank")])
+def test_topics_are_shown_over_time_and_by_group_with_the_numbers_of_the_tables(dated, topic, change):
+    article = read_article(open_report(dated), f"topic-3-{topic}")
     request = read_request(dated, runs.get_run(dated, 1))
     over_time, by_group = (build_table(kind, request).join() for kind in ("time", "groups"))
-    series = over_time[over_time["topic"] == "L3:1"]
+    series = over_time[over_time["topic"] == f"L3:{topic}"]
     first, last = (format_percent(series["share"].iloc[place]) for place in (0, -1))
     assert re.search(rf"Share over time: {first} in .*2004, {last} in ", article)
     assert article.count('class="rp-line"') == article.count('class="rp-band"') == 1
-    assert "; grew from " in article
-    groups = by_group[by_group["topic"] == "L3:1"].sort_values("share", ascending=False)
+    assert f"; {change} from " in article
+    groups = by_group[by_group["topic"] == f"L3:{topic}"].sort_values("share", ascending=False)
     rows = re.findall(r"<tr><th>([^<]+)</th><td>(\d+)</td>.*?</td><td>([^<]+?) ?<em", article)
     shown = zip(groups["group"], groups["documents"], groups["share"], strict=True)
     assert rows == [(name, str(documents), format_percent(share)) for name, documents, share in shown]
