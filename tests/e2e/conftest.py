@@ -98,7 +98,7 @@ class Server:
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {}
         self.log: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli.main", "serve", "--store", store, "--port", str(port), *options],
+            [sys.executable, "-m", "app.library", "serve", "--store", store, "--port", str(port), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
