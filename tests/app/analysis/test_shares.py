@@ -144,6 +144,7 @@ def test_documents_are_ranked_by_share_as_if_they_had_ten_more_words() -> None:
     assert order_documents(use, 0).list_uses() == []
     selected = np.array([True, False, True])  # of the first three documents; others were appended later
     assert order_documents(use, 2, selected).list_uses() == [ranked[1], ranked[3]]
+    assert order_documents(use, 2, np.arange(5) > 2).list_uses() == [ranked[2]]
     assert 1.0 / (1.0 + LENGTH) < 0.45 < 60000 / 65535 * 100 / (100 + LENGTH)
 
 
