@@ -7,7 +7,7 @@ from app.analysis.hierarchy import BACKGROUND, INCOHERENT, LIGHT, Hierarchy, for
 from app.analysis.notes import Note, list_remarks, list_tags
 from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import write_element
+from app.views.markup import mark_places
 from app.views.notes import sign_note
 from app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
 from app.views.text import escape, format_percent
@@ -202,13 +202,9 @@ def _draw_link(hierarchy: Hierarchy, node: Node, included: set[Node]) -> str:
 
 def _draw_quote(quote: TopicPassage, notes: Sequence[Note]) -> str:
     """Return a passage with the topic's words marked, and its document with the notes on it."""
-    pieces, place = [], 0
-    for begin, end in quote.marks:
-        pieces += [escape(quote.text[place:begin]), write_element("mark", escape(quote.text[begin:end]))]
-        place = end
-    pieces.append(escape(quote.text[place:]))
+    passage = mark_places(quote.text, quote.marks)
     source = f"<footer>{escape(quote.title)} · document {quote.document:,}</footer>"
-    return f"<blockquote><p>{''.join(pieces)}</p>{source}</blockquote>{_draw_notes(notes)}"
+    return f"<blockquote><p>{passage}</p>{source}</blockquote>{_draw_notes(notes)}"
 
 
 def _draw_method(facts: Mapping[str, str]) -> str:
