@@ -14,7 +14,7 @@ from app.views.markup import draw_select, mark_places, write_attributes, write_e
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.group_chart import GroupBar, draw_group_bars
-from app.views.trends.time_chart import TimeAxis, TimeLine, draw_lines
+from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from engine.hierarchy.tree import Node
 from engine.lens.periods import UNITS
 
@@ -190,11 +190,13 @@ def _draw_over_time(page: WordPageContents) -> str:
     figure, word = page.over_time, page.choices.word
     if figure is None:
         return _draw_card("Over time", "", _NO_DATES)
-    axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
+    unit, label = figure.periods.unit, f"Share of the word {word} by {figure.periods.unit}"
     line = TimeLine("word", word, LIVE.hues[0], figure.mean, figure.low, figure.high)
-    picture = draw_lines(axis, [line], f"Share of the word {word} by {figure.periods.unit}", _format_share)
-    picture = f'<div class="tr-scroll tr-wide">{picture}</div>'
-    return _draw_card("Over time", picture, f"{_tell_missing(figure)} {_tell_change(figure)}")
+    pictures = ""
+    for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
+        axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame)
+        pictures += f'<div class="{style}">{draw_lines(axis, [line], label, _format_share)}</div>'
+    return _draw_card("Over time", pictures, f"{_tell_missing(figure)} {_tell_change(figure)}")
 
 
 def _tell_missing(figure: WordPeriods) -> str:
