@@ -28,9 +28,9 @@ from app.analysis.trends import join_shares
 from app.jobs import process
 from app.live.feed import Feed
 from app.pages.documents_requests import SelectedDocuments, TableRequest, find_selection, place_rows, read_rows
-from app.pages.explore_requests import TopicDocuments
 from app.pages.filters import SelectionReader, open_sources, read_selection
 from app.pages.session import Context, View
+from app.pages.topic_documents import TopicDocuments
 from app.pages.trends import TrendRequest, read_trends
 from app.views.documents.document_table import TablePage, draw_table
 from app.views.trends.trends_page import draw_trends

@@ -130,7 +130,7 @@ def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new
     train(page, store_url)
 
     page.get_by_role("link", name="Trends").click()
-    page.locator(".tr-chart").wait_for()
+    page.locator(".tr-wide .tr-chart").wait_for()
     grown = page.locator(".tr-card").filter(has=page.get_by_role("heading", name="What grew"))
     assert any(word in grown.inner_text() for word in THEMES["clinics"].words.split())
     page.get_by_role("button", name="By group").click()
@@ -141,7 +141,7 @@ def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new
     page.get_by_role("combobox", name="Column of the filter").select_option("date")
     page.get_by_label("Value", exact=True).fill("1950..")
     page.get_by_role("button", name="Add filter").click()
-    page.get_by_text(f"{50 * PARAGRAPHS} of {100 * PARAGRAPHS} documents").wait_for()
+    page.get_by_text(f"{50 * PARAGRAPHS} of {100 * PARAGRAPHS} documents", exact=True).wait_for()
     assert "1950.." in page.url
 
     page.get_by_role("link", name="Explore").click()
