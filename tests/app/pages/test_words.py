@@ -42,7 +42,8 @@ def db(tmp_path):
 def test_a_word_has_its_topics_of_every_layer_a_line_over_time_and_bars_by_group(db):
     session = Session(db)
     assert [f"Topics of layer {layer}" in session.html for layer in (1, 2, 3)] == [True] * 3
-    assert session.card("Over time").count('class="tr-line"') == 1
+    wide, narrow = session.card("Over time").split('<div class="tr-narrow">')
+    assert [picture.count('class="tr-line"') for picture in (wide, narrow)] == [1, 1]
     assert "1 document has no date" in session.card("Over time")
     assert session.card("By source").count("<li>") == 2
     assert f"{DOCUMENTS} times in {DOCUMENTS} documents" in session.html
