@@ -73,11 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--visits", type=int, default=5)
     options.add_argument("--chromium", help="the browser's program (default: TOPIARY_CHROMIUM, or the one on the path)")
     arguments = options.parse_args(argv)
-    program = (
-        arguments.chromium or os.environ.get("TOPIARY_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    )
-    if program is None:
-        raise SystemExit("no Chromium: install it (Debian: apt-get install chromium) or name it with --chromium")
+    program = find_chromium(arguments.chromium)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         db = open_database(Path(folder) / "store.db")
         try:
@@ -90,6 +86,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             db.close()
     return 0
+
+
+def find_chromium(named: str | None) -> str:
+    """Return the browser's program; ends the process where there is none."""
+    program = named or os.environ.get("TOPIARY_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise SystemExit("no Chromium: install it (Debian: apt-get install chromium) or name it with --chromium")
+    return program
 
 
 def first_paint(chromium: Any, url: str, row: RunRow, visits: int) -> None:
