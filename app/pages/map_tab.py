@@ -123,28 +123,39 @@ class MapTab:
             return
         before, self._answer = self._answer, answer
         self._notice = self._context.actions.maps.read_notice(answer.request.run)
-        if answer.packed is not None:
+        is_same = before is not None and _tell_selection(before) == _tell_selection(answer)
+        if not is_same:
+            self._summary = None
+        if is_same or answer.selected is None:
+            self._show_points(answer)
+        else:
+            work, show = partial(summarise_selection, self._context, answer), partial(self._show_points, answer)
+            self._context.later(work, partial(self._receive_summary, answer), show)
+            if before is None or before.packed is None:
+                show()
+        self._draw_controls()
+        self._draw_side()
+        self._foot.html = draw_map_legend(answer.colours, answer.hierarchy, answer.regions)
+
+    def _show_points(self, answer: MapAnswer) -> None:
+        """Have the browser draw the points.
+
+        If it shows points already, this waits for the list of what is selected, which would else wait for the drawing.
+        """
+        if answer.packed is None:
+            self._map.url = ""
+        elif self._answer is answer:
             n_selected = -1 if answer.selected is None else int(answer.selected.sum())
             self._map.param.update(
                 url=answer.url, hues=list(answer.colours.hues), captions=list(answer.captions),
                 frame=list(answer.packed.view), selected=n_selected,
             )  # fmt: skip
-        else:
-            self._map.url = ""
-        is_same = before is not None and _tell_selection(before) == _tell_selection(answer)
-        if not is_same:
-            self._summary = None
-            if answer.selected is not None:
-                work = partial(summarise_selection, self._context, answer)
-                self._context.later(work, partial(self._receive_summary, answer))
-        self._draw_controls()
-        self._draw_side()
-        self._foot.html = draw_map_legend(answer.colours, answer.hierarchy, answer.regions)
 
     def _receive_summary(self, answer: MapAnswer, summary: SelectionSummary) -> None:
         if self._has_selection_of(answer):
             self._summary = summary
             self._draw_side()
+            self._show_points(answer)
             work = partial(try_work, find_words, self._context, answer)
             self._context.aside(work, partial(self._receive_words, answer))
 

@@ -327,7 +327,7 @@ export function render({model, view}) {
     const polygon = corners.map(([a, b]) => camera.place(a, b))
     points.choose(polygon, camera)
     drawing.mark(points)
-    draw()
+    draw(true) // all points follow: without a graphics card they take longer than the server's answer
     count()
     model.send_msg({do: "lasso", polygon: polygon.map(([x, y]) => [Number(x.toFixed(5)), Number(y.toFixed(5))])})
   }

@@ -21,6 +21,10 @@ from tests.benchmarks.screen import AT_REST, browser, find_chromium, fresh, serv
 CHANGE, DRAWN, FRAME, LASSO = 300, 3000, 50, 500  # milliseconds, as the targets
 PATIENCE = 600_000  # milliseconds; the map is made when its page is opened for the first time
 
+BUSY = """
+window.isBusy = () => window.deep('.tr-busy, [aria-busy=true]').length > 0 ||
+    window.deep('.dc-count').some(each => each.textContent.includes('Searching'))
+"""
 # Sends a condition by the form of filters; resolves with the milliseconds to the frame that shows it.
 FILTER = """([column, value]) => new Promise((done, failed) => {
     const form = window.deep('.fl-form')[0]
@@ -29,8 +33,7 @@ FILTER = """([column, value]) => new Promise((done, failed) => {
     const wanted = `${column}=${value}`, began = performance.now()
     const look = () => {
         const chips = window.deep('.fl-chip').map(chip => chip.textContent)
-        const busy = window.deep('.tr-busy, [aria-busy=true]').length > 0
-        if (chips.includes(wanted) && !busy) done(performance.now() - began)
+        if (chips.includes(wanted) && !window.isBusy()) done(performance.now() - began)
         else if (performance.now() - began > 60000) failed(new Error(`not shown after a minute: ${wanted}`))
         else requestAnimationFrame(look)
     }
@@ -38,7 +41,11 @@ FILTER = """([column, value]) => new Promise((done, failed) => {
     requestAnimationFrame(look)
 })"""
 UNFILTER = "() => window.deep('.fl-chip').forEach(chip => chip.click())"
-PLAIN = "() => window.deep('.fl-form').length > 0 && window.deep('.fl-chip, .tr-busy, [aria-busy=true]').length === 0"
+PLAIN = "() => window.deep('.fl-form').length > 0 && window.deep('.fl-chip').length === 0 && !window.isBusy()"
+MAP_MADE = """() => {
+    const head = window.deep('.dm-head')[0]?.textContent ?? ''
+    return head.includes('Colour') && !head.includes('rough')
+}"""
 MAP_SHOWN = "documents => window.deep('.dm-stage')[0]?.dataset.shown === String(documents)"
 # Milliseconds between frames while the map moves.
 MOVE = """frames => new Promise(done => {
@@ -87,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         address = stack.enter_context(served(url, arguments.folder))
         chromium = stack.enter_context(browser(program))
         say(f"{arguments.documents:,} documents, 224 topics; {load()}")
-        open_map(chromium, address, arguments.documents)  # makes it, if it is not in the store
+        make_map(chromium, address)
         stack.enter_context(compute_beside(arguments.beside))
         for page in ("trends", "documents"):
             measure_filters(chromium, address, page, arguments)
@@ -111,6 +118,7 @@ def compute_beside(processes: int) -> Iterator[None]:
 def measure_filters(chromium: Any, address: str, name: str, arguments: argparse.Namespace) -> None:
     """Add filters on a page, each time another one, and remove them again."""
     page = fresh(chromium)
+    page.add_init_script(BUSY)
     page.goto(f"{address}?page={name}&run=1", wait_until="commit")
     for kind in ("a category", "a range of dates"):
         times = []
@@ -124,11 +132,19 @@ def measure_filters(chromium: Any, address: str, name: str, arguments: argparse.
     page.context.close()
 
 
+def make_map(chromium: Any, address: str) -> None:
+    """Have the map made by opening its page, if it is not in the store."""
+    page = fresh(chromium)
+    page.goto(f"{address}?page=documents&run=1&tab=map", wait_until="commit")
+    page.wait_for_function(MAP_MADE, timeout=PATIENCE)
+    page.context.close()
+
+
 def open_map(chromium: Any, address: str, documents: int) -> tuple[Any, float]:
     """Open the map in a browser that has seen nothing; return the page, and milliseconds until all points are drawn."""
     page = fresh(chromium)
     page.goto(f"{address}?page=documents&run=1&tab=map", wait_until="commit")
-    page.wait_for_function(MAP_SHOWN, arg=documents, polling="raf", timeout=PATIENCE)
+    page.wait_for_function(MAP_SHOWN, arg=documents, polling="raf")
     return page, page.evaluate("() => performance.now()")
 
 
@@ -157,8 +173,9 @@ def draw_line(page: Any, number: int) -> float:
     page.keyboard.down("Shift")
     page.mouse.move(left, top)
     page.mouse.down()
-    for x, y in ((across, 0), (across, down), (0, down)):
-        page.mouse.move(left + x, top + y, steps=4)
+    for x, y in ((0.5, 0), (1, 0), (1, 0.5), (1, 1), (0.5, 1), (0, 1)):
+        page.mouse.move(left + x * across, top + y * down)
+        page.wait_for_timeout(50)  # else the browser joins the movements of several frames
     page.mouse.up()
     page.keyboard.up("Shift")
     return float(page.evaluate("() => window.listed"))
