@@ -40,7 +40,8 @@ class Outcome(NamedTuple):
     """Results of the kept sweeps; only the parts that the plan asks for are written.
 
     COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
-    m^(2) ... m^(L) of the last sweep, or (documents, K_1 + T) with m^(1) first if theta^(1) is drawn.
+    m^(2) ... m^(L) of the last sweep, or (documents, K_1 + T) with m^(1) first if theta^(1) is drawn.  The last sweep
+    draws no theta, because topics are drawn from the counts first, and then :func:`redraw_documents` draws theta.
     RATES: sums at the ``scored`` cells in ``rates`` (cells,), and ``totals`` (documents,).
     THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T), and the mean numbers of tokens of
     each topic, ``tokens`` (documents, K_1).
@@ -139,11 +140,21 @@ def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
 
 @inlined
 def sweep_document(
-    rng: Stream, glob: Globals, hyper: Hyper, doc: DocView, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
+    rng: Stream,
+    glob: Globals,
+    hyper: Hyper,
+    doc: DocView,
+    desk: Desk,
+    n: int,
+    rates: bool,
+    downwards: bool,
+    keep: bool,
+    tables: Tables,
 ) -> tuple[Stream, int]:
-    """Sweep a document upwards and downwards once (models.md 1.1), starting with ``n`` slots in use.
+    """Sweep a document upwards and, if ``downwards``, downwards once, starting with ``n`` slots in use.
 
-    Returns the stream and the number of slots in use after the sweep.
+    Without the way down theta is left as it was (models.md 1.1, all steps but the last), but q is set.  Returns the
+    stream and the number of slots in use after the sweep.
     """
     upper, s = glob.upper, desk.s
     begin, width, n_live = find_layer_two(upper, s)
@@ -151,7 +162,10 @@ def sweep_document(
     rng = send_tables_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
     if rates:
         rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c, s)
-    rng = above.draw_theta(rng, upper, doc.theta, doc.c, s)
+    if downwards:
+        rng = above.draw_theta(rng, upper, doc.theta, doc.c, s)
+    else:
+        above.set_q(doc.c, s.q)
     return rng, n
 
 
@@ -258,12 +272,15 @@ def _sweep_all(
             start_locals(glob.upper, doc.theta, doc.c)
             rng = tokens.start_topics(rng, glob.phi, doc, flat)
         n = lay_document(glob, doc, desk)
-        for sweep in range(1, plan.burn_in + plan.collect + 1):
+        last = plan.burn_in + plan.collect
+        for sweep in range(1, last + 1):
             if sweep > 1:
                 n = tokens.drop_empty_slots(desk.slots, n)
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.quantity == COUNTS
-            rng, n = sweep_document(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
+            rates = sweep >= plan.first_rates
+            downwards = sweep < last or plan.quantity != COUNTS
+            rng, n = sweep_document(rng, glob, hyper, doc, desk, n, rates, downwards, counting, out.tables)
             if keep:
                 _collect_sweep(glob, doc, desk, n, j, plan, out)
         if plan.quantity == COUNTS:

@@ -140,6 +140,7 @@ class Sampler(NamedTuple):
     ) -> tuple[SweepSums, Array]:
         """Sweep every document, changing ``local`` in place, and count the kept sweeps.
 
+        If theta^(1) is integrated out, theta is that before the last sweep, until :meth:`redraw_theta` draws it.
         ``most`` is the number of tokens in all blocks whose sums will be added.  Also returned are the counts m of
         each document in the last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """

@@ -207,3 +207,35 @@ def take_last(code: Any, eight: Any) -> Any:
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
     """Return the number of lanes that are at most ``u``, as an unsigned integer."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)
+
+
+def _lay_columns(table: FloatArray, rows: Array, first: int, column: int, out: FloatArray, place: int) -> None:
+    eight = slice(int(column), int(column) + LANES)
+    out[eight, int(place) : int(place) + LANES] = table[rows[int(first) : int(first) + LANES], eight].T
+
+
+@make_operation(NOTHING, _lay_columns)
+def lay_columns(code: Any, table: Any, rows: Any, first: Any, column: Any, out: Any, place: Any) -> None:
+    """Write ``out[column : column + 8, place : place + 8] = table[rows[first : first + 8], column : column + 8].T``.
+
+    ``rows`` holds 64-bit numbers.
+    """
+    eights = []
+    for lane in range(LANES):
+        begin = point_to_row(code, table, load_item(code, code.gep(rows.data, [first]), I64(lane)))
+        eights.append(code.load(code.bitcast(code.gep(begin, [column]), _VECTOR.as_pointer()), align=8))
+    for number, eight in enumerate(_transpose(code, eights)):
+        begin = point_to_row(code, out, code.add(column, I64(number)))
+        code.store(eight, code.bitcast(code.gep(begin, [place]), _VECTOR.as_pointer()), align=8)
+
+
+def _transpose(code: Any, eights: list[Any]) -> list[Any]:
+    """Return the columns of eight rows of eight numbers; every step exchanges blocks of twice the size."""
+    for size in (1, 2, 4):
+        kept = [lane if lane & size == 0 else LANES + lane - size for lane in range(LANES)]
+        moved = [lane + size if lane & size == 0 else LANES + lane for lane in range(LANES)]
+        for number in (number for number in range(LANES) if number & size == 0):
+            a, b = eights[number], eights[number + size]
+            eights[number] = code.shuffle_vector(a, b, make_shuffle(kept))
+            eights[number + size] = code.shuffle_vector(a, b, make_shuffle(moved))
+    return eights

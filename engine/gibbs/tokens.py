@@ -137,11 +137,13 @@ class DocView(NamedTuple):
 class DocCells(NamedTuple):
     """The cells and prior masses of one document, in contiguous memory.
 
-    ``of`` (tokens,) is the cell of every token; ``prior`` (C, cells) the prior mass of every cell under each column
-    (not used with one layer); ``mass`` (cells,) the prior mass of every cell.
+    ``of`` (tokens,) is the cell of every token; ``prior`` (C, cells) the prior mass of every cell under each column,
+    laid from ``rows``, the words of the cells (neither is used with one layer); ``mass`` (cells,) the prior mass of
+    every cell.  All have space for whole blocks of eight cells.
     """
 
     of: Array
+    rows: Array
     prior: FloatArray
     mass: FloatArray
 
@@ -168,7 +170,9 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
         most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
-    return DocCells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, most_cells)), np.empty(most_cells))
+    n = most_cells + simd.LANES
+    n += simd.LANES - n % (2 * simd.LANES)  # an odd number of cache lines, so that rows are spread over the cache
+    return DocCells(np.zeros(most_tokens + 2, np.int32), np.zeros(n, np.int64), np.empty((n_columns, n)), np.empty(n))
 
 
 @inlined
@@ -184,10 +188,18 @@ def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
         for i in range(n):
             cells.mass[i] = prior[doc.words[doc.first + i], last]
         return
+    rows, n_rows = cells.rows, uint(-(-n // simd.LANES)) * EIGHT
     for i in range(n):
-        word = doc.words[doc.first + i]
-        for c in range(prior.shape[1]):
-            near[c, i] = prior[word, c]
+        rows[i] = doc.words[doc.first + i]
+    for i in range(n, np.int64(n_rows)):
+        rows[i] = rows[n - 1]  # the last word fills the last block
+    whole = uint(prior.shape[1]) // EIGHT * EIGHT
+    for i in range(NONE, n_rows, EIGHT):
+        for c in range(NONE, whole, EIGHT):
+            simd.lay_columns(prior, rows, i, c, near, i)
+    for c in range(whole, uint(prior.shape[1])):
+        for i in range(n_rows):
+            near[c, i] = prior[rows[i], c]
 
 
 @inlined

@@ -128,11 +128,10 @@ def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: A
     largest = 0.0
     for c in range(begin, begin + width):
         largest = max(largest, theta[c])
-    n = 0
-    for c in range(width):
-        if theta[begin + c] > NEGLIGIBLE * largest:
-            live[begin + n] = c
-            n += 1
+    n, least = 0, NEGLIGIBLE * largest
+    for c in range(width):  # no branch, which the processor could not predict
+        live[begin + n] = c
+        n += theta[begin + c] > least
     n_live[layer] = n
 
 

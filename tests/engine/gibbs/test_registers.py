@@ -103,7 +103,8 @@ def swept_document(loop, phi, used):
     words, counts = rng.integers(0, 30, 300).astype(np.int32), np.ones(300, np.int32)
     topics = rng.permutation(np.concatenate([np.arange(used), rng.integers(0, used, 300 - used)])).astype(np.uint16)
     doc = DocView(words, counts, 0, 300, topics, np.zeros(0), np.ones(1))
-    cells = DocCells(np.arange(302, dtype=np.int32), np.empty((1, 0)), np.full(300, 0.01))
+    no_rows = np.zeros(0, np.int64)
+    cells = DocCells(np.arange(302, dtype=np.int32), no_rows, np.empty((1, 0)), np.full(300, 0.01))
     slots = make_slots(40)
     n = fill_slots(topics, slots)
     latest = slots.where[topics[-1]]

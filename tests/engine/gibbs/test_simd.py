@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from engine.gibbs import simd, tokens
-from engine.gibbs.tokens import NOWHERE, make_slots
+from engine.gibbs.tokens import NOWHERE, DocView, Globals, make_slots
+from engine.gibbs.upper import pack_layers
 
 RNG = np.random.default_rng(8)
 TABLE = RNG.random((5, 40))
@@ -39,6 +40,11 @@ def summed(a, b, reached, out):
 @jitted
 def counted(numbers, place, u):
     return simd.count_at_most(simd.load(numbers, place), u)
+
+
+@jitted
+def laid(table, rows, first, column, out, place):
+    simd.lay_columns(table, rows, first, column, out, place)
 
 
 def test_eight_numbers_are_read_from_anywhere_and_written_anywhere():
@@ -89,6 +95,35 @@ def test_room_begins_with_a_cache_line_and_holds_zeros(n):
     assert aligned.ctypes.data % 64 == 0
     assert aligned.shape == (n,)
     assert not aligned.any()
+
+
+@pytest.mark.parametrize(("first", "column", "place"), [(0, 0, 0), (3, 8, 1), (1, 31, 5)])
+def test_eight_columns_of_eight_rows_are_laid_side_by_side(first, column, place):
+    rows, out = RNG.integers(0, 5, 12), np.full((40, 14), -1.0)
+    laid(TABLE, rows, first, column, out, place)
+    expected = np.full((40, 14), -1.0)
+    for c in range(column, column + 8):
+        for i in range(8):
+            expected[c, place + i] = TABLE[rows[first + i], c]
+    assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize("n_columns", [1, 7, 8, 13, 16])
+@pytest.mark.parametrize("n_cells", [0, 1, 7, 8, 9, 20])
+def test_the_prior_masses_of_all_cells_are_laid_by_column(n_columns, n_cells):
+    prior, words = RNG.random((30, n_columns)), RNG.integers(0, 30, n_cells + 2).astype(np.int32)
+    counts = np.ones(n_cells + 2, np.int32)
+    glob = Globals(prior, prior, prior, pack_layers((prior,), np.ones(n_columns)))
+    cells = tokens.make_cells(np.array([0, n_cells]), np.array([0, n_cells]), 0, 1, n_columns)
+    doc = DocView(words, counts, 1, n_cells + 1, np.zeros(n_cells, np.uint16), np.ones(n_columns), np.ones(1))
+    laid_cells(glob, doc, cells)
+    assert np.array_equal(cells.prior[:, :n_cells], prior[words[1 : n_cells + 1]].T)
+    assert cells.of[:n_cells].tolist() == list(range(n_cells))
+
+
+@jitted
+def laid_cells(glob, doc, cells):
+    tokens.lay_cells(glob, doc, cells)
 
 
 # the two functions of the token loop that are made of them

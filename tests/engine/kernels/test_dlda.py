@@ -50,6 +50,24 @@ def hierarchy(*widths, seed=0):
     return phi, rng.gamma(1.0, size=widths[-1])
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_theta_is_drawn_after_the_topics_and_not_in_the_last_sweep(fresh):
+    table = np.random.default_rng(1).poisson(0.8, (40, 30))
+    phi, r = hierarchy(30, 12, 9, 3)
+    sampler = sampler_of("collapsed")
+    glob, batch = sampler.pack_globals(phi, r), rows(table)
+    local = sampler.start_locals(glob, batch, Address(1, LOCAL, 0))
+    start = local.theta.copy()
+    _, counts = sampler.gather(glob, Address(1, LOCAL, 1), batch, local, SweepPlan(fresh=fresh, burn_in=0, collect=1))
+    assert np.array_equal(local.theta, start)
+    sampler.redraw_theta(glob, Address(1, LOCAL, 2), batch, local, counts)
+    assert (local.theta != start).all()
+    sampler.gather(glob, Address(1, LOCAL, 3), batch, local, SweepPlan(fresh=fresh, burn_in=1, collect=1))
+    between = local.theta.copy()
+    sampler.gather(glob, Address(1, LOCAL, 3), batch, local, SweepPlan(fresh=True, burn_in=1, collect=1))
+    assert (between != start).all(), "all sweeps but the last draw theta"
+
+
 # splits
 
 
