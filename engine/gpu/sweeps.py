@@ -1,0 +1,294 @@
+"""Sweeps of all documents on a device, for models whose layers are those of DLDA with counts as data.
+
+The device draws all local variables, and counts; topics are drawn from the counts by the processor as ever.  Counts are
+integers, and the streams of random numbers belong to documents and lanes, so the same seed gives the same bits on any
+device with as many lanes.  Numbers have single precision there, and are stored in double precision like those of the
+CPU, so that a run can be continued on either.
+"""
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, Batch, FloatArray
+from engine.gibbs.collapsed import SEATS, SweepPlan
+from engine.gibbs.local import Locals, SweepSums, find_token_starts
+from engine.gibbs.upper import Hyper
+from engine.gpu.devices import Device, DeviceArray, DeviceLocals
+from engine.streams import LOCAL, REDRAW
+
+MOST_TOPICS = 1024  # of a layer: what the memory of a group of lanes holds
+_SWEEPS = 1 << 20  # sweeps of a step at most; each is a step of its own to the random streams
+_STAGE = 256  # offset of the purposes of the stages of a sweep: tables and activations of every layer, rates
+
+
+class DeviceTopics(NamedTuple):
+    """Topics on a device, in single precision, rows padded with zeros.
+
+    ``phi`` (V, K_1); for every layer above, ``weights`` (K_{l-1}, K_l) and ``columns`` (K_l, K_{l-1}), the same
+    transposed; ``r`` (1, K_L), and ``widths`` of the layers without padding.
+    """
+
+    phi: Any
+    weights: tuple[Any, ...]
+    columns: tuple[Any, ...]
+    r: Any
+    widths: tuple[int, ...]
+
+
+class DeviceDocuments(NamedTuple):
+    """Documents on a device.
+
+    ``order`` (documents,) lists the longest first, so that lanes that run in step finish together; ``numbers`` are
+    those of the corpus, and the tokens of document j, ``words[starts[j] : starts[j + 1]]``, are in the order of cells.
+    """
+
+    order: Any
+    numbers: Any
+    starts: Any
+    words: Any
+    n_documents: int
+    n_tokens: int
+
+
+class DeviceSweeper:
+    """The sweeps of documents on one device.
+
+    Parameters
+    ----------
+    device : Device
+    hyper : Hyper
+    """
+
+    def __init__(self, device: Device, hyper: Hyper) -> None:
+        self.device = device
+        self.hyper = hyper
+        self._batch: tuple[weakref.ref[Array], weakref.ref[Array], DeviceDocuments] | None = None
+
+    def load_topics(self, phi: tuple[FloatArray, ...], r: FloatArray) -> DeviceTopics:
+        """Copy topics to the device."""
+        return DeviceTopics(
+            self._load_rows(phi[0]),
+            tuple(self._load_rows(layer) for layer in phi[1:]),
+            tuple(self._load_rows(layer.T) for layer in phi[1:]),
+            self._load_rows(r[None, :]),
+            tuple(layer.shape[1] for layer in phi),
+        )
+
+    def load_documents(self, batch: Batch) -> DeviceDocuments:
+        """Copy documents to the device, once for the batch that every step sweeps."""
+        if self._batch is not None and self._batch[0]() is batch.words and self._batch[1]() is batch.starts:
+            return self._batch[2]
+        starts, load = find_token_starts(batch), self.device.load
+        words = np.repeat(batch.words, batch.counts)
+        kind = np.uint16 if not len(words) or words.max() <= np.iinfo(np.uint16).max else np.int32
+        order = np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
+        docs = DeviceDocuments(
+            load(order),
+            load(batch.documents.astype(np.int64)),
+            load(starts),
+            load(words.astype(kind)),
+            len(batch.documents),
+            len(words),
+        )
+        self._batch = weakref.ref(batch.words), weakref.ref(batch.starts), docs
+        return docs
+
+    def load_locals(self, local: Locals, widths: tuple[int, ...]) -> DeviceLocals:
+        """Return local variables on the device: those that are there, or copies."""
+        if isinstance(local.topics, DeviceArray):
+            return DeviceLocals(local.topics.parts[0], local.theta.parts, local.c.parts[0])
+        edges = np.cumsum(widths[1:])[:-1]
+        layers = np.split(local.theta, edges, axis=1) if len(widths) > 1 else []
+        theta = tuple(self._load_rows(layer) for layer in layers)
+        c = np.ascontiguousarray(local.c, dtype=np.float32)
+        return DeviceLocals(self.device.load(local.topics), theta, self.device.load(c))
+
+    def wrap_locals(self, local: DeviceLocals, widths: tuple[int, ...], n_tokens: int, n_documents: int) -> Locals:
+        """Return local variables that stay on the device until they are read, as a state keeps them."""
+
+        def join_theta(layers: list[Array]) -> FloatArray:
+            columns = [layer[:, :width] for layer, width in zip(layers, widths[1:], strict=True)]
+            return np.concatenate([np.zeros((n_documents, 0)), *columns], axis=1).astype(np.float64)
+
+        def wrap(parts: tuple[Any, ...], shape: tuple[int, ...], join: Callable[[list[Array]], Array]) -> Any:
+            return DeviceArray(self.device, parts, shape, join)
+
+        return Locals(
+            wrap((local.topics,), (n_tokens,), lambda parts: parts[0]),
+            np.ones((0, widths[0])),
+            wrap(local.theta, (n_documents, sum(widths[1:])), join_theta),
+            wrap((local.c,), (n_documents, len(widths)), lambda parts: parts[0].astype(np.float64)),
+            np.ones(n_documents),
+        )
+
+    def gather(
+        self, topics: DeviceTopics, docs: DeviceDocuments, local: DeviceLocals, seed: int, step: int, plan: SweepPlan
+    ) -> tuple[SweepSums, DeviceLocals, tuple[Any, ...], Any]:
+        """Sweep every document as planned, without changing ``local``.
+
+        Parameters
+        ----------
+        topics : DeviceTopics
+        docs : DeviceDocuments
+        local : DeviceLocals
+        seed, step : int
+        plan : SweepPlan
+            The last sweep is counted.
+
+        Returns
+        -------
+        SweepSums
+            On the CPU.
+        DeviceLocals
+            The activations are those before the last sweep; :meth:`redraw` draws them.
+        tuple of (documents, K_l) int32
+            m^(2) ... m^(L), on the device.
+        (documents, L) float32
+            ``1 / (c^(l+1) + q^(l))``, on the device.
+        """
+        run = _Sweep(self, topics, docs, seed)
+        theta = tuple(self.device.copy(layer) for layer in local.theta)
+        local = DeviceLocals(local.topics, theta, self.device.copy(local.c))
+        last = plan.burn_in + plan.collect
+        for sweep in range(1, last + 1):
+            local = run.sweep(local, step * _SWEEPS + sweep, draws_rates=sweep >= plan.first_rates, keep=sweep == last)
+            if sweep < last:
+                run.draw_activations(local, LOCAL, step * _SWEEPS + sweep)
+        return run.read_sums(), local, run.counts, run.scales
+
+    def redraw(
+        self,
+        topics: DeviceTopics,
+        docs: DeviceDocuments,
+        local: DeviceLocals,
+        seed: int,
+        step: int,
+        counts: tuple[Any, ...],
+        scales: Any,
+    ) -> None:
+        """Draw the activations of ``local`` in place, under topics drawn after the sweep that left ``counts``."""
+        run = _Sweep(self, topics, docs, seed, counts, scales)
+        run.draw_activations(local, REDRAW, step * _SWEEPS)
+
+    def pad(self, width: int) -> int:
+        """Return the length of padded rows with ``width`` numbers."""
+        step = 2 * self.device.lanes
+        return -(-width // step) * step
+
+    def _load_rows(self, rows: Array) -> Any:
+        """Copy a matrix to the device with padded rows."""
+        padded = np.zeros((len(rows), self.pad(rows.shape[1])), np.float32)
+        padded[:, : rows.shape[1]] = rows
+        return self.device.load(padded)
+
+
+class _Sweep:
+    """The launches of one step, and the arrays that they fill."""
+
+    def __init__(
+        self,
+        sweeper: DeviceSweeper,
+        topics: DeviceTopics,
+        docs: DeviceDocuments,
+        seed: int,
+        counts: tuple[Any, ...] = (),
+        scales: Any = None,
+    ) -> None:
+        self.device, self.hyper, self.pad = sweeper.device, sweeper.hyper, sweeper.pad
+        self.topics, self.docs, self.seed = topics, docs, seed
+        widths, make = topics.widths, self.device.make
+        self.counts, self.scales = counts, scales
+        self.none = make((0, self.pad(1)), np.float32)
+        self.no_counts = make((0, 1), np.int32)
+        if scales is None:
+            n = docs.n_documents
+            self.counts = tuple(make((n, width), np.int32) for width in widths[1:])
+            self.scales = make((n, len(widths)), np.float32)
+            self.sums = make((n, len(widths)), np.float32)
+            self.q = make((n,), np.int64)
+            self.words = make((topics.phi.shape[0], widths[0]), np.int32)
+            self.tables = tuple(make(pair, np.int32) for pair in itertools.pairwise(widths))
+            self.top = make((1, widths[-1]), np.int32)
+            total = np.full((n, 2), self.device.read(topics.r).sum(dtype=np.float64), np.float32)
+            self.r_totals = self.device.load(total)
+
+    def sweep(self, local: DeviceLocals, step: int, *, draws_rates: bool, keep: bool) -> DeviceLocals:
+        """Draw the topics of tokens, the tables of every layer, and the rates; the activations are left."""
+        new = self.device.make((self.docs.n_tokens,), np.uint16)
+        topics, docs, widths = self.topics, self.docs, self.topics.widths
+        one = len(widths) == 1
+        above = (self.none, self.none) if one else (topics.columns[0], local.theta[0])
+        self._launch(
+            "tokens", (self.pad(widths[0]), self.pad(1 if one else widths[1])), LOCAL, step, docs.starts, docs.words,
+            local.topics, new, topics.phi, *above, topics.r, keep, self.words,
+        )  # fmt: skip
+        local = local._replace(topics=new)
+        for layer in range(len(widths)):
+            self._send_tables(local, layer, step, keep=keep)
+        for layer, theta in enumerate((*local.theta, self.r_totals)):
+            width = widths[layer + 1] if layer + 1 < len(widths) else 1
+            self.device.launch("sums", docs.n_documents, theta, width, layer, self.sums)
+        self.device.launch(
+            "rates", docs.n_documents, self.hyper, self.seed, LOCAL + _STAGE, step, docs.numbers, docs.starts,
+            self.sums, draws_rates, local.c, self.scales, self.q,
+        )  # fmt: skip
+        return local
+
+    def draw_activations(self, local: DeviceLocals, purpose: int, step: int) -> None:
+        """Draw theta in place, from the top down."""
+        topics, widths = self.topics, self.topics.widths
+        for layer in range(len(widths) - 1, 0, -1):
+            top = layer == len(widths) - 1
+            above = (self.none, self.none) if top else (topics.columns[layer], local.theta[layer])
+            sizes = self.pad(widths[layer]), self.pad(1 if top else widths[layer + 1])
+            self._launch(
+                "activations", sizes, purpose + _STAGE * (len(widths) + 1 + layer), step, *above, topics.r,
+                self.counts[layer - 1], self.scales, layer, local.theta[layer - 1],
+            )  # fmt: skip
+
+    def read_sums(self) -> SweepSums:
+        """Return the counts of the sweep."""
+        read = self.device.read
+        upper = [read(table).ravel() for table in self.tables]
+        return SweepSums(
+            read(self.words),
+            np.concatenate([np.zeros(0, np.int64), *upper]).astype(np.int64),
+            read(self.top)[0].astype(np.int64),
+            np.zeros((0, SEATS), np.int64),
+            read(self.q).sum(),
+        )
+
+    def _send_tables(self, local: DeviceLocals, layer: int, step: int, *, keep: bool) -> None:
+        """Send the tables of the layer with this index up to the next one, or to those of r."""
+        topics, docs, widths = self.topics, self.docs, self.topics.widths
+        counts = self.no_counts if layer == 0 else self.counts[layer - 1]
+        if layer == len(widths) - 1:
+            size, above, new, table = self.pad(1), (self.none, self.none), self.no_counts, self.top
+        else:
+            size, above = self.pad(widths[layer + 1]), (topics.weights[layer], local.theta[layer])
+            new, table = self.counts[layer], self.tables[layer]
+        self._launch(
+            "tables", (widths[layer], size), LOCAL + _STAGE * (layer + 2), step, docs.starts, local.topics, counts,
+            *above, topics.r, new, keep, table,
+        )  # fmt: skip
+
+    def _launch(self, kernel: str, sizes: tuple[int, int], purpose: int, step: int, *arguments: Any) -> None:
+        """Run a kernel whose groups of lanes take the documents in their order, each with its own stream."""
+        docs = self.docs
+        self.device.launch(
+            kernel, docs.n_documents, sizes, self.seed, purpose, step, docs.order, docs.numbers, *arguments
+        )
+
+
+def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, lanes: int = 32) -> int:
+    """Return the memory that sweeps of a corpus take on a device, in bytes."""
+    step = 2 * lanes
+    padded = [-(-width // step) * step for width in widths]
+    token = 2 * 2 + (2 if n_words <= np.iinfo(np.uint16).max + 1 else 4)
+    document = 8 + 8 + 4 + sum(2 * 4 * (pad + width) for pad, width in zip(padded[1:], widths[1:], strict=True))
+    document += 4 * 4 * len(widths) + 8 + 8
+    return n_tokens * token + n_documents * document + n_words * 4 * (padded[0] + widths[0])
