@@ -123,9 +123,9 @@ def pick_entry(sums: FloatArray, total: float, reached: float, point: float) -> 
         Less than the sum of all lanes.  Rounding never leads to an entry without mass, unless nothing has any.
     """
     has_mass = total > np.float32(0.0)
-    mask = lanes.vote(reached > point and has_mass)
+    mask, any_mass = lanes.vote(reached > point and has_mass), lanes.vote(has_mass)  # all lanes vote, or none
     if mask == np.uint32(0):
-        mask = lanes.vote(has_mass)
+        mask = any_mass
     source = lanes.find_first(mask) if mask != np.uint32(0) else 0
     rest = point - (reached - total)
     entry = 0

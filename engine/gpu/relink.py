@@ -6,7 +6,10 @@ from typing import Any
 
 
 def copy_module(
-    module: ModuleType, replaced: dict[ModuleType, ModuleType], decorate: Callable[[FunctionType], Any]
+    module: ModuleType,
+    replaced: dict[ModuleType, ModuleType],
+    decorate: Callable[[FunctionType], Any],
+    instead: ModuleType | None = None,
 ) -> ModuleType:
     """Return a copy of a module whose functions call the functions of other modules.
 
@@ -18,19 +21,19 @@ def copy_module(
         The module that takes the place of each of those; the copy is added to it.
     decorate : callable
         Compiles the copy of a function.
-
-    Returns
-    -------
-    ModuleType
+    instead : ModuleType or None
+        What this module defines takes the place of what ``module`` defines by the same names.
     """
     copy = ModuleType(module.__name__)
-    for name, value in vars(module).items():
-        function = getattr(value, "py_func", value)
-        if isinstance(value, ModuleType):
-            setattr(copy, name, replaced.get(value, value))
-        elif isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            setattr(copy, name, decorate(FunctionType(function.__code__, copy.__dict__, name, function.__defaults__)))
-        else:
-            setattr(copy, name, value)
+    for origin in (module, instead) if instead is not None else (module,):
+        for name, value in vars(origin).items():
+            function = getattr(value, "py_func", value)
+            if isinstance(value, ModuleType):
+                setattr(copy, name, replaced.get(value, value))
+            elif isinstance(function, FunctionType) and function.__module__ == origin.__name__:
+                linked = FunctionType(function.__code__, copy.__dict__, name, function.__defaults__)
+                setattr(copy, name, decorate(linked))
+            else:
+                setattr(copy, name, value)
     replaced[module] = copy
     return copy

@@ -18,9 +18,8 @@ from engine.gibbs.collapsed import SEATS, SweepPlan
 from engine.gibbs.local import Locals, SweepSums, find_token_starts
 from engine.gibbs.upper import Hyper
 from engine.gpu.devices import Device, DeviceArray, DeviceLocals
-from engine.streams import LOCAL, REDRAW
+from engine.streams import Address
 
-MOST_TOPICS = 1024  # of a layer: what the memory of a group of lanes holds
 _SWEEPS = 1 << 20  # sweeps of a step at most; each is a step of its own to the random streams
 _STAGE = 256  # offset of the purposes of the stages of a sweep: tables and activations of every layer, rates
 
@@ -54,6 +53,18 @@ class DeviceDocuments(NamedTuple):
     n_tokens: int
 
 
+class DeviceSwept(NamedTuple):
+    """Documents on a device after a sweep, before the topics move.
+
+    The activations of ``locals`` are those before the sweep; ``counts`` are m^(2) ... m^(L), (documents, K_l) int32,
+    and ``scales`` (documents, L) the ``1 / (c^(l+1) + q^(l))`` with which new ones are drawn.
+    """
+
+    locals: DeviceLocals
+    counts: tuple[Any, ...]
+    scales: Any
+
+
 class DeviceSweeper:
     """The sweeps of documents on one device.
 
@@ -66,17 +77,22 @@ class DeviceSweeper:
     def __init__(self, device: Device, hyper: Hyper) -> None:
         self.device = device
         self.hyper = hyper
+        self._topics: tuple[tuple[FloatArray, ...], FloatArray, DeviceTopics] | None = None
         self._batch: tuple[weakref.ref[Array], weakref.ref[Array], DeviceDocuments] | None = None
 
     def load_topics(self, phi: tuple[FloatArray, ...], r: FloatArray) -> DeviceTopics:
-        """Copy topics to the device."""
-        return DeviceTopics(
+        """Copy topics to the device, unless they are the latest ones, which are there."""
+        if self._topics is not None and self._topics[0] is phi and self._topics[1] is r:
+            return self._topics[2]
+        topics = DeviceTopics(
             self._load_rows(phi[0]),
             tuple(self._load_rows(layer) for layer in phi[1:]),
             tuple(self._load_rows(layer.T) for layer in phi[1:]),
             self._load_rows(r[None, :]),
             tuple(layer.shape[1] for layer in phi),
         )
+        self._topics = phi, r, topics
+        return topics
 
     def load_documents(self, batch: Batch) -> DeviceDocuments:
         """Copy documents to the device, once for the batch that every step sweeps."""
@@ -107,8 +123,9 @@ class DeviceSweeper:
         c = np.ascontiguousarray(local.c, dtype=np.float32)
         return DeviceLocals(self.device.load(local.topics), theta, self.device.load(c))
 
-    def wrap_locals(self, local: DeviceLocals, widths: tuple[int, ...], n_tokens: int, n_documents: int) -> Locals:
+    def wrap_locals(self, local: DeviceLocals, widths: tuple[int, ...], docs: DeviceDocuments) -> Locals:
         """Return local variables that stay on the device until they are read, as a state keeps them."""
+        n_documents, n_tokens = docs.n_documents, docs.n_tokens
 
         def join_theta(layers: list[Array]) -> FloatArray:
             columns = [layer[:, :width] for layer, width in zip(layers, widths[1:], strict=True)]
@@ -126,53 +143,38 @@ class DeviceSweeper:
         )
 
     def gather(
-        self, topics: DeviceTopics, docs: DeviceDocuments, local: DeviceLocals, seed: int, step: int, plan: SweepPlan
-    ) -> tuple[SweepSums, DeviceLocals, tuple[Any, ...], Any]:
-        """Sweep every document as planned, without changing ``local``.
+        self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, local: Locals, at: Address, plan: SweepPlan
+    ) -> tuple[SweepSums, "DeviceSwept"]:
+        """Sweep every document as planned, without changing ``local``; the last sweep is counted.
 
         Parameters
         ----------
-        topics : DeviceTopics
-        docs : DeviceDocuments
-        local : DeviceLocals
-        seed, step : int
+        phi : tuple of (K_{l-1}, K_l) float64
+        r : (K_L,) float64
+        batch : Batch
+        local : Locals
+            On the CPU, or those that :meth:`redraw` returned.
+        at : Address
         plan : SweepPlan
-            The last sweep is counted.
-
-        Returns
-        -------
-        SweepSums
-            On the CPU.
-        DeviceLocals
-            The activations are those before the last sweep; :meth:`redraw` draws them.
-        tuple of (documents, K_l) int32
-            m^(2) ... m^(L), on the device.
-        (documents, L) float32
-            ``1 / (c^(l+1) + q^(l))``, on the device.
         """
-        run = _Sweep(self, topics, docs, seed)
-        theta = tuple(self.device.copy(layer) for layer in local.theta)
-        local = DeviceLocals(local.topics, theta, self.device.copy(local.c))
+        topics, docs = self.load_topics(phi, r), self.load_documents(batch)
+        old = self.load_locals(local, topics.widths)
+        new = DeviceLocals(old.topics, tuple(map(self.device.copy, old.theta)), self.device.copy(old.c))
+        run = _Sweep(self, topics, docs, at)
         last = plan.burn_in + plan.collect
         for sweep in range(1, last + 1):
-            local = run.sweep(local, step * _SWEEPS + sweep, draws_rates=sweep >= plan.first_rates, keep=sweep == last)
+            new = run.sweep(new, sweep, draws_rates=sweep >= plan.first_rates, keep=sweep == last)
             if sweep < last:
-                run.draw_activations(local, LOCAL, step * _SWEEPS + sweep)
-        return run.read_sums(), local, run.counts, run.scales
+                run.draw_activations(new, sweep)
+        return run.read_sums(), DeviceSwept(new, run.counts, run.scales)
 
     def redraw(
-        self,
-        topics: DeviceTopics,
-        docs: DeviceDocuments,
-        local: DeviceLocals,
-        seed: int,
-        step: int,
-        counts: tuple[Any, ...],
-        scales: Any,
-    ) -> None:
-        """Draw the activations of ``local`` in place, under topics drawn after the sweep that left ``counts``."""
-        run = _Sweep(self, topics, docs, seed, counts, scales)
-        run.draw_activations(local, REDRAW, step * _SWEEPS)
+        self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, swept: "DeviceSwept", at: Address
+    ) -> Locals:
+        """Draw the activations in place, under topics drawn after the sweep, and return the local variables."""
+        topics, docs = self.load_topics(phi, r), self.load_documents(batch)
+        _Sweep(self, topics, docs, at, swept).draw_activations(swept.locals, 0)
+        return self.wrap_locals(swept.locals, topics.widths, docs)
 
     def pad(self, width: int) -> int:
         """Return the length of padded rows with ``width`` numbers."""
@@ -194,17 +196,17 @@ class _Sweep:
         sweeper: DeviceSweeper,
         topics: DeviceTopics,
         docs: DeviceDocuments,
-        seed: int,
-        counts: tuple[Any, ...] = (),
-        scales: Any = None,
+        at: Address,
+        swept: DeviceSwept | None = None,
     ) -> None:
         self.device, self.hyper, self.pad = sweeper.device, sweeper.hyper, sweeper.pad
-        self.topics, self.docs, self.seed = topics, docs, seed
+        self.topics, self.docs, self.at = topics, docs, at
         widths, make = topics.widths, self.device.make
-        self.counts, self.scales = counts, scales
         self.none = make((0, self.pad(1)), np.float32)
         self.no_counts = make((0, 1), np.int32)
-        if scales is None:
+        if swept is not None:
+            self.counts, self.scales = swept.counts, swept.scales
+        else:
             n = docs.n_documents
             self.counts = tuple(make((n, width), np.int32) for width in widths[1:])
             self.scales = make((n, len(widths)), np.float32)
@@ -216,29 +218,29 @@ class _Sweep:
             total = np.full((n, 2), self.device.read(topics.r).sum(dtype=np.float64), np.float32)
             self.r_totals = self.device.load(total)
 
-    def sweep(self, local: DeviceLocals, step: int, *, draws_rates: bool, keep: bool) -> DeviceLocals:
+    def sweep(self, local: DeviceLocals, sweep: int, *, draws_rates: bool, keep: bool) -> DeviceLocals:
         """Draw the topics of tokens, the tables of every layer, and the rates; the activations are left."""
         new = self.device.make((self.docs.n_tokens,), np.uint16)
         topics, docs, widths = self.topics, self.docs, self.topics.widths
         one = len(widths) == 1
         above = (self.none, self.none) if one else (topics.columns[0], local.theta[0])
         self._launch(
-            "tokens", (self.pad(widths[0]), self.pad(1 if one else widths[1])), LOCAL, step, docs.starts, docs.words,
+            "tokens", (self.pad(widths[0]), self.pad(1 if one else widths[1])), 0, sweep, docs.starts, docs.words,
             local.topics, new, topics.phi, *above, topics.r, keep, self.words,
         )  # fmt: skip
         local = local._replace(topics=new)
         for layer in range(len(widths)):
-            self._send_tables(local, layer, step, keep=keep)
+            self._send_tables(local, layer, sweep, keep=keep)
         for layer, theta in enumerate((*local.theta, self.r_totals)):
             width = widths[layer + 1] if layer + 1 < len(widths) else 1
             self.device.launch("sums", docs.n_documents, theta, width, layer, self.sums)
         self.device.launch(
-            "rates", docs.n_documents, self.hyper, self.seed, LOCAL + _STAGE, step, docs.numbers, docs.starts,
-            self.sums, draws_rates, local.c, self.scales, self.q,
+            "rates", docs.n_documents, self.hyper, self.at.seed, self.at.purpose + _STAGE, self._number(sweep),
+            docs.numbers, docs.starts, self.sums, draws_rates, local.c, self.scales, self.q,
         )  # fmt: skip
         return local
 
-    def draw_activations(self, local: DeviceLocals, purpose: int, step: int) -> None:
+    def draw_activations(self, local: DeviceLocals, sweep: int) -> None:
         """Draw theta in place, from the top down."""
         topics, widths = self.topics, self.topics.widths
         for layer in range(len(widths) - 1, 0, -1):
@@ -246,7 +248,7 @@ class _Sweep:
             above = (self.none, self.none) if top else (topics.columns[layer], local.theta[layer])
             sizes = self.pad(widths[layer]), self.pad(1 if top else widths[layer + 1])
             self._launch(
-                "activations", sizes, purpose + _STAGE * (len(widths) + 1 + layer), step, *above, topics.r,
+                "activations", sizes, len(widths) + 1 + layer, sweep, *above, topics.r,
                 self.counts[layer - 1], self.scales, layer, local.theta[layer - 1],
             )  # fmt: skip
 
@@ -262,7 +264,7 @@ class _Sweep:
             read(self.q).sum(),
         )
 
-    def _send_tables(self, local: DeviceLocals, layer: int, step: int, *, keep: bool) -> None:
+    def _send_tables(self, local: DeviceLocals, layer: int, sweep: int, *, keep: bool) -> None:
         """Send the tables of the layer with this index up to the next one, or to those of r."""
         topics, docs, widths = self.topics, self.docs, self.topics.widths
         counts = self.no_counts if layer == 0 else self.counts[layer - 1]
@@ -272,16 +274,21 @@ class _Sweep:
             size, above = self.pad(widths[layer + 1]), (topics.weights[layer], local.theta[layer])
             new, table = self.counts[layer], self.tables[layer]
         self._launch(
-            "tables", (widths[layer], size), LOCAL + _STAGE * (layer + 2), step, docs.starts, local.topics, counts,
+            "tables", (widths[layer], size), layer + 2, sweep, docs.starts, local.topics, counts,
             *above, topics.r, new, keep, table,
         )  # fmt: skip
 
-    def _launch(self, kernel: str, sizes: tuple[int, int], purpose: int, step: int, *arguments: Any) -> None:
+    def _launch(self, kernel: str, sizes: tuple[int, int], stage: int, sweep: int, *arguments: Any) -> None:
         """Run a kernel whose groups of lanes take the documents in their order, each with its own stream."""
-        docs = self.docs
+        docs, purpose = self.docs, self.at.purpose + _STAGE * stage
         self.device.launch(
-            kernel, docs.n_documents, sizes, self.seed, purpose, step, docs.order, docs.numbers, *arguments
-        )
+            kernel, docs.n_documents, sizes, self.at.seed, purpose, self._number(sweep), docs.order, docs.numbers,
+            *arguments,
+        )  # fmt: skip
+
+    def _number(self, sweep: int) -> int:
+        """Return the number of a sweep among those of all steps, the step of its random streams."""
+        return self.at.step * _SWEEPS + sweep
 
 
 def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, lanes: int = 32) -> int:

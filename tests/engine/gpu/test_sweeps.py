@@ -15,7 +15,7 @@ from engine.gpu import draws, layers
 from engine.gpu.devices import OneLane
 from engine.gpu.sweeps import DeviceSweeper, count_bytes
 from engine.jit import compiled
-from engine.streams import start_stream
+from engine.streams import LOCAL, REDRAW, Address, start_stream
 
 HYPER = Hyper(0.01, 0.01, 1.0, 1.0)
 NEXT = SweepPlan(fresh=False, burn_in=0, collect=1)
@@ -41,21 +41,22 @@ class Chain:
 
     def __init__(self, phi, r, batch, c, seed=7):
         self.sweeper = DeviceSweeper(OneLane(), HYPER)
-        self.topics = self.sweeper.load_topics(phi, r)
-        self.docs = self.sweeper.load_documents(batch)
-        self.widths = tuple(layer.shape[1] for layer in phi)
-        n = len(batch.documents)
-        theta = np.ones((n, sum(self.widths[1:])))
-        first = Locals(np.zeros(self.docs.n_tokens, np.uint16), np.zeros(0), theta, np.tile(c, (n, 1)), np.ones(n))
-        self.local = self.sweeper.load_locals(first, self.widths)
+        self.phi, self.r, self.batch = phi, r, batch
+        n, n_above = len(batch.documents), sum(layer.shape[1] for layer in phi[1:])
+        first = np.zeros(int(batch.counts.sum()), np.uint16)
+        self.locals = Locals(first, np.zeros(0), np.ones((n, n_above)), np.tile(c, (n, 1)), np.ones(n))
         self.seed, self.step = seed, 0
+
+    @property
+    def local(self):
+        return self.sweeper.load_locals(self.locals, tuple(layer.shape[1] for layer in self.phi))
 
     def sweep(self, plan=NEXT):
         self.step += 1
-        sums, self.local, counts, scales = self.sweeper.gather(
-            self.topics, self.docs, self.local, self.seed, self.step, plan
-        )
-        self.sweeper.redraw(self.topics, self.docs, self.local, self.seed, self.step, counts, scales)
+        at = Address(self.seed, LOCAL, self.step)
+        sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.locals, at, plan)
+        at = at._replace(purpose=REDRAW)
+        self.locals = self.sweeper.redraw(self.phi, self.r, self.batch, swept, at)
         return sums
 
 
