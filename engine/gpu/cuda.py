@@ -5,19 +5,21 @@ several documents share a warp and always make the same turns of a loop, so that
 Numbers are those of IEEE arithmetic, so that the same seed gives the same bits on any card.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numba import cuda, float32, int32, uint64
+from numba.cuda.cudadrv.driver import CudaAPIError
 
 from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, lanes, layers, relink, tokens, warp
+from engine.gpu.memory import FEW, DeviceError
 from engine.gpu.warp import WARP
 
-FEW = 20_000  # documents, below which all lanes of a warp work on each, as there are too few to fill the device
-NARROW = 128  # topics of layer 1, up to which 8 lanes work on a document
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
 
 
@@ -38,34 +40,42 @@ class CudaDevice:
 
     def load(self, array: Array) -> Any:
         """Return a copy of an array in the memory of the device."""
-        return cuda.to_device(np.ascontiguousarray(array))
+        with explain_errors():
+            return cuda.to_device(np.ascontiguousarray(array))
 
     def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return zeros in the memory of the device."""
-        return cuda.to_device(np.zeros(shape, dtype))
+        with explain_errors():
+            return cuda.to_device(np.zeros(shape, dtype))
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device."""
-        new = cuda.device_array(array.shape, array.dtype)
-        new.copy_to_device(array)
+        with explain_errors():
+            new = cuda.device_array(array.shape, array.dtype)
+            new.copy_to_device(array)
         return new
 
     def read(self, array: Any) -> Array:
         """Return the numbers of an array of the device."""
-        return array.copy_to_host()
+        with explain_errors():
+            return array.copy_to_host()
 
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:
         """Start a kernel over ``n`` documents; it runs after those started before."""
-        if kernel in devices.SINGLE:
-            entry = self._find_kernel((kernel,))
-            entry[-(-n // 128), 128](*arguments)
-            return
-        sizes, *rest = arguments
-        groups = 1 if n < FEW else max(1, min(128 // self.lanes, MOST_SHARED // (4 * count_words(kernel, sizes))))
+        with explain_errors():
+            if kernel in devices.SINGLE:
+                self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)
+            else:
+                self._launch_groups(kernel, n, *arguments)
+
+    def _launch_groups(self, kernel: str, n: int, sizes: tuple[int, int], *arguments: Any) -> None:
+        """Start a kernel in which a group of lanes works on each document."""
+        memory = 4 * count_words(kernel, sizes)
+        groups = 1 if n < FEW else max(1, min(128 // self.lanes, MOST_SHARED // memory))
         threads = max(WARP, groups * self.lanes // WARP * WARP)
-        blocks = -(-n // (threads // self.lanes))
-        shared = 4 * count_words(kernel, sizes) * (threads // self.lanes)
-        self._find_kernel((kernel, *sizes))[blocks, threads, 0, shared](*self._view_pairs(kernel, rest))
+        groups = threads // self.lanes
+        configured = self._find_kernel((kernel, *sizes))[-(-n // groups), threads, 0, memory * groups]
+        configured(*self._view_pairs(kernel, list(arguments)))
 
     def _find_kernel(self, key: tuple[Any, ...]) -> Any:
         """Return a compiled kernel for rows of these lengths."""
@@ -90,6 +100,19 @@ def count_words(kernel: str, sizes: tuple[int, int]) -> int:
     """Return the memory of a group of lanes in a kernel, in numbers of 4 bytes; the next group begins after it."""
     n = 3 * sizes[0] + sizes[1] if kernel == "tables" else 2 * max(sizes)
     return -(-n // 4) * 4
+
+
+@contextmanager
+def explain_errors() -> Iterator[None]:
+    """Turn an error of CUDA into one sentence."""
+    try:
+        yield
+    except (CudaAPIError, cuda.CudaSupportError) as error:
+        text = " ".join(str(error).split())
+        raise DeviceError(
+            f"the graphics processor failed ({text}); if its memory is too small, use fewer topics or train without "
+            "--on gpu, else resume the run"
+        ) from error
 
 
 class KernelBodies:

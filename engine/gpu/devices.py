@@ -8,7 +8,6 @@ import numpy as np
 from engine.contract import Array
 from engine.gpu import layers, tokens
 
-NAME = "gpu"  # what a run asks for
 GROUPED = {"tokens": tokens.sweep_tokens, "tables": layers.sweep_tables, "activations": layers.sweep_activations}
 SINGLE = {"sums": layers.sum_rows, "rates": layers.draw_rates}
 

@@ -8,11 +8,11 @@ import numpy as np
 from engine import streams
 from engine.contract import FloatArray
 from engine.gpu import lanes
+from engine.gpu.memory import MOST_LANES
 from engine.jit import inlined
 
 LaneDraw: TypeAlias = tuple[Any, streams.Stream]  # a value in single precision, and the stream to continue with
 
-MOST_LANES = 32  # of a document; the streams of its lanes are neighbours
 TRIES = 64  # of a rejection sampler that accepts 95 of 100 proposals; without a bound, a shape of NaN would never end
 LEAST = 1e-30  # least activation, weight of a topic, or rate: single precision ends at 1e-38
 NEGLIGIBLE = -60.0  # logarithm of a factor that makes an activation as good as zero

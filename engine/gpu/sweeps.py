@@ -289,13 +289,3 @@ class _Sweep:
     def _number(self, sweep: int) -> int:
         """Return the number of a sweep among those of all steps, the step of its random streams."""
         return self.at.step * _SWEEPS + sweep
-
-
-def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, lanes: int = 32) -> int:
-    """Return the memory that sweeps of a corpus take on a device, in bytes."""
-    step = 2 * lanes
-    padded = [-(-width // step) * step for width in widths]
-    token = 2 * 2 + (2 if n_words <= np.iinfo(np.uint16).max + 1 else 4)
-    document = 8 + 8 + 4 + sum(2 * 4 * (pad + width) for pad, width in zip(padded[1:], widths[1:], strict=True))
-    document += 4 * 4 * len(widths) + 8 + 8
-    return n_tokens * token + n_documents * document + n_words * 4 * (padded[0] + widths[0])

@@ -13,7 +13,8 @@ from engine.gibbs.local import Locals
 from engine.gibbs.upper import Hyper
 from engine.gpu import draws, layers
 from engine.gpu.devices import OneLane
-from engine.gpu.sweeps import DeviceSweeper, count_bytes
+from engine.gpu.memory import choose_lanes, count_bytes
+from engine.gpu.sweeps import DeviceSweeper
 from engine.jit import compiled
 from engine.streams import LOCAL, REDRAW, Address, start_stream
 
@@ -208,3 +209,9 @@ def test_the_memory_of_a_corpus_is_that_of_its_arrays():
     for_tokens = count_bytes(widths, 10_000, 0, 10**6) - count_bytes(widths, 10_000, 0, 0)
     assert for_tokens == 6 * 10**6
     assert count_bytes(widths, 70_000, 0, 10**6) - count_bytes(widths, 70_000, 0, 0) == 8 * 10**6
+
+
+def test_few_documents_and_wide_layers_have_all_lanes_of_a_warp():
+    assert choose_lanes((128, 64), 20_000) == 8
+    assert choose_lanes((128, 64), 19_999) == 32
+    assert choose_lanes((64, 129), 20_000) == 32
