@@ -215,3 +215,57 @@ def test_few_documents_and_wide_layers_have_all_lanes_of_a_warp():
     assert choose_lanes((128, 64), 20_000) == 8
     assert choose_lanes((128, 64), 19_999) == 32
     assert choose_lanes((64, 129), 20_000) == 32
+
+
+def draw_prior(rng, phi, r, hyper, n):
+    """Return theta of layers 2 and 3 and the rates c of ``n`` documents, from the model."""
+    p = rng.beta(hyper.a0, hyper.b0, n)
+    c = np.stack([(1 - p) / p, *(rng.gamma(hyper.e0, 1.0 / hyper.f0, n) for _ in range(2))], axis=1)
+    third = rng.gamma(r, 1.0 / c[:, 2:])
+    second = rng.gamma(np.maximum(third @ phi[2].T, 1e-12)) / c[:, 1:2]
+    return np.concatenate([second, third], axis=1), c
+
+
+def draw_documents(rng, phi, shapes, c):
+    """Return a batch, and the topic of every token, given the shapes of theta^(1)."""
+    tokens = rng.poisson(rng.gamma(np.maximum(shapes, 1e-12)) / c[:, None])
+    topics = np.repeat(np.tile(np.arange(tokens.shape[1]), len(tokens)), tokens.ravel())
+    ends = np.cumsum(phi[0], axis=0).T
+    words = (rng.random(len(topics))[:, None] > ends[topics, :-1]).sum(axis=1).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(tokens.sum(axis=1))])
+    numbers = np.arange(len(tokens), dtype=np.int64)
+    batch = Batch(words, np.ones(len(words), np.int32), starts, np.full(len(tokens), -1), numbers)
+    return batch, topics.astype(np.uint16), tokens
+
+
+def simulate_joint(hyper, n=3000, turns=25):
+    """Return quantities of documents before and after turns of a sweep given the words and words given the rest."""
+    rng, model = np.random.default_rng(8), Hyper(3.0, 4.0, 5.0, 4.0)
+    phi = (draw_simplex(rng, 5, 3), draw_simplex(rng, 3, 2), draw_simplex(rng, 2, 2))
+    r = np.array([1.5, 0.8])
+    theta, c = draw_prior(rng, phi, r, model, n)
+    sweeper, counts = DeviceSweeper(OneLane(), hyper), 0
+    found = []
+    for turn in range(turns + 1):
+        shapes = counts + theta[:, :2] @ phi[1].T
+        batch, topics, counts = draw_documents(rng, phi, shapes, c[:, 0] + (turn > 0))
+        if turn in (0, turns):
+            found.append([counts.sum(axis=1), *theta.T, *c.T, theta[:, 0] * c[:, 1], theta[:, 2] * c[:, 2]])
+        local, at = Locals(topics, np.zeros(0), theta, c, np.ones(n)), Address(4, LOCAL, turn + 1)
+        _, swept = sweeper.gather(phi, r, batch, local, at, NEXT)
+        local = sweeper.redraw(phi, r, batch, swept, at._replace(purpose=REDRAW))
+        theta, c = np.asarray(local.theta), np.asarray(local.c)
+        counts = np.zeros_like(counts)
+        documents = np.repeat(np.arange(n), np.diff(batch.starts))
+        np.add.at(counts, (documents, np.asarray(local.topics)), 1)
+    return [stats.ks_2samp(before, after).pvalue for before, after in zip(*found, strict=True)]
+
+
+@pytest.mark.slow
+def test_the_joint_distribution_of_words_and_variables_is_that_of_the_model():
+    assert min(simulate_joint(Hyper(3.0, 4.0, 5.0, 4.0))) > 1e-4  # Geweke's test
+
+
+@pytest.mark.slow
+def test_the_test_of_the_joint_distribution_notices_a_wrong_prior():
+    assert min(simulate_joint(Hyper(3.0, 4.0, 5.5, 4.0))) < 1e-6
