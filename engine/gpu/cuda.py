@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba import cuda, float32, int32, uint64
-from numba.cuda.cudadrv.driver import CudaAPIError
+from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 
 from engine import streams
 from engine.contract import Array
@@ -107,7 +107,7 @@ def explain_errors() -> Iterator[None]:
     """Turn an error of CUDA into one sentence."""
     try:
         yield
-    except (CudaAPIError, cuda.CudaSupportError) as error:
+    except (CudaDriverError, CudaSupportError) as error:
         text = " ".join(str(error).split())
         raise DeviceError(
             f"the graphics processor failed ({text}); if its memory is too small, use fewer topics or train without "
