@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba import cuda, float32, int32, uint64
+from numba.cuda.cudadrv.driver import device_memset
 from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 
 from engine import streams
@@ -46,7 +47,15 @@ class CudaDevice:
     def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return zeros in the memory of the device."""
         with explain_errors():
-            return cuda.to_device(np.zeros(shape, dtype))
+            new = cuda.device_array(shape, dtype)
+            if new.size:
+                device_memset(new, 0, new.nbytes)
+        return new
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array in the memory of the device whose numbers are not set."""
+        with explain_errors():
+            return cuda.device_array(shape, dtype)
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device."""

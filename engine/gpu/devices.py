@@ -16,7 +16,8 @@ class Device(Protocol):
     """A processor with its own memory.
 
     ``lanes`` work on one document together.  ``load`` copies an array to the device, ``make`` returns an array of zeros
-    there, ``read`` copies one back, and ``launch`` runs a kernel over ``n`` documents.
+    there, ``reserve`` one whose numbers are still to be written, ``read`` copies one back, and ``launch`` runs a kernel
+    over ``n`` documents.
     """
 
     lanes: int
@@ -26,6 +27,9 @@ class Device(Protocol):
 
     def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return zeros on the device."""
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array on the device whose numbers are not set."""
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device, on the device."""
@@ -49,6 +53,10 @@ class OneLane:
     def make(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return zeros."""
         return np.zeros(shape, dtype)
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose numbers are not set."""
+        return np.empty(shape, dtype)
 
     def copy(self, array: Array) -> Array:
         """Return a copy of an array."""

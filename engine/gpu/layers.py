@@ -231,6 +231,7 @@ def draw_rates(
     numbers: Array,
     starts: Array,
     sums: FloatArray,
+    r_total: float,
     draws_rates: bool,
     c: FloatArray,
     scales: FloatArray,
@@ -245,8 +246,10 @@ def draw_rates(
     numbers : (documents,) int64
     starts : (documents + 1,) int64
         Where the tokens of each document begin.
-    sums : (documents, L) float32
-        ``sums[:, l - 2]`` is the sum of theta^(l), of r for l = L + 1.
+    sums : (documents, L - 1) float32
+        ``sums[:, l - 2]`` is the sum of theta^(l).
+    r_total : float
+        Sum of r, which is theta^(L+1).
     draws_rates : bool
         False keeps the rates of ``c``.
     c : (documents, L) float32
@@ -256,18 +259,18 @@ def draw_rates(
     q : (documents,) int64
         Gets q^(L+1) in units of 2^-32.
     """
-    n_layers = sums.shape[1]
+    n_layers = c.shape[1]
     for item in range(lanes.find_first_item(), len(numbers), lanes.count_workers()):
         j = uint(item)
         if draws_rates:
             rng = draws.start_lane(seed, purpose, step, numbers[j], 0)
             n_tokens = np.float32(starts[uint(item + 1)] - starts[j])
-            below = sums[j, uint(0)]
+            below = sums[j, uint(0)] if n_layers > 1 else np.float32(r_total)
             g, rng = draws.draw_gamma(rng, np.float32(hyper.b0) + below)
             h, rng = draws.draw_gamma(rng, np.float32(hyper.a0) + n_tokens)
             c[j, uint(0)] = max(g / h, np.float32(LEAST_RATE))
             for layer in range(1, n_layers):
-                total = sums[j, uint(layer)]
+                total = sums[j, uint(layer)] if layer < n_layers - 1 else np.float32(r_total)
                 g, rng = draws.draw_gamma(rng, np.float32(hyper.e0) + total)
                 c[j, uint(layer)] = max(g / (np.float32(hyper.f0) + below), np.float32(LEAST_RATE))
                 below = total

@@ -23,5 +23,5 @@ def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_token
     padded = [-(-width // step) * step for width in widths]
     token = 2 * 2 + (2 if n_words <= np.iinfo(np.uint16).max + 1 else 4)  # its topic before and after, and its word
     activations = sum(2 * 4 * pad + 4 * width for pad, width in zip(padded[1:], widths[1:], strict=True))
-    document = 8 + 8 + 4 + activations + 4 * 4 * len(widths) + 8 + 8
+    document = 8 + 8 + 4 + activations + 4 * 4 * len(widths) + 8
     return n_tokens * token + n_documents * document + n_words * 4 * (padded[0] + widths[0])

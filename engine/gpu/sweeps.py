@@ -28,13 +28,14 @@ class DeviceTopics(NamedTuple):
     """Topics on a device, in single precision, rows padded with zeros.
 
     ``phi`` (V, K_1); for every layer above, ``weights`` (K_{l-1}, K_l) and ``columns`` (K_l, K_{l-1}), the same
-    transposed; ``r`` (1, K_L), and ``widths`` of the layers without padding.
+    transposed; ``r`` (1, K_L) and its sum ``r_total``, and ``widths`` of the layers without padding.
     """
 
     phi: Any
     weights: tuple[Any, ...]
     columns: tuple[Any, ...]
     r: Any
+    r_total: float
     widths: tuple[int, ...]
 
 
@@ -89,6 +90,7 @@ class DeviceSweeper:
             tuple(self._load_rows(layer) for layer in phi[1:]),
             tuple(self._load_rows(layer.T) for layer in phi[1:]),
             self._load_rows(r[None, :]),
+            float(r.sum()),
             tuple(layer.shape[1] for layer in phi),
         )
         self._topics = phi, r, topics
@@ -208,19 +210,18 @@ class _Sweep:
             self.counts, self.scales = swept.counts, swept.scales
         else:
             n = docs.n_documents
-            self.counts = tuple(make((n, width), np.int32) for width in widths[1:])
-            self.scales = make((n, len(widths)), np.float32)
-            self.sums = make((n, len(widths)), np.float32)
-            self.q = make((n,), np.int64)
+            reserve = self.device.reserve
+            self.counts = tuple(reserve((n, width), np.int32) for width in widths[1:])
+            self.scales = reserve((n, len(widths)), np.float32)
+            self.sums = reserve((n, max(1, len(widths) - 1)), np.float32)
+            self.q = reserve((n,), np.int64)
             self.words = make((topics.phi.shape[0], widths[0]), np.int32)
             self.tables = tuple(make(pair, np.int32) for pair in itertools.pairwise(widths))
             self.top = make((1, widths[-1]), np.int32)
-            total = np.full((n, 2), self.device.read(topics.r).sum(dtype=np.float64), np.float32)
-            self.r_totals = self.device.load(total)
 
     def sweep(self, local: DeviceLocals, sweep: int, *, draws_rates: bool, keep: bool) -> DeviceLocals:
         """Draw the topics of tokens, the tables of every layer, and the rates; the activations are left."""
-        new = self.device.make((self.docs.n_tokens,), np.uint16)
+        new = self.device.reserve((self.docs.n_tokens,), np.uint16)
         topics, docs, widths = self.topics, self.docs, self.topics.widths
         one = len(widths) == 1
         above = (self.none, self.none) if one else (topics.columns[0], local.theta[0])
@@ -231,12 +232,11 @@ class _Sweep:
         local = local._replace(topics=new)
         for layer in range(len(widths)):
             self._send_tables(local, layer, sweep, keep=keep)
-        for layer, theta in enumerate((*local.theta, self.r_totals)):
-            width = widths[layer + 1] if layer + 1 < len(widths) else 1
-            self.device.launch("sums", docs.n_documents, theta, width, layer, self.sums)
+        for layer, theta in enumerate(local.theta):
+            self.device.launch("sums", docs.n_documents, theta, widths[layer + 1], layer, self.sums)
         self.device.launch(
             "rates", docs.n_documents, self.hyper, self.at.seed, self.at.purpose + _STAGE, self._number(sweep),
-            docs.numbers, docs.starts, self.sums, draws_rates, local.c, self.scales, self.q,
+            docs.numbers, docs.starts, self.sums, topics.r_total, draws_rates, local.c, self.scales, self.q,
         )  # fmt: skip
         return local
 

@@ -32,8 +32,8 @@ arguments = {
                rows(i32)),
     "activations": (*start, *(rows(u64),) * 3, rows(i32), rows(f32), i64, rows(f32)),
     "sums": (rows(f32), i64, i64, rows(f32)),
-    "rates": (numba.typeof(Hyper(.1, .1, 1., 1.)), i64, i64, i64, line(i64), line(i64), rows(f32), types.boolean,
-              rows(f32), rows(f32), line(i64)),
+    "rates": (numba.typeof(Hyper(.1, .1, 1., 1.)), i64, i64, i64, line(i64), line(i64), rows(f32), types.float64,
+              types.boolean, rows(f32), rows(f32), line(i64)),
 }
 bodies = KernelBodies(int(sys.argv[1]))
 sizes = {"tokens": (96, 64), "tables": (70, 64), "activations": (64, 32)}

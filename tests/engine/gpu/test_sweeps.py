@@ -146,7 +146,7 @@ def test_rates_have_the_means_of_their_gammas():
     n, sums = 20_000, np.array([2.5, 1.5, 0.8], np.float32)
     c, scales, q = np.ones((n, 3), np.float32), np.zeros((n, 3), np.float32), np.zeros(n, np.int64)
     numbers, starts = np.arange(n), np.arange(n + 1) * 9
-    layers.draw_rates(HYPER, 3, 2, 1, numbers, starts, np.tile(sums, (n, 1)), True, c, scales, q)
+    layers.draw_rates(HYPER, 3, 2, 1, numbers, starts, np.tile(sums[:2], (n, 1)), float(sums[2]), True, c, scales, q)
     p = 1.0 / (1.0 + c[:, 0].astype(float))
     assert stats.kstest(p, stats.beta(0.01 + 9, 0.01 + 2.5).cdf).pvalue > 1e-4
     assert stats.kstest(c[:, 1], stats.gamma(1 + 1.5, scale=1 / (1 + 2.5)).cdf).pvalue > 1e-4
