@@ -71,10 +71,9 @@ def find_card():
 @pytest.mark.skipif(not find_card(), reason="this machine has no graphics processor")
 @pytest.mark.parametrize("n_lanes", [8, 16, 32])
 def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice(n_lanes):
-    from test_sweeps import Chain, draw_simplex, make_corpus
-
     from engine.gpu.cuda import CudaDevice
     from engine.gpu.sweeps import DeviceSweeper
+    from tests.engine.gpu.test_sweeps import Chain, draw_simplex, make_corpus
 
     rng = np.random.default_rng(1)
     phi = (draw_simplex(rng, 50, 37), draw_simplex(rng, 37, 9), draw_simplex(rng, 9, 4))

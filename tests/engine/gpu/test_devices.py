@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from engine.kernels import dlda
 from engine.models.dlda import Config
 from engine.schedule import MOST_SWEPT
 from engine.settings import SettingError
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 
 
 def draw_corpus(n_documents, seed):

@@ -3,6 +3,7 @@
 import itertools
 from math import log1p
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,6 +19,7 @@ from engine.gpu.sweeps import DeviceSweeper
 from engine.jit import compiled
 from engine.streams import LOCAL, REDRAW, Address, start_stream
 
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 HYPER = Hyper(0.01, 0.01, 1.0, 1.0)
 NEXT = SweepPlan(fresh=False, burn_in=0, collect=1)
 KEEP_RATES = NEXT._replace(first_rates=2)
