@@ -246,7 +246,7 @@ def _add_training(parser: Parser, created: str) -> None:
     )
     place_help = (
         "sweep documents in other processes: local:2, or the address of a Dask scheduler; several runs share them, "
-        "each trained whole by one; no effect on results"
+        "each trained whole by one; no effect on results; or gpu: by a graphics processor, in single precision"
     )
     parser.add_argument("--on", default="", metavar="PLACE", help=place_help)
     parser.add_argument("--name", type=read_name, default="", help=f"a name for {created}")
@@ -487,6 +487,8 @@ def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands ``check``, ``backup`` and ``prune``."""
     check_help = "read everything in the store, verify every checksum, and say what is damaged"
+    gpu_help = "list the graphics processors of this machine, and what fits on them"
+    _add_command(commands, "gpu", "gpu.gpu", gpu_help, reads=True)
     _add_command(commands, "check", "stores.check", check_help, reads=True)
     backup = _add_command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
     backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")

@@ -9,6 +9,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from app.jobs import logs
+from app.jobs.gpu import GpuError
+from engine.gpu.memory import DeviceError
 from engine.settings import SettingError
 from store import checkpoints, runs
 from store.database import Database
@@ -17,7 +19,12 @@ from store.points import Point
 from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5  # between two heartbeats
-SENTENCE_ERRORS = (StoreError, SettingError)  # errors that are not bugs; their message is a sentence for users
+SENTENCE_ERRORS = (
+    StoreError,
+    SettingError,
+    DeviceError,
+    GpuError,
+)  # errors that are not bugs; their message is a sentence for users
 ENDING_SECONDS = 2.0  # for which a worker that is asked to end still waits for its database
 SCORES = {
     ("point", "perplexity"): "point_perplexity",

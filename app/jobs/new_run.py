@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.jobs import gpu
 from app.jobs.cluster import place
 from app.jobs.forks import ForkOrigin, find_origin
 from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
@@ -16,6 +17,7 @@ from app.jobs.run_rules import (
     RunRequest,
     check_plateau,
     check_run,
+    collect_row_facts,
     count_growth_steps,
     ends_by_itself,
     find_plateau_start,
@@ -27,6 +29,7 @@ from app.jobs.run_rules import (
     tries_widths,
 )
 from engine import models, settings
+from engine.gpu import memory
 from store import corpora, runs
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -143,7 +146,9 @@ def prepare_run(
             tries_widths=is_proposed and not on and tries_widths(config, row),
             sweeps_after=sweep_start,
         )
-        if on:
+        if on == memory.NAME:
+            gpu.check_run_on_card(model, config, collect_row_facts(row))
+        elif on:
             place.check_place(on, db.url, whole=whole)
     except NewRunError:
         raise

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
 from engine.contract import Sweeps
+from engine.gpu.memory import NAME
 from engine.hierarchy.evaluate import POINT, SHORT
 from store.errors import DamagedRow
 
@@ -161,7 +162,8 @@ class RunOptions:
         Protocol of the final test score; None if the curve is of test documents already.
     on : str
         Place that sweeps documents: "" for the worker itself, "local:2" for two processes of this machine, or the
-        address of a Dask scheduler (:mod:`app.jobs.cluster.place`); results do not depend on it.
+        address of a Dask scheduler (:mod:`app.jobs.cluster.place`), on which results do not depend; or "gpu", whose
+        numbers have single precision.
     whole : bool
         Whether the run shares the place with others: each is then trained whole by one process of it.
     tries_widths : bool
@@ -201,6 +203,16 @@ class RunOptions:
                 f"the burn-in of the averaged protocol must be less than the {self.minibatches:,} mini-batches of the "
                 f"run; got {self.burn_in:,}"
             )
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether a graphics processor of this machine sweeps the documents."""
+        return self.on == NAME
+
+    @property
+    def cluster(self) -> str:
+        """The place whose processes sweep the documents; empty if the worker of the run does it itself."""
+        return "" if self.is_on_gpu else self.on
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as plain JSON values."""

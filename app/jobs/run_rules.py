@@ -56,8 +56,12 @@ def find_sweep_start(config: Any, corpus: CorpusRow) -> int | None:
     """Return the number of mini-batches before a run sweeps all documents of a corpus; None if it never does."""
     if not hasattr(config, "sweeps_after"):
         return None
-    facts = Facts(corpus.words, corpus.train_documents, n_tokens=_count_training_tokens(corpus))
-    return config.sweeps_after(facts)
+    return config.sweeps_after(collect_row_facts(corpus))
+
+
+def collect_row_facts(corpus: CorpusRow) -> Facts:
+    """Return the sizes of a corpus of which only the row is read; its training tokens are approximate."""
+    return Facts(corpus.words, corpus.train_documents, n_tokens=_count_training_tokens(corpus))
 
 
 def _count_training_tokens(corpus: CorpusRow) -> int:

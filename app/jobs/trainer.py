@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
     from app.jobs.shares import LivePlacement
     from app.jobs.training import Position, Training
-    from engine.contract import Info, Kernel
+    from engine.contract import Facts, Info, Kernel
     from engine.corpus import Corpus
     from engine.models import RegisteredModel
 
@@ -136,7 +136,7 @@ class Trainer:
         """Train until the run is done or asked to end, and return its position; None if it gave way to others."""
         from app.jobs.shares import LivePlacement
 
-        self._live = None if self.options.on else LivePlacement(self.claim, training.kernel)
+        self._live = None if self.options.cluster else LivePlacement(self.claim, training.kernel)
         while not self._is_done(training, plan, position) and not self.claim.ending:
             start, was_sweeping = time.perf_counter(), training.kernel.is_sweeping(position.state)
             position, info = training.step(position)
@@ -187,7 +187,7 @@ class Trainer:
         compilers = compile_kernels.start_compilers(kernels, claim.db.url)
         try:
             claim.show(f"loading {self.corpus_row.documents:,} documents")
-            corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.corpus_row)
+            corpus = (open_corpus if self.options.cluster else load_corpus)(claim.db, self.corpus_row)
             if compilers:
                 claim.show(WAITING if is_awaited else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
@@ -209,7 +209,7 @@ class Trainer:
         module, config = load_model(row)
         if self.options.tries_widths:
             config = self._choose_widths(corpus, module, config)
-        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
+        kernel = self._build_kernel(module, config, mathematics.collect_facts(corpus))
         training = self._make_training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.options.averaged)
         resumed = self._load_position(training)
@@ -238,6 +238,19 @@ class Trainer:
         self._saved = checkpoint.minibatch
         self._record_structure(training, position)
         return training, plan, position, meta
+
+    def _build_kernel(self, module: "RegisteredModel", config: Any, facts: "Facts") -> "Kernel":
+        """Return the kernel of the run, with documents swept by this process or by a graphics processor."""
+        if not self.options.is_on_gpu:
+            return module.build(config, facts, n_threads=self.options.threads)
+        from app.jobs import gpu
+
+        row = self.claim.row
+        card = gpu.check_run_on_card(row.model, config, facts)
+        device = gpu.open_device(config, facts)
+        text = f"documents are swept by {card}, with {device.lanes} of its lanes for each"
+        events.append_event(self.claim.db, row.number, row.attempt, self.claim.minibatch, "device", text)
+        return module.build(config, facts, n_threads=self.options.threads, device=device)
 
     def _choose_widths(self, corpus: "Corpus", module: "RegisteredModel", config: Any) -> Any:
         """Try narrower layers, record the widths to use for good, and return the settings with them."""
@@ -280,12 +293,12 @@ class Trainer:
         """Return the training, in this process or spread over the workers of the run's place."""
         from app.jobs import training as mathematics
 
-        if not self.options.on or self.options.whole:
+        if not self.options.cluster or self.options.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
         from app.jobs.cluster.spread import RunCluster
 
-        self.claim.show(f"waiting for the workers of {self.options.on}")
-        self._cluster = RunCluster(self.options.on, self.claim)
+        self.claim.show(f"waiting for the workers of {self.options.cluster}")
+        self._cluster = RunCluster(self.options.cluster, self.claim)
         row = self.claim.row
         events.append_event(
             self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.description
@@ -344,7 +357,7 @@ class Trainer:
         if self._is_readable or not self._has_level_curve(training, position):
             return
         self._is_readable = True
-        self._may_give_way = self.claim.row.run_group is not None and not self.options.on
+        self._may_give_way = self.claim.row.run_group is not None and not self.options.cluster
         claim = self.claim
         events.append_event(claim.db, claim.row.number, claim.row.attempt, position.minibatch, "readable", READABLE)
         claim.show(READABLE)

@@ -9,9 +9,8 @@ import os
 import sys
 
 from app.jobs import launcher, logs
-from app.jobs.claim import Interrupt
+from app.jobs.claim import SENTENCE_ERRORS, Interrupt
 from app.jobs.trainer import train_run
-from engine.settings import SettingError
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 
@@ -42,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     except StoreError as error:
         logs.write_line(str(error))
         status, store_works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
-    except SettingError as error:
+    except SENTENCE_ERRORS as error:
         logs.write_line(str(error))
         status = 1
     finally:

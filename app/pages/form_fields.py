@@ -6,6 +6,7 @@ from typing import Any
 from app.ingest import options
 from app.ingest.options import SEPARATORS, ImportOptions
 from app.ingest.text.languages import NAMES
+from app.jobs import gpu
 from app.jobs.cluster import place
 from app.jobs.forks import format_default
 from app.jobs.run_rules import describe_widths, propose_layers
@@ -139,14 +140,19 @@ PLACE_HELP = (
 )
 
 
+GPU_HELP = " gpu sweeps them by the graphics processor of this machine, in single precision."
+
+
 def make_place_field(value: str, error: str) -> FormField:
-    """Return the field for the place where a run trains; without Dask it is locked and explains why."""
-    has_dask = place.is_dask_installed()
+    """Return the field for the place where a run trains; without Dask and a card it is locked and explains why."""
+    has_dask, has_card = place.is_dask_installed(), bool(gpu.list_cards())
     dask_missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
     help_text = PLACE_HELP if has_dask else f"{dask_missing[0].upper()}{dask_missing[1:]}."
-    hint = f"Usually {HERE}." if has_dask else ""
+    is_free = has_dask or has_card
+    hint = f"Usually {HERE}." if is_free else ""
+    help_text += GPU_HELP if has_card else ""
     return FormField(
-        PLACE, PLACE_LABEL, help_text, "text", value, error=error, hint=hint, locked=not has_dask, group=PLACE_GROUP
+        PLACE, PLACE_LABEL, help_text, "text", value, error=error, hint=hint, locked=not is_free, group=PLACE_GROUP
     )
 
 

@@ -29,6 +29,8 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
+from engine.gpu.devices import Device
+from engine.gpu.sweeps import DeviceSweeper, DeviceSwept
 from engine.hierarchy import topics
 from engine.models.dlda import Config
 from engine.pool import Pool
@@ -118,8 +120,11 @@ class _DldaSetup(NamedTuple):
         return SweepPlan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
 
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
+def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | None = None) -> Kernel:
+    """Return the kernel of DLDA for a corpus; results do not depend on ``n_threads``.
+
+    With a ``device``, documents are swept there.
+    """
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
     setup = _DldaSetup(config, facts, sampler, config.sweeps_after(facts), {})
@@ -128,7 +133,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
             f"learn_concentrations needs sweeps of all documents, which inference auto does not make of "
             f"{facts.n_tokens:,} tokens; set inference to gibbs"
         )
-    return Kernel(
+    kernel = Kernel(
         batch_size=config.batch_size,
         sweeps_after=setup.sweeps_after,
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
@@ -152,6 +157,23 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
         keep=lambda state: _keep_state(config, state),
         restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
+    )
+    return kernel if device is None else _place_on_device(setup, kernel, DeviceSweeper(device, hyper))
+
+
+def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:
+    """Return the kernel with the work on training documents done by a device.
+
+    Raises
+    ------
+    SettingError
+        When it cannot do this work.
+    """
+    if refusal := setup.config.explain_device_refusal(setup.facts):
+        raise SettingError(refusal)
+    return kernel._replace(
+        gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
+        settle=lambda seed, state, docs, local: _settle_on_device(sweeper, seed, state, docs, local),
     )
 
 
@@ -290,6 +312,28 @@ def _gather_statistics(
     tokens = float(len(swept_locals.topics) or docs.counts.sum(dtype=np.float64))
     statistics = DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
     return statistics, SweptDocuments(swept_locals, counts) if swept else None
+
+
+def _gather_on_device(
+    setup: _DldaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, local: Locals | None
+) -> tuple[DldaStatistics, DeviceSwept]:
+    """Sweep all documents on a device, as `_gather_statistics` does on the CPU."""
+    t = int(state.t) + 1
+    if local is None:
+        plan = setup.plan_sweeps(state)._replace(collect=1)
+        local = setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.LOCAL, t))
+    else:
+        plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
+    counted, swept = sweeper.gather(state.phi, state.r, docs, local, Address(seed, streams.LOCAL, t), plan)
+    tokens = len(local.topics)
+    statistics = DldaStatistics(counted, len(docs.documents), float(tokens), float(tokens * (plan.burn_in + 1)))
+    return statistics, swept
+
+
+def _settle_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, swept: DeviceSwept) -> Locals:
+    """Redraw theta on a device, as `_settle_documents` does on the CPU; the results stay there until read."""
+    address = Address(seed, streams.REDRAW, int(state.t))
+    return sweeper.redraw(state.phi, state.r, docs, swept, address)
 
 
 def _move_state(setup: _DldaSetup, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:

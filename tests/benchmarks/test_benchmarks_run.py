@@ -28,6 +28,7 @@ from tests.benchmarks import (
     token_cost,
     topic_moves,
 )
+from tests.benchmarks import gpu as gpu_speed
 from tests.benchmarks import minibatch as minibatch_speed
 from tests.benchmarks.rivals import Plain, PlainState
 
@@ -44,6 +45,13 @@ def apart(tmp_path, monkeypatch):
     """Logs of workers go to the test's folder."""
     for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "data"))
+
+
+def test_the_benchmark_of_graphics_processors_prints_a_ratio_and_both_perplexities(capsys):
+    run(gpu_speed, "--documents 120 --layers 8-4-2 --warm-up 2 --steps 2 --rounds 2 --threads 1 --one-lane")
+    text = capsys.readouterr().out
+    assert RATIO.search(text)
+    assert re.search(r"perplexity of the mean topics: processor, 1 threads \d+\.\d, graphics processor \d+\.\d", text)
 
 
 def test_the_gibbs_benchmark_prints_a_ratio(capsys):

@@ -14,6 +14,10 @@ OUTSIDE = {"engine": {"numpy", "numba", "llvmlite", "scipy"}, "store": {"regex",
 DECORATORS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jit_module"}
 CACHE = "engine/jit.py"  # finds the folder of compiled kernels: the one place of the engine that looks outside
 LANES = "engine/gibbs/simd.py"
+GPU = {
+    "engine/gpu/cuda.py",
+    "engine/gpu/warp.py",
+}  # what runs on a graphics processor, loaded only when it is asked for
 LIBRARY = "app/library/"  # installed as topiary, so its modules name each other from where they stand
 
 # Modules that reach a file, a clock, a log, the environment, another process or the network.
@@ -107,7 +111,7 @@ def test_numba_is_named_by_the_decorator_and_by_the_vector_operations_only():
     users = {
         source.path for source in sources() for found in imports(source) if found.module.partition(".")[0] == "numba"
     }
-    assert users == {CACHE, LANES}
+    assert users == {CACHE, LANES} | GPU
 
 
 def test_there_is_one_numba_decorator():
@@ -130,6 +134,7 @@ def test_whatever_compiles_frees_the_gil_and_keeps_arithmetic_as_written():
     asked = [
         {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
         for source in sources("engine")
+        if source.path not in GPU
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in DECORATORS
     ]

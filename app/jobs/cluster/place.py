@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from app.jobs import process
+from app.jobs import gpu, process
 from app.jobs.cluster.workers import WorkerLostError
+from engine.gpu import memory
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -175,8 +176,12 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
     Raises
     ------
     PlaceError
-        When the place cannot be read, Dask is missing, or workers of another machine could not read the store.
+        When the place cannot be read, Dask or a graphics processor is missing, or workers of another machine could
+        not read the store.
     """
+    if text == memory.NAME:
+        _check_card()
+        return
     place = parse_place(text)
     if not is_dask_installed() and not (whole and place.processes):
         raise PlaceError(DASK_MISSING)
@@ -184,6 +189,14 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
         raise PlaceError(
             f"workers of {text} cannot read a store in a file of this machine; keep the store in PostgreSQL"
         )
+
+
+def _check_card() -> None:
+    """Refuse a machine without a graphics processor."""
+    try:
+        gpu.check_card()
+    except gpu.GpuError as error:
+        raise PlaceError(str(error)) from error
 
 
 def connect_client(

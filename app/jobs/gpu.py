@@ -1,0 +1,123 @@
+"""Graphics processors of this machine: what is there, whether a run fits, and the device that sweeps its documents.
+
+Cards are listed by the driver alone, so that nothing of CUDA is imported before a run needs it.
+"""
+
+import ctypes
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from engine.gpu.memory import choose_lanes, count_bytes
+
+if TYPE_CHECKING:
+    from engine.contract import Facts
+    from engine.gpu.devices import Device
+
+EXTRA_MISSING = "--on gpu needs numba-cuda, which is not installed; pip install 'topiary-explorer[gpu]'"
+NO_CARD = "--on gpu needs a graphics processor of NVIDIA and its driver, and there is none here; leave it out"
+GIGABYTE = 1e9
+
+
+class GpuError(ValueError):
+    """No graphics processor can do this; the message is one sentence for the user."""
+
+
+class GraphicsCard(NamedTuple):
+    """A graphics processor: its name, its memory in bytes, and the version of CUDA that its driver supports."""
+
+    name: str
+    memory: int
+    cuda: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.memory / GIGABYTE:.0f} GB, CUDA {self.cuda}"
+
+
+def list_cards() -> list[GraphicsCard]:
+    """Return the graphics processors of this machine, as the driver lists them; none without a driver."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return []
+    count, version = ctypes.c_int(), ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return []
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    cuda = f"{version.value // 1000}.{version.value % 1000 // 10}"
+    return [_read_card(driver, number, cuda) for number in range(count.value)]
+
+
+def _read_card(driver: Any, number: int, cuda: str) -> GraphicsCard:
+    """Return the facts about one card."""
+    handle, memory, name = ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(256)
+    driver.cuDeviceGet(ctypes.byref(handle), number)
+    driver.cuDeviceGetName(name, len(name), handle)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), handle)
+    return GraphicsCard(name.value.decode(errors="replace"), memory.value, cuda)
+
+
+def is_extra_installed() -> bool:
+    """Return whether numba-cuda is installed, without importing it."""
+    return find_spec("numba_cuda") is not None
+
+
+def check_card() -> GraphicsCard:
+    """Return the card that sweeps documents, the first one.
+
+    Raises
+    ------
+    GpuError
+        When there is none, or numba-cuda is missing.
+    """
+    cards = list_cards()
+    if not cards:
+        raise GpuError(NO_CARD)
+    if not is_extra_installed():
+        raise GpuError(EXTRA_MISSING)
+    return cards[0]
+
+
+def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
+    """Return the card for a run of a model on a corpus.
+
+    Raises
+    ------
+    GpuError
+        When there is none, the model has no kernels for it, or the documents do not fit.
+    """
+    card = check_card()
+    if not hasattr(config, "explain_device_refusal"):
+        raise GpuError(f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda")
+    if refusal := config.explain_device_refusal(facts):
+        raise GpuError(refusal)
+    needed = count_bytes(tuple(config.layers), facts.n_words, facts.n_documents, facts.n_tokens)
+    if needed > card.memory:
+        raise GpuError(
+            f"the documents need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
+            f"{card.memory / GIGABYTE:.1f} GB; use fewer topics, or leave out --on gpu"
+        )
+    return card
+
+
+def open_device(config: Any, facts: "Facts") -> "Device":
+    """Return the device that sweeps the documents of a run; this imports CUDA.
+
+    Raises
+    ------
+    GpuError
+        When it cannot be opened.
+    """
+    from engine.gpu.memory import DeviceError
+
+    check_card()
+    try:
+        from engine.gpu.cuda import CudaDevice
+
+        return CudaDevice(choose_lanes(tuple(config.layers), facts.n_documents))
+    except (ImportError, OSError, DeviceError) as error:
+        text = " ".join(str(error).split())
+        raise GpuError(
+            f"the graphics processor cannot be used ({text}); install a driver and numba-cuda that fit each other, or "
+            "train without --on gpu"
+        ) from error

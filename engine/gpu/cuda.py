@@ -1,0 +1,240 @@
+"""An NVIDIA graphics processor as a device, by numba-cuda; importing this module loads CUDA.
+
+The kernels are copies of those for one lane, whose operations are exchanges between the lanes of a warp here.  Lanes of
+several documents share a warp and always make the same turns of a loop, so that every exchange is of the whole warp.
+Numbers are those of IEEE arithmetic, so that the same seed gives the same bits on any card.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import cuda, float32, int32, uint64
+from numba.cuda.cudadrv.driver import device_memset
+from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
+
+from engine import streams
+from engine.contract import Array
+from engine.gpu import devices, draws, lanes, layers, relink, tokens, warp
+from engine.gpu.memory import FEW, DeviceError
+from engine.gpu.warp import WARP
+
+MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
+
+
+def make_lanes(n_lanes: int) -> ModuleType:
+    """Return the operations of groups of ``n_lanes`` lanes of a warp, in the place of :mod:`engine.gpu.lanes`."""
+    module = relink.copy_module(lanes, {}, _compile, warp)
+    module.LANES = n_lanes  # type: ignore[attr-defined]
+    return module
+
+
+class CudaDevice:
+    """The current graphics processor, with groups of ``lanes`` lanes for each document."""
+
+    def __init__(self, n_lanes: int) -> None:
+        self.lanes = n_lanes
+        self._bodies = KernelBodies(n_lanes)
+        self._kernels: dict[tuple[Any, ...], Any] = {}
+
+    def load(self, array: Array) -> Any:
+        """Return a copy of an array in the memory of the device."""
+        with explain_errors():
+            return cuda.to_device(np.ascontiguousarray(array))
+
+    def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return zeros in the memory of the device."""
+        with explain_errors():
+            new = cuda.device_array(shape, dtype)
+            if new.size:
+                device_memset(new, 0, new.nbytes)
+        return new
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array in the memory of the device whose numbers are not set."""
+        with explain_errors():
+            return cuda.device_array(shape, dtype)
+
+    def copy(self, array: Any) -> Any:
+        """Return a copy of an array of the device."""
+        with explain_errors():
+            new = cuda.device_array(array.shape, array.dtype)
+            new.copy_to_device(array)
+        return new
+
+    def read(self, array: Any) -> Array:
+        """Return the numbers of an array of the device."""
+        with explain_errors():
+            return array.copy_to_host()
+
+    def launch(self, kernel: str, n: int, *arguments: Any) -> None:
+        """Start a kernel over ``n`` documents; it runs after those started before."""
+        with explain_errors():
+            if kernel in devices.SINGLE:
+                self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)
+            else:
+                self._launch_groups(kernel, n, *arguments)
+
+    def _launch_groups(self, kernel: str, n: int, sizes: tuple[int, int], *arguments: Any) -> None:
+        """Start a kernel in which a group of lanes works on each document."""
+        memory = 4 * count_words(kernel, sizes)
+        groups = 1 if n < FEW else max(1, min(128 // self.lanes, MOST_SHARED // memory))
+        threads = max(WARP, groups * self.lanes // WARP * WARP)
+        groups = threads // self.lanes
+        configured = self._find_kernel((kernel, *sizes))[-(-n // groups), threads, 0, memory * groups]
+        configured(*self._view_pairs(kernel, list(arguments)))
+
+    def _find_kernel(self, key: tuple[Any, ...]) -> Any:
+        """Return a compiled kernel for rows of these lengths."""
+        if key not in self._kernels:
+            self._kernels[key] = cuda.jit(self._bodies.make_entry(*key))
+        return self._kernels[key]
+
+    def _view_pairs(self, kernel: str, arguments: list[Any]) -> list[Any]:
+        """Return the arguments with rows that lanes read in pairs as numbers of 64 bits."""
+        viewed = list(arguments)
+        for i in PAIRED[kernel]:
+            rows = viewed[i]
+            empty = rows.shape[0] == 0
+            viewed[i] = cuda.to_device(np.zeros((0, 1), np.uint64)) if empty else rows.view(np.uint64)
+        return viewed
+
+
+PAIRED = {"tokens": (8, 9, 10, 11), "tables": (7, 8), "activations": (5, 6, 7)}  # arguments that are read in pairs
+
+
+def count_words(kernel: str, sizes: tuple[int, int]) -> int:
+    """Return the memory of a group of lanes in a kernel, in numbers of 4 bytes; the next group begins after it."""
+    n = 3 * sizes[0] + sizes[1] if kernel == "tables" else 2 * max(sizes)
+    return -(-n // 4) * 4
+
+
+@contextmanager
+def explain_errors() -> Iterator[None]:
+    """Turn an error of CUDA into one sentence."""
+    try:
+        yield
+    except (CudaDriverError, CudaSupportError) as error:
+        text = " ".join(str(error).split())
+        raise DeviceError(
+            f"the graphics processor failed ({text}); if its memory is too small, use fewer topics or train without "
+            "--on gpu, else resume the run"
+        ) from error
+
+
+class KernelBodies:
+    """The modules of the kernels, compiled for groups of ``n_lanes`` lanes."""
+
+    def __init__(self, n_lanes: int) -> None:
+        replaced = {lanes: make_lanes(n_lanes)}
+        self.n_lanes = n_lanes
+        self.streams = relink.copy_module(streams, replaced, _compile)
+        self.draws = relink.copy_module(draws, replaced, _compile)
+        self.tokens = relink.copy_module(tokens, replaced, _compile)
+        self.layers = relink.copy_module(layers, replaced, _compile)
+
+    def make_entry(self, kernel: str, *sizes: int) -> Any:
+        """Return the function of a kernel; ``sizes`` are the lengths of rows, for which it is compiled."""
+        if kernel in devices.SINGLE:
+            return getattr(self.layers, devices.SINGLE[kernel].__name__).py_func
+        makers = {"tokens": self._make_tokens, "tables": self._make_tables, "activations": self._make_activations}
+        return makers[kernel](*sizes)
+
+    def _make_tokens(self, first_size: int, second_size: int) -> Any:
+        """Return the kernel of :func:`engine.gpu.tokens.sweep_tokens`."""
+        body, start_lane, n_lanes = self.tokens, self.draws.start_lane, self.n_lanes
+        n_words, n_first, n_second = (
+            count_words("tokens", (first_size, second_size)),
+            first_size // n_lanes,
+            second_size // n_lanes,
+        )
+
+        def sweep_tokens(
+            seed: int, purpose: int, step: int, order: Any, numbers: Any, starts: Any, words: Any, topics: Any,
+            new: Any, phi: Any, columns: Any, theta: Any, r: Any, keep: bool, table: Any,
+        ) -> None:  # fmt: skip
+            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
+            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
+            pairs = cuda.shared.array(0, uint64)
+            prior, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
+            sums, above = cuda.local.array(n_first, float32), cuda.local.array(n_second, float32)
+            j = order[item] if item < len(order) else order[0]
+            first = starts[j]
+            n_tokens = starts[j + 1] - first if item < len(order) else 0
+            base = group * n_words
+            rng = start_lane(seed, purpose, step, numbers[j], lane)
+            body.set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, prior)
+            body.count_topics(topics, first, n_tokens, lane, ints, base, first_size)
+            body.draw_document(
+                rng, first, n_tokens, lane, words, topics, new, phi, keep, table, prior, row, sums, floats, ints,
+                pairs, base,
+            )  # fmt: skip
+
+        return sweep_tokens
+
+    def _make_tables(self, width: int, size: int) -> Any:
+        """Return the kernel of :func:`engine.gpu.layers.sweep_tables`."""
+        body, count_topics, start_lane = self.layers, self.tokens.count_topics, self.draws.start_lane
+        n_lanes, n_words, n_above = self.n_lanes, count_words("tables", (width, size)), size // self.n_lanes
+
+        def sweep_tables(
+            seed: int, purpose: int, step: int, order: Any, numbers: Any, starts: Any, topics: Any, counts: Any,
+            weights: Any, theta: Any, r: Any, new: Any, keep: bool, table: Any,
+        ) -> None:  # fmt: skip
+            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
+            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            ints = cuda.shared.array(0, int32)
+            above, sums = cuda.local.array(n_above, float32), cuda.local.array(n_above, float32)
+            is_document = item < len(order)
+            j = order[item] if is_document else order[0]
+            base = group * n_words
+            rng = start_lane(seed, purpose, step, numbers[j], lane)
+            if len(counts) == 0:
+                n_tokens = starts[j + 1] - starts[j] if is_document else 0
+                count_topics(topics, starts[j], n_tokens, lane, ints, base, width)
+            else:
+                body.load_counts(counts, j, is_document, lane, ints, base, width)
+            if len(weights) == 0:
+                body.raise_top(rng, lane, width, r, keep, table, ints, base)
+            else:
+                body.raise_tables(
+                    rng, j, is_document, lane, width, weights, theta, new, keep, table, above, sums, ints, base
+                )
+
+        return sweep_tables
+
+    def _make_activations(self, size: int, above_size: int) -> Any:
+        """Return the kernel of :func:`engine.gpu.layers.sweep_activations`."""
+        draw_activations, set_prior, start_lane = (
+            self.layers.draw_activations,
+            self.tokens.set_prior,
+            self.draws.start_lane,
+        )
+        n_lanes, n_words = self.n_lanes, count_words("activations", (size, above_size))
+        n_own, n_above = size // n_lanes, above_size // n_lanes
+
+        def sweep_activations(
+            seed: int, purpose: int, step: int, order: Any, numbers: Any, columns: Any, above_theta: Any, r: Any,
+            counts: Any, scales: Any, layer: int, theta: Any,
+        ) -> None:  # fmt: skip
+            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
+            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
+            shapes, row = cuda.local.array(n_own, float32), cuda.local.array(n_own, float32)
+            above = cuda.local.array(n_above, float32)
+            is_document = item < len(order)
+            j = order[item] if is_document else order[0]
+            base = group * n_words
+            rng = start_lane(seed, purpose, step, numbers[j], lane)
+            set_prior(j, lane, columns, above_theta, r, floats, ints, base, above, row, shapes)
+            draw_activations(rng, j, is_document, lane, shapes, counts, scales[j, layer], theta, floats, base)
+
+        return sweep_activations
+
+
+def _compile(function: Any) -> Any:
+    """Compile a function that kernels call, as part of them."""
+    return cuda.jit(device=True, forceinline=True)(function)

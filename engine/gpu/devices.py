@@ -1,0 +1,107 @@
+"""Processors on which documents can be swept, and arrays that stay there between the steps of a run."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from engine.contract import Array
+from engine.gpu import layers, tokens
+
+GROUPED = {"tokens": tokens.sweep_tokens, "tables": layers.sweep_tables, "activations": layers.sweep_activations}
+SINGLE = {"sums": layers.sum_rows, "rates": layers.draw_rates}
+
+
+class Device(Protocol):
+    """A processor with its own memory.
+
+    ``lanes`` work on one document together.  ``load`` copies an array to the device, ``make`` returns an array of zeros
+    there, ``reserve`` one whose numbers are still to be written, ``read`` copies one back, and ``launch`` runs a kernel
+    over ``n`` documents.
+    """
+
+    lanes: int
+
+    def load(self, array: Array) -> Any:
+        """Return a copy of an array on the device."""
+
+    def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return zeros on the device."""
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array on the device whose numbers are not set."""
+
+    def copy(self, array: Any) -> Any:
+        """Return a copy of an array of the device, on the device."""
+
+    def read(self, array: Any) -> Array:
+        """Return a NumPy array with the numbers of an array on the device."""
+
+    def launch(self, kernel: str, n: int, *arguments: Any) -> None:
+        """Run a kernel, named as in ``GROUPED`` and ``SINGLE``, over ``n`` documents."""
+
+
+class OneLane:
+    """The CPU as a device with one lane: proves the kernels where there is no graphics processor."""
+
+    lanes = 1
+
+    def load(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def make(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return zeros."""
+        return np.zeros(shape, dtype)
+
+    def reserve(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose numbers are not set."""
+        return np.empty(shape, dtype)
+
+    def copy(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def read(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def launch(self, kernel: str, n: int, *arguments: Any) -> None:  # noqa: ARG002 - kernels loop over all documents
+        """Run a kernel over all documents."""
+        (GROUPED.get(kernel) or SINGLE[kernel])(*arguments)
+
+
+class DeviceArray:
+    """An array whose numbers are on a device until ``np.asarray`` reads them.
+
+    Attributes
+    ----------
+    parts : tuple
+        The arrays of the device that it consists of.
+    shape : tuple of int
+    dtype : dtype
+    """
+
+    def __init__(
+        self, device: Device, parts: tuple[Any, ...], shape: tuple[int, ...], join: Callable[[list[Array]], Array]
+    ) -> None:
+        self.parts = parts
+        self.shape = shape
+        self._device, self._join = device, join
+        self._value: Array | None = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self._value is None:
+            self._value = self._join([self._device.read(part) for part in self.parts])
+        return np.array(self._value, dtype=dtype, copy=copy)
+
+
+class DeviceLocals(NamedTuple):
+    """Local variables of documents on a device: ``topics``, ``theta`` of every layer above layer 1, and ``c``."""
+
+    topics: Any
+    theta: tuple[Any, ...]
+    c: Any

@@ -1,0 +1,250 @@
+"""The topics of tokens, with theta^(1) integrated out (models.md 1.5): the lanes draw one token after another.
+
+``P(z = k | rest)`` is proportional to ``phi_vk (n_jk + a_kj)`` with ``a_j = Phi^(2) theta_j^(2)``, r for one layer.
+All topics are weighed for every token, so that all lanes of all documents do the same work.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine import streams
+from engine.contract import Array, FloatArray
+from engine.gpu import draws, lanes
+from engine.jit import compiled, inlined
+
+uint = np.uint64
+INVISIBLE = 1e-9  # share of an activation in their sum below which single precision does not see it
+
+
+@inlined
+def count_topics(topics: Array, first: int, n_tokens: int, lane: int, ints: Array, base: int, width: int) -> None:
+    """Count the tokens of every topic of a document in ``ints[base : base + width]``."""
+    k = lane
+    while k < width:
+        ints[uint(base + k)] = np.int32(0)
+        k += lanes.LANES
+    lanes.wait()
+    token = lane
+    while token < n_tokens:
+        lanes.add_token(ints, base + topics[uint(first + token)])
+        token += lanes.LANES
+    lanes.wait()
+
+
+@inlined
+def weigh_parents(
+    columns: FloatArray,
+    above: FloatArray,
+    lane: int,
+    floats: FloatArray,
+    ints: Array,
+    base: int,
+    row: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write ``Phi theta`` to ``out``, by the list of the activations that single precision sees.
+
+    Parameters
+    ----------
+    columns : (K_l, padded K_{l-1}) float32
+        The topics of layer l, one a row.
+    above : (entries,) float32
+        theta^(l) of the document, of which each lane has its entries.
+    lane : int
+    floats, ints : Array
+        The memory of the group; activations are listed from ``base`` on, and their topics ``len(columns)`` later.
+    base : int
+    row, out : (entries,) float32
+    """
+    n, width = 0, len(columns)
+    total = np.float32(0.0)
+    for i in range(len(above)):
+        total += above[i]
+    least = lanes.add_lanes(total) * np.float32(INVISIBLE)
+    for i in range(len(above)):
+        is_live = above[i] > least
+        mask = lanes.vote(is_live)
+        if is_live:
+            slot = base + n + lanes.count_before(mask, lane)
+            floats[uint(slot)] = above[i]
+            ints[uint(slot + width)] = np.int32(lanes.find_place(i, lane))
+        n += lanes.count_bits(mask)
+    lanes.wait()
+    for i in range(len(out)):
+        out[i] = np.float32(draws.LEAST)
+    q = 0
+    while lanes.is_any(q < n):
+        weight, c = np.float32(0.0), 0
+        if q < n:
+            weight, c = floats[uint(base + q)], ints[uint(base + width + q)]
+        lanes.load_row(columns, c, lane, row)
+        for i in range(len(out)):
+            out[i] += row[i] * weight
+        q += 1
+    lanes.wait()
+
+
+@inlined
+def choose_topic(
+    word: int,
+    point: float,
+    is_token: bool,
+    lane: int,
+    phi: FloatArray,
+    prior: FloatArray,
+    row: FloatArray,
+    sums: FloatArray,
+    floats: FloatArray,
+    pairs: FloatArray,
+    base: int,
+) -> Any:
+    """Return the topic at ``point``, a uniform, of the mass ``phi_vk (n_jk + a_kj)`` of a word, and count it.
+
+    The arguments are as in :func:`draw_document`; all lanes return the topic.
+    """
+    lanes.load_row(phi, word, lane, row)
+    lanes.load_memory(pairs, base, lane, sums)
+    total = np.float32(0.0)
+    for i in range(len(sums)):
+        total += row[i] * (sums[i] + prior[i])
+        sums[i] = total
+    reached = lanes.scan(total, lane)
+    mass = lanes.share(reached, lanes.LANES - 1)
+    entry, source = draws.pick_entry(sums, total, reached, point * mass)
+    k = np.int32(lanes.find_place(entry, lane))
+    if is_token and lane == source:
+        floats[uint(base + k)] += np.float32(1.0)
+    return lanes.share(k, source)
+
+
+@inlined
+def draw_document(
+    rng: streams.Stream,
+    first: int,
+    n_tokens: int,
+    lane: int,
+    words: Array,
+    topics: Array,
+    new: Array,
+    phi: FloatArray,
+    keep: bool,
+    table: Array,
+    prior: FloatArray,
+    row: FloatArray,
+    sums: FloatArray,
+    floats: FloatArray,
+    ints: Array,
+    pairs: FloatArray,
+    base: int,
+) -> None:
+    """Draw the topic of every token of a document once, in their order.
+
+    Parameters
+    ----------
+    rng : Stream
+        Of this lane.
+    first, n_tokens : int
+        The document's tokens are ``words[first : first + n_tokens]``; none for a group without a document.
+    lane : int
+    words : (tokens,) uint16 or int32
+    topics, new : (tokens,) uint16
+        Topics before and after.
+    phi : (V, padded K_1) float32
+    keep : bool
+        Whether the new topics are added to ``table``.
+    table : (V, K_1) int32
+        x_vk^(1).
+    prior : (entries,) float32
+        a_kj.
+    row, sums : (entries,) float32
+        Working memory of the lane.
+    floats, ints, pairs : Array
+        The memory of the group, in three views; the counts n_jk begin at ``base``.
+    base : int
+    """
+    for i in range(len(prior)):
+        k = base + lanes.find_place(i, lane)
+        floats[uint(k)] = np.float32(ints[uint(k)])
+    lanes.wait()
+    start = 0
+    while lanes.is_any(start < n_tokens):
+        mine = start + lane
+        word, old, latest, u = np.int32(0), np.int32(0), np.int32(0), np.float32(0.0)
+        if start < n_tokens:
+            u, rng = draws.draw_single(rng)
+        if mine < n_tokens:
+            word = np.int32(words[uint(first + mine)])
+            old = np.int32(topics[uint(first + mine)])
+        for q in range(lanes.LANES):
+            is_token = start + q < n_tokens
+            before, v, point = lanes.share(old, q), lanes.share(word, q), lanes.share(u, q)
+            if is_token and lane == lanes.find_owner(before):
+                floats[uint(base + before)] -= np.float32(1.0)
+            k = choose_topic(v, point, is_token, lane, phi, prior, row, sums, floats, pairs, base)
+            if lane == q:
+                latest = k
+        if mine < n_tokens:
+            new[uint(first + mine)] = latest
+            if keep:
+                lanes.add_count(table, word, latest, np.int32(1))
+        start += lanes.LANES
+
+
+@inlined
+def set_prior(
+    document: int,
+    lane: int,
+    columns: FloatArray,
+    theta: FloatArray,
+    r: FloatArray,
+    floats: FloatArray,
+    ints: Array,
+    base: int,
+    above: FloatArray,
+    row: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write the prior shapes of a layer to ``out``: Phi theta of the layer above, or r if there is none (no rows)."""
+    if len(columns) == 0:
+        lanes.load_row(r, 0, lane, out)
+        return
+    lanes.load_row(theta, document, lane, above)
+    weigh_parents(columns, above, lane, floats, ints, base, row, out)
+
+
+@compiled
+def sweep_tokens(
+    sizes: tuple[int, int],
+    seed: int,
+    purpose: int,
+    step: int,
+    order: Array,
+    numbers: Array,
+    starts: Array,
+    words: Array,
+    topics: Array,
+    new: Array,
+    phi: FloatArray,
+    columns: FloatArray,
+    theta: FloatArray,
+    r: FloatArray,
+    keep: bool,
+    table: Array,
+) -> None:
+    """Draw the topics of the tokens of all documents, one document after another, with one lane.
+
+    ``sizes`` are the padded widths of layers 1 and 2; the rest is as in :func:`draw_document` and :func:`set_prior`.
+    """
+    prior, row, sums = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32)
+    above, floats = np.empty(sizes[1], np.float32), np.zeros(max(sizes[0], 2 * sizes[1]), np.float32)
+    ints = floats.view(np.int32)
+    for item in range(len(order)):
+        j = order[item]
+        n_tokens = starts[j + 1] - starts[j]
+        rng = draws.start_lane(seed, purpose, step, numbers[j], 0)
+        set_prior(j, 0, columns, theta, r, floats, ints, 0, above, row, prior)
+        count_topics(topics, starts[j], n_tokens, 0, ints, 0, sizes[0])
+        draw_document(
+            rng, starts[j], n_tokens, 0, words, topics, new, phi, keep, table, prior, row, sums, floats, ints, floats, 0
+        )

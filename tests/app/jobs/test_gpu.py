@@ -1,0 +1,138 @@
+"""Runs whose documents are swept by a graphics processor: who is refused, and that interruptions change nothing.
+
+The device is the processor of this machine with one lane.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from process_samples import bury, kill_after, order, small_corpus, written
+
+from app.cli import gpu as command
+from app.jobs import claim, gpu, new_run, trainer
+from app.jobs.cluster import place
+from app.jobs.run_rules import NewRunError
+from engine.gpu.devices import OneLane
+from store import events, points, runs
+
+CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
+
+
+@pytest.fixture
+def file(tmp_path):
+    from store.database import open_database
+
+    database = open_database(str(tmp_path / "store.db"))
+    small_corpus(database)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """A card whose device is one lane on the CPU."""
+    monkeypatch.setattr(gpu, "list_cards", lambda: [CARD])
+    monkeypatch.setattr(gpu, "is_extra_installed", lambda: True)
+    monkeypatch.setattr(gpu, "open_device", lambda config, facts: OneLane())
+
+
+def train(file, **texts):
+    return new_run.create_run(
+        file, "small", model="dlda", texts={"layers": "5-3", "inference": "gibbs"} | texts, minibatches=60, on="gpu"
+    ).number
+
+
+def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch):
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    whole, broken = train(file), train(file)
+    trainer.train_run(file, whole)
+    assert runs.get_run(file, whole).state == "finished"
+    assert kill_after(file, broken, 30)
+    trainer.train_run(file, runs.requeue_run(file, bury(file, broken)).number)
+    assert written(file, broken) == written(file, whole)
+    texts = [event.text for event in events.read_new_events(file, whole)[0] if event.kind == "device"]
+    assert texts == ["documents are swept by Test Card, 24 GB, CUDA 13.0, with 1 of its lanes for each"]
+
+
+def test_a_run_on_a_card_is_as_good_as_one_on_the_processor(file, card):
+    on_card, here = train(file), order(file, inference="gibbs", layers="5-3").number
+    for run in (on_card, here):
+        trainer.train_run(file, run)
+    ours, theirs = (points.read_curve(file, run, "mean_perplexity")[-1][1] for run in (on_card, here))
+    assert ours == pytest.approx(theirs, rel=0.05)
+
+
+def test_documents_that_do_not_fit_are_refused(file, card, monkeypatch):
+    monkeypatch.setattr(gpu, "list_cards", lambda: [CARD._replace(memory=1000)])
+    with pytest.raises(NewRunError, match=r"need about 0.0 GB .* the Test Card has 0.0 GB; use fewer topics"):
+        train(file)
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"), [({"inference": "tlasgr"}, "set inference to gibbs"), ({"sampler": "plain"}, "collapsed")]
+)
+def test_what_a_card_cannot_do_is_refused_before_the_run_is_made(file, card, texts, words):
+    with pytest.raises(NewRunError, match=words):
+        train(file, **texts)
+    assert runs.list_runs(file) == []
+
+
+def test_a_model_without_kernels_for_cards_is_refused(file, card):
+    with pytest.raises(NewRunError, match="model lda-gibbs has no kernels for graphics processors"):
+        new_run.create_run(file, "small", model="lda-gibbs", texts={"layers": "3"}, on="gpu")
+
+
+def test_without_a_card_or_the_extra_one_sentence_says_so(file, monkeypatch):
+    monkeypatch.setattr(gpu, "list_cards", list)
+    with pytest.raises(NewRunError, match="there is none here") as refusal:
+        train(file)
+    assert str(refusal.value) == gpu.NO_CARD
+    monkeypatch.setattr(gpu, "list_cards", lambda: [CARD])
+    monkeypatch.setattr(gpu, "is_extra_installed", lambda: False)
+    for ask in (lambda: train(file), lambda: place.check_place("gpu", file.url)):
+        with pytest.raises((NewRunError, place.PlaceError), match="pip install 'topiary-explorer"):
+            ask()
+
+
+def test_a_device_that_fails_ends_the_run_with_its_sentence(file, card, monkeypatch):
+    from engine.gpu.memory import DeviceError
+
+    def fail(config, facts):
+        device = OneLane()
+        device.launch = lambda *rest: (_ for _ in ()).throw(DeviceError("the graphics processor failed (lost)"))
+        return device
+
+    run = train(file)
+    monkeypatch.setattr(gpu, "open_device", fail)
+    with pytest.raises(DeviceError):
+        trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert (row.state, row.message) == ("failed", "the graphics processor failed (lost)")
+
+
+def test_nothing_of_cuda_is_imported_before_a_run_needs_it():
+    code = """
+import sys
+import app.cli.main, app.cli.gpu, app.jobs.trainer, app.jobs.new_run, app.pages.form_fields
+assert "engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
+import engine.kernels.dlda
+found = [name for name in sys.modules if name.startswith(("numba_cuda", "cuda.", "engine.gpu.cuda", "engine.gpu.warp"))]
+assert not found, found
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+class Answers:
+    json = False
+
+
+def test_the_command_lists_cards_and_what_fits(monkeypatch, capsys):
+    monkeypatch.setattr(command, "list_cards", lambda: [CARD])
+    assert command.gpu(Answers()) == 0
+    assert "Test Card, 24 GB, CUDA 13.0: fits about" in capsys.readouterr().out
+    assert command.count_fitting(2 * CARD.memory) > command.count_fitting(CARD.memory) > 10**7
+    monkeypatch.setattr(command, "list_cards", list)
+    command.gpu(Answers())
+    assert capsys.readouterr().out.startswith("no graphics processor of NVIDIA is here")
