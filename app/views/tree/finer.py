@@ -187,11 +187,11 @@ def _draw_handle(
     n_topics = len(list_top_topics(finer))
     text = f"run {finer.run}" if opened else f"{n_topics} finer"
     width, colour = 14.0 + 6.4 * len(text), find_layer_colour(theme, node.layer)
-    shape = f'x="{-width:.1f}" y="-6" width="{width:.1f}" height="{_PILL}" rx="9" fill="{theme.box}"'
+    shape = f'x="0" y="-6" width="{width:.1f}" height="{_PILL}" rx="9" fill="{theme.box}"'
     pill = f'<rect {shape} stroke="{colour}" stroke-width="1.3" stroke-dasharray="{DOTS}" stroke-linecap="round"/>'
-    label = draw_text(-width / 2, 7, 11.5, theme.ink, text, ' text-anchor="middle"')
-    right = max(corner[0] + 6, middle + 15 + width)  # clear of the handle that folds children
-    place = f'transform="translate({right:.1f} {corner[1]:.1f})"'
+    label = draw_text(width / 2, 7, 11.5, theme.ink, text, ' text-anchor="middle"')
+    left = max(corner[0] + 6 - width, middle + 18)  # clear of the handle that folds children
+    place = f'transform="translate({left:.1f} {corner[1]:.1f})"'
     if not live:
         return f"<g {place}>{pill}{label}</g>"
     act = "fold them" if opened else "open them here"
