@@ -22,6 +22,7 @@ REPORTS = {  # reports that can be saved, by form
     "report": "Report on every topic",
     "report-tree": "Report on the topics of the tree",
     "report-plain": "Report without quotations",
+    "report-tree-plain": "Report on the topics of the tree, without quotations",
 }
 
 
