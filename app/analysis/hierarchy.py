@@ -223,6 +223,8 @@ class Hierarchy:
     recurrence : Recurrence or None
         What of it comes back in runs that differ in the seed alone; None until it has been measured
         (`app.analysis.recurrence`).
+    finer : mapping of Node to tuple of Hierarchy
+        The topics of runs on the documents of a topic, by that topic, the oldest run first; empty until they are read.
     """
 
     run: int
@@ -265,6 +267,7 @@ class Hierarchy:
     columns: Presentation | None = None
     recurrence: Recurrence | None = None
     notes: Mapping[Node, tuple[Note, ...]] = field(default_factory=dict)
+    finer: Mapping[Node, tuple["Hierarchy", ...]] = field(default_factory=dict)
 
     @property
     def presentation(self) -> Presentation:

@@ -2,15 +2,23 @@
 
 import argparse
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
+from app.analysis.inference import (
+    DocumentInference,
+    DocumentTopics,
+    Neighbour,
+    Neighbourhood,
+    must_compile,
+    open_inference,
+)
 from app.analysis.interpolation import Step, round_percent
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.shares import complete_shares
+from app.analysis.shares import complete_shares, find_nearest, find_shares, read_use
 from app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
@@ -24,11 +32,14 @@ from app.ingest.new_documents import (
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
 from app.jobs.progress import Progress
 from engine.contract import Array
+from engine.hierarchy.shares import cut_shares
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpora import Document
 from store.database import Database, open_existing
+from store.shares import LayerShares
 
+FindNearest: TypeAlias = Callable[[DocumentTopics, int], list[Neighbour]]  # the nearest documents of the corpus
 N_TOPICS, N_UNKNOWN_WORDS = 5, 10  # number of topics listed per layer, and of unknown words listed per document
 
 
@@ -43,9 +54,9 @@ def infer(arguments: argparse.Namespace) -> int:
         documents = read_new_documents(arguments.file, inference.rules, options)
     document_topics = inference.place_texts([document.word_counts for document in documents])
     has_words = any(not document.word_counts.blank for document in documents)
-    neighbourhood = _build_neighbourhood(db, inference) if arguments.nearest > 0 and has_words else None
+    find = _prepare_search(db, arguments, hierarchy, inference) if arguments.nearest > 0 and has_words else None
     facts = [
-        _list_document_facts(db, hierarchy, inference, document, topics, neighbourhood, arguments)
+        _list_document_facts(db, hierarchy, inference, document, topics, find, arguments)
         for document, topics in zip(documents, document_topics, strict=True)
     ]
     if arguments.json:
@@ -123,6 +134,18 @@ def _find_document(db: Database, inference: DocumentInference, text: str) -> Doc
     return matches[0]
 
 
+def _prepare_search(
+    db: Database, arguments: argparse.Namespace, hierarchy: Hierarchy, inference: DocumentInference
+) -> FindNearest:
+    """Return a function that finds the nearest of all documents if their shares are stored, else of a part of them."""
+    found = find_shares(db, find_run(db, arguments.run), hierarchy.snapshot)
+    if found is None:
+        neighbourhood = _build_neighbourhood(db, inference)
+        return lambda topics, n: neighbourhood.find_nearest(topics.shares[0], n)
+    use = read_use(db, found, 1)
+    return lambda topics, n: find_nearest(use, LayerShares(*cut_shares(topics.shares[0][None, :])), n)
+
+
 def _build_neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
     """Infer the topics of documents of the corpus, among which neighbours are found; show progress on the terminal."""
     neighbourhood, progress = Neighbourhood(db, inference), Progress()
@@ -144,7 +167,7 @@ def _list_document_facts(
     inference: DocumentInference,
     document: NewDocument,
     topics: DocumentTopics,
-    neighbourhood: Neighbourhood | None,
+    find: FindNearest | None,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the facts about a document and its topics for JSON; the printed text is made of the same facts."""
@@ -177,16 +200,13 @@ def _list_document_facts(
             {"label": inference.corpus.label_names[number], "probability": float(topics.probabilities[number])}
             for number in order
         ]
-    if neighbourhood is not None:
-        facts["nearest"] = _list_nearest(db, inference, neighbourhood, topics, arguments.nearest)
+    if find is not None:
+        facts["nearest"] = _list_nearest(db, inference, find(topics, arguments.nearest))
     return facts
 
 
-def _list_nearest(
-    db: Database, inference: DocumentInference, neighbourhood: Neighbourhood, topics: DocumentTopics, n: int
-) -> list[dict[str, Any]]:
-    """Return facts about the ``n`` nearest documents of the corpus."""
-    neighbours = neighbourhood.find_nearest(topics.shares[0], n)
+def _list_nearest(db: Database, inference: DocumentInference, neighbours: list[Neighbour]) -> list[dict[str, Any]]:
+    """Return facts about the nearest documents of the corpus."""
     documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in neighbours])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}

@@ -1,12 +1,14 @@
 """The topic hierarchy as a networkx graph, for exports and computations."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.export.topics import write_note_attributes
 from app.views.text import replace_unprintable
+from app.views.tree.finer import list_opened
 from app.views.tree.picture import TreeChoice, cut_tree, describe_rule
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
@@ -49,25 +51,29 @@ def _make_graph(
         **({} if hierarchy.recurrence is None else {"of_runs": hierarchy.recurrence.n_runs}),
     )
     for node in nodes:
-        graph.add_node(
-            format_identity(node),
-            layer=node.layer,
-            topic=node.column + 1,
-            rank=hierarchy.rank(node),
-            popularity=hierarchy.weight(node),
-            share=hierarchy.share(node),
-            label=hierarchy.name(node),
-            title=hierarchy.title(node),
-            words=" ".join(word.text for word in hierarchy.top_words(node)),
-            **write_note_attributes(hierarchy.notes.get(node, ())),
-            **_write_found(hierarchy.count_runs(node)),
-        )
+        graph.add_node(format_identity(node), **_write_topic(hierarchy, node))
     for edge in edges:
         certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
         known = {} if certainty is None else certainty._asdict()
         found = _write_found(hierarchy.count_edge_runs(edge.above, edge.below, threshold))
         graph.add_edge(format_identity(edge.above), format_identity(edge.below), weight=edge.weight, **known, **found)
     return graph
+
+
+def _write_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
+    """Return the attributes of a topic."""
+    return {
+        "layer": node.layer,
+        "topic": node.column + 1,
+        "rank": hierarchy.rank(node),
+        "popularity": hierarchy.weight(node),
+        "share": hierarchy.share(node),
+        "label": hierarchy.name(node),
+        "title": hierarchy.title(node),
+        "words": " ".join(word.text for word in hierarchy.top_words(node)),
+        **write_note_attributes(hierarchy.notes.get(node, ())),
+        **_write_found(hierarchy.count_runs(node)),
+    }
 
 
 def _write_found(n_runs: int | None) -> dict[str, int]:
@@ -78,12 +84,18 @@ def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[
     """Build the graph of the chosen part of a hierarchy, replacing characters that XML forbids.
 
     Where the heaviest children are drawn, ``rule`` says how many, and inclusion is the probability of being above the
-    average weight.
+    average weight.  Topics of runs that refine a topic of the tree, where they are drawn, have identities such as
+    ``12/L3:4`` and the attribute run; the edges to them have the same attribute, and their weight is the topic's share
+    in that run.
     """
     part, _ = cut_tree(hierarchy, choice)
     graph = _make_graph(hierarchy, choice.certain_above, part.nodes, part.edges)
     if choice.detail != "paper":
         graph.graph["rule"] = describe_rule(choice)
+    for opened in list_opened(hierarchy, part.nodes, choice.finer):
+        run = opened.hierarchy.run
+        graph.add_node(opened.identity, **_write_topic(opened.hierarchy, opened.node), run=run)
+        graph.add_edge(format_identity(opened.parent), opened.identity, weight=opened.edge.weight, run=run)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update(
             {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}

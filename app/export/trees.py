@@ -8,6 +8,7 @@ from app.export.texts import find_format, render_json
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.text import replace_unprintable, wrap_words
 from app.views.tree.boxes import choose_font_size
+from app.views.tree.finer import list_opened, list_runs
 from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, write_caption
 from engine.hierarchy.tree import Direction, Node
 
@@ -67,7 +68,8 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice)])};")
+    opened = list_opened(hierarchy, part.nodes, choice.finer)
+    lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice, finer=list_runs(opened))])};")
     for layer in range(hierarchy.n_layers, 0, -1):
         nodes = [_write_node(hierarchy, node) for node in part.nodes if node.layer == layer]
         if nodes:
@@ -78,17 +80,21 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         lines.append(
             f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{style}];"
         )
+    for each in opened:
+        lines.append(f"  {_write_node(each.hierarchy, each.node, each.identity, ', style=dotted')}")
+        ends = f'"{format_identity(each.parent)}" -> "{each.identity}"'
+        lines.append(f"  {ends} [penwidth={max(0.5, 9 * each.edge.size**0.5):.2f}, style=dotted];")
     return "\n".join([*lines, "}", ""])
 
 
-def _write_node(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the DOT statement of a topic."""
+def _write_node(hierarchy: Hierarchy, node: Node, identity: str = "", more: str = "") -> str:
+    """Return the DOT statement of a topic, under its own identity or another one, with ``more`` attributes."""
     name = [hierarchy.name(node)] if hierarchy.name(node) else []
     label = _quote_lines(
         [str(hierarchy.rank(node)), *name, *wrap_words([word.text for word in hierarchy.top_words(node)], 11.0)]
     )
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
-    return f'"{format_identity(node)}" [label={label}, {style}];'
+    return f'"{identity or format_identity(node)}" [label={label}, {style}{more}];'
 
 
 def _quote_lines(lines: list[str]) -> str:

@@ -27,7 +27,7 @@ from app.pages.explore_requests import (
 )
 from app.pages.film import Film
 from app.pages.filters import SelectionReader
-from app.pages.refining import CloserLooks, RefineRequests
+from app.pages.refining import CloserLooks, FinerTopics, RefineRequests
 from app.pages.requests import LatestRequest, TreePage
 from app.pages.saving import ReportSaver, TableSaver
 from app.pages.seeds import SeedReader
@@ -44,6 +44,7 @@ from app.views.explore.controls import (
     draw_tree_foot,
 )
 from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from app.views.explore.refining import draw_opened_list
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
 from app.views.filters import draw_selection
@@ -69,7 +70,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation", "where"),
+    *("picture", "relation", "where", "finer"),
 )
 
 
@@ -133,6 +134,7 @@ class ExplorePage(TreePage):
         self._view.param.watch(self._on_view, list(_WATCHED))
         context.on_tick(self._on_tick)
         self._looks = CloserLooks(context, self._redraw_looks)
+        self._finer = FinerTopics(context, self._draw_again)
         self._fetch()
         if self._hierarchy is None:
             self._draw_nothing()
@@ -157,6 +159,7 @@ class ExplorePage(TreePage):
             light=view.light == "shown",
             sure=view.sure == "shown",
             detail=self._detail_rule,
+            finer=frozenset(view.finer),
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
@@ -349,7 +352,7 @@ class ExplorePage(TreePage):
         if self._is_map_shown(hierarchy):
             self._draw_map(hierarchy)
             return
-        choice = self.choice
+        hierarchy, choice = self._finer.add(hierarchy), self.choice
         previous_order = self._drawing.layout.order() if self._drawing else None
         selected, previous_hierarchy = self._find_selected(), self._previous
         drawing = draw_tree(
@@ -376,7 +379,8 @@ class ExplorePage(TreePage):
             explain_threshold(hierarchy, choice),
             self._child,
         ]
-        self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
+        foot = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_opened_list(drawing.opened)
+        self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
         state = ControlState(
@@ -421,7 +425,7 @@ class ExplorePage(TreePage):
             hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
             sent=self._requests.notes.sent, focus=self._requests.notes.focus,
-            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy),
+            closer=self._looks.draw_topic(hierarchy, node, busy=self._refine.busy, opened=self._view.finer),
         )  # fmt: skip
 
     def _redraw_detail(self) -> None:
@@ -487,7 +491,8 @@ class ExplorePage(TreePage):
         else:
             previous = self._drawing.layout.order() if self._drawing else None
             send_tree_file(
-                self._tree, self._seeds.add(self._hierarchy, self._redraw_detail), self.choice, file_format,
+                self._tree, self._finer.add(self._seeds.add(self._hierarchy, self._redraw_detail)), self.choice,
+                file_format,
                 aspect=self._aspect, previous=previous,
                 on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
             )  # fmt: skip

@@ -179,6 +179,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "rename": self._rename,
             "unfilter": lambda message, _: self._unfilter(message),
             "save": lambda _, value: self._callbacks.save(value),
+            "finer": lambda _, value: self._toggle_finer(value),
             "seeds": lambda *_: self._put(page="seeds", tab=""),
             "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
@@ -287,6 +288,12 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             most=view.most,
             light="shown" if choice.light else view.light,
         )
+
+    def _toggle_finer(self, value: str) -> None:
+        """Open a run that refines a topic below that topic, or fold it away."""
+        if value.isascii() and value.isdecimal():
+            run, opened = int(value[:9]), self._view.finer
+            self._put_text("finer", ",".join(map(str, {*opened} ^ {run})))
 
     def _list_layer(self, text: str) -> None:
         hierarchy = self._callbacks.hierarchy()

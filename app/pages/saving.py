@@ -37,11 +37,11 @@ def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form
     ``form`` is one of `app.views.explore.controls.REPORTS`.
     """
     name = f"topiary-run-{hierarchy.run}-{form}.html"
-    topics = cut_tree(hierarchy, choice)[0].nodes if form == "report-tree" else ()
+    topics = cut_tree(hierarchy, choice)[0].nodes if form.startswith("report-tree") else ()
     try:
         row = runs.get_run(context.db, hierarchy.run)
         snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
-        quotes, columns = form != "report-plain", [context.view.column] if context.view.column else []
+        quotes, columns = not form.endswith("-plain"), [context.view.column] if context.view.column else []
         text = render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns)
         return ReportFile(name, text)
     except (StoreError, ValueError) as error:

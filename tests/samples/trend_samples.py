@@ -1,10 +1,13 @@
 """A store whose documents have dates and sources, stored shares, and a map: what pages about them read."""
 
+from typing import Any
+
 import garden
 import numpy as np
 
 from app.analysis.document_map import hash_map_origin
 from app.ingest.column_kinds import ensure_columns
+from app.ingest.refining import ORIGIN
 from app.jobs.shares import hash_share_origin
 from store import corpus_writer, document_maps, runs, shares, snapshots
 from store.blocks import DocumentBlock, StoredCounts
@@ -18,7 +21,7 @@ DOCUMENTS = 400
 SOURCES = ("herald", "tribune")
 
 
-def plant_corpus(db: Database) -> CorpusRow:
+def plant_corpus(db: Database, name: str = "dated", meta: dict[str, Any] | None = None) -> CorpusRow:
     """Write documents of one word: one a day from 2004 on, from two sources in turn; the last has no date."""
     dates = [str(np.datetime64("2004-01-01") + day) for day in range(DOCUMENTS - 1)] + [""]
     ones = np.ones(DOCUMENTS, np.int32)
@@ -33,7 +36,7 @@ def plant_corpus(db: Database) -> CorpusRow:
             {"source": SOURCES[number % 2], "day": day, "rating": str(number % 5)} for number, day in enumerate(dates)
         ],
     )
-    with corpus_writer.write_corpus(db, "dated", garden.WORDS) as writer:
+    with corpus_writer.write_corpus(db, name, garden.WORDS, meta=meta) as writer:
         writer.add(block)
     ensure_columns(db, writer.row)
     return writer.row
@@ -58,6 +61,15 @@ def plant_trends(db: Database, *, placed: bool = True, trains: bool = False) -> 
     if trains:
         garden.advance(db, row, 500, snapshot=True)
         return row
+    return runs.finish_run(db, row.number, row.attempt, "finished")
+
+
+def plant_refinement(db: Database) -> RunRow:
+    """Write a finished run on a corpus that was made of the documents of topic L3:1 of run 1."""
+    origin = {"run": 1, "name": "dated", "topic": "L3:1", "title": "rose garden", "where": ["L3:1=50%.."]}
+    corpus = plant_corpus(db, "dated · rose garden", {ORIGIN: origin})
+    row = garden.begin(db, corpus.number, "finer run")
+    garden.advance(db, row, 400, snapshot=True)
     return runs.finish_run(db, row.number, row.attempt, "finished")
 
 

@@ -9,6 +9,7 @@ from app.views.markup import draw_icon, draw_select
 from app.views.palette import LIVE, declare_hue
 from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
+from app.views.tree.finer import list_runs
 from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
 from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
@@ -21,6 +22,7 @@ REPORTS = {  # reports that can be saved, by form
     "report": "Report on every topic",
     "report-tree": "Report on the topics of the tree",
     "report-plain": "Report without quotations",
+    "report-tree-plain": "Report on the topics of the tree, without quotations",
 }
 
 
@@ -293,7 +295,8 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
-    caption = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
+    runs = list_runs(drawing.opened)
+    caption = escape(write_caption(hierarchy, choice, linking=len(drawing.linking), finer=runs))
     outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
         f'<p class="ex-caption">{caption}{news}</p>{lines}'

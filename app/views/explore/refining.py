@@ -1,6 +1,6 @@
 """A closer look at documents: the offer to train a run on them, the runs on them, and where such a run comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from app.analysis.hierarchy import format_identity
@@ -8,6 +8,7 @@ from app.views.explore.detail import draw_heading
 from app.views.markup import draw_options, write_element
 from app.views.run_facts import name_state
 from app.views.text import escape, format_percent, shorten
+from app.views.tree.finer import OpenedTopic
 from engine.hierarchy.tree import Node
 
 _DIALOG = "refine"
@@ -86,7 +87,7 @@ class CloserLook(NamedTuple):
     refining: Sequence[RefiningRun]
 
 
-def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
+def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool, opened: Collection[int] = ()) -> str:
     """Return the section *Look closer* of a topic's panel: the offer of a run, and the runs that refine the topic.
 
     Parameters
@@ -96,10 +97,13 @@ def draw_closer_look(node: Node, look: CloserLook | None, *, busy: bool) -> str:
         None while it is read.
     busy : bool
         Whether a corpus is being made.
+    opened : collection of int
+        Runs whose topics the tree shows.
     """
     if look is None:
         return ""
-    inside = _draw_offer(node, look, busy=busy) + "".join(map(_draw_refining, look.refining))
+    refining = "".join(_draw_refining(run, opened=run.number in opened) for run in look.refining)
+    inside = _draw_offer(node, look, busy=busy) + refining
     return (
         f'<section class="ex-closer">{draw_heading("Look closer", "a run on its documents", _HINT)}{inside}</section>'
     )
@@ -135,14 +139,19 @@ def _draw_offer(node: Node, look: CloserLook, *, busy: bool) -> str:
     return f'<form data-do="refine" data-id="{format_identity(node)}">{lead}{select}{button}</form>{note}'
 
 
-def _draw_refining(run: RefiningRun) -> str:
+def _draw_refining(run: RefiningRun, *, opened: bool) -> str:
     """Return a run that refines the topic, with its largest topics and their children as links."""
     link = draw_run_link(run.number, f"Refined in run {run.number}")
     met = escape(shorten(" and ".join(run.where), 60))
     facts = f"{run.documents:,} documents with {met} · {escape(name_state(run.state))}"
     rows = "".join(_draw_finer_topic(run.number, topic) for topic in run.topics)
     inside = f'<ul class="ex-finer">{rows}</ul>' if rows else '<p class="ex-none">No topics yet.</p>'
-    return f'<div class="ex-refined" data-key="refined-{run.number}"><p>{link} <small>{facts}</small></p>{inside}</div>'
+    word = "Fold in the tree" if opened else "Open in the tree"
+    switch = write_element("button", word, class_="ex-soft", data_do="finer", data_value=run.number)
+    return (
+        f'<div class="ex-refined" data-key="refined-{run.number}"><p>{link} <small>{facts}</small></p>{inside}'
+        f"{switch if rows else ''}</div>"
+    )
 
 
 def _draw_finer_topic(run: int, topic: FinerTopic) -> str:
@@ -158,6 +167,16 @@ def draw_run_link(run: int, text: str, node: Node | None = None) -> str:
         "a", escape(text), href=f"?page=explore&run={run}{at}", data_go=True, data_do="open-run", data_number=run,
         data_id=None if node is None else format_identity(node),
     )  # fmt: skip
+
+
+def draw_opened_list(opened: Sequence[OpenedTopic]) -> str:
+    """Return topics of runs that refine topics of the tree as a list of links; empty without any."""
+    rows = "".join(
+        f"<li>{draw_run_link(each.hierarchy.run, each.hierarchy.title(each.node), each.node)} "
+        f"<small>{each.describe()}, which refines {format_identity(each.parent)}</small></li>"
+        for each in opened
+    )
+    return f'<p class="ex-hint">Finer topics</p><ul class="ex-outline">{rows}</ul>' if rows else ""
 
 
 def draw_run_origin(run: int, text: str, node: Node | None, *, documents: int, exists: bool) -> str:

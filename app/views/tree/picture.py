@@ -8,6 +8,16 @@ from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
 from app.views.tree.class_overlay import find_class_overlay
+from app.views.tree.finer import (
+    OpenedTopic,
+    add_opened,
+    draw_finer_handles,
+    draw_opened,
+    list_opened,
+    list_runs,
+    make_opened_boxes,
+    split_layout,
+)
 from app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from app.views.tree.opening import LOWEST, RULES, USUAL, Detail, add_linking_topics
 from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
@@ -114,7 +124,8 @@ class TreeChoice(NamedTuple):
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
     too; otherwise only those that are roots.  With ``sure``, only edges are drawn that are above the threshold with a
     probability of 90 %.  The threshold chooses the edges only if ``detail`` is "paper"; otherwise one of the `RULES`
-    does, and a weight is certain if it is above the average one.
+    does, and a weight is certain if it is above the average one.  ``finer`` are the runs whose topics are drawn below
+    the topics that they refine.
     """
 
     roots: tuple[Node, ...]
@@ -128,6 +139,7 @@ class TreeChoice(NamedTuple):
     light: bool = False
     sure: bool = False
     detail: Detail = "paper"
+    finer: frozenset[int] = frozenset()
 
     @property
     def certain_above(self) -> float:
@@ -138,7 +150,8 @@ class TreeChoice(NamedTuple):
 class TreeDrawing(NamedTuple):
     """A finished picture: its SVG text, the part shown, the layout, and its size (width, height).
 
-    ``more`` holds how many topics of each layer are left out; ``linking`` are topics that only lead to shared ones.
+    ``more`` holds how many topics of each layer are left out; ``linking`` are topics that only lead to shared ones;
+    ``opened`` are topics of runs that refine others, which are not in ``part``.
     """
 
     svg: str
@@ -148,6 +161,7 @@ class TreeDrawing(NamedTuple):
     size: tuple[float, float]
     news: EdgeNews | None = None
     linking: frozenset[Node] = frozenset()
+    opened: Sequence[OpenedTopic] = ()
 
 
 def list_edges(hierarchy: Hierarchy, choice: TreeChoice) -> list[Edge]:
@@ -264,25 +278,30 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes, part.edges)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    apart = find_apart(hierarchy, part)
-    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=left_out, apart=apart)
+    opened = list_opened(hierarchy, part.nodes, choice.finer)
+    whole, boxes = add_opened(part, opened), contents | make_opened_boxes(opened)
+    apart = find_apart(hierarchy, whole)
+    layout = lay_out_tree(whole, boxes, aspect=aspect, previous=previous, more=left_out, apart=apart)
+    layout, opened_curves = split_layout(layout, opened)
     edges = list_edges(hierarchy, choice)
     expandable = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = find_class_overlay(hierarchy, choice.label)
     news = find_edge_news(before, hierarchy, part, choice)
     look = TreeLook(
         theme,
-        write_caption(hierarchy, choice, linking=len(linking)),
+        write_caption(hierarchy, choice, linking=len(linking), finer=list_runs(opened)),
         expandable,
         choice.direction,
         selected,
         strokes=style_new_edges(news),
         beneath=draw_gone_edges(news, contents, layout),
+        above=draw_opened(opened, boxes, layout, opened_curves, theme, live=theme is LIVE)
+        + draw_finer_handles(hierarchy, contents, layout, choice.finer, theme, live=theme is LIVE),
         opinion=opinion,
         threshold=choice.certain_above,
     )
     svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
-    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking)
+    return TreeDrawing(svg, part, layout, left_out, measure_picture(layout, look), news, linking, opened)
 
 
 def describe_rule(choice: TreeChoice) -> str:
@@ -292,16 +311,18 @@ def describe_rule(choice: TreeChoice) -> str:
     return RULES[choice.detail].describe(choice.direction)
 
 
-def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
+def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0, finer: Sequence[int] = ()) -> str:
     """Return the caption of a tree: run, snapshot, the meaning of an edge, and seed.
 
-    ``linking`` is the number of topics that only lead to shared ones.
+    ``linking`` is the number of topics that only lead to shared ones, and ``finer`` are the runs whose topics are drawn
+    below those that they refine.
     """
     opinion = find_class_overlay(hierarchy, choice.label)
     notes = f" · colour: weight for {opinion.name}" if opinion else ""
     notes += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     notes += " · red dashes: made rarer" if any(edge.weight < 0 for edge in list_edges(hierarchy, choice)) else ""
     notes += " · only edges that are sure (90 %)" if choice.sure else ""
+    notes += "".join(f" · dotted: topics of run {run}, on documents of the topic above" for run in finer)
     return (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
         f"{describe_rule(choice)}{notes} · seed {hierarchy.seed} · Topiary"

@@ -10,11 +10,13 @@ import pytest
 from inference_samples import DOCUMENTS, NAMES, plain_model, plant
 from office_samples import docx
 
+from app.analysis import inference
 from app.analysis.inference import find_snapshot, open_inference
+from app.analysis.shares import complete_shares
 from app.cli import main
 from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from app.ingest.options import ImportOptions
-from store import runs, shares
+from store import runs, shares, snapshots
 from store.database import open_database
 
 __all__ = ["plain_model"]
@@ -91,6 +93,19 @@ def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsy
     (fact,) = report(capsys, *words)["documents"]
     assert sum(path["share"] for path in fact["paths"]) == pytest.approx(1.0)
     assert "nearest" not in fact
+
+
+def test_the_nearest_are_sought_among_all_documents_once_their_shares_are_stored(store, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(inference, "MOST", 2)  # the first and the last document, if shares are not stored
+    (tmp_path / "letter.txt").write_text("rocket launch to the moon", encoding="utf-8")
+    words = ("infer", "1", str(tmp_path / "letter.txt"), "--nearest", "3", "--store", store)
+    assert len(report(capsys, *words)["documents"][0]["nearest"]) == 2
+    db = open_database(store)
+    complete_shares(db, runs.get_run(db, 1), snapshots.find_latest(db, 1))
+    db.close()
+    nearest = report(capsys, *words)["documents"][0]["nearest"]
+    assert [each["document"] % 4 for each in nearest] == [1, 1, 1]
+    assert [each["distance"] for each in nearest] == sorted(each["distance"] for each in nearest)
 
 
 def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsys):

@@ -39,6 +39,9 @@ class Feed:
     def run(self, run: int) -> None:
         return None
 
+    def runs(self) -> list[Any]:
+        return []
+
     def state(self, run: int) -> str:
         return ""
 

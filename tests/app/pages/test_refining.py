@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from page_sessions import PageSession
-from trend_samples import DOCUMENTS, plant_trends
+from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
 from app.analysis.refinements import DocumentCount, count_documents, list_refinements, read_origin
 from app.analysis.shares import find_shares, read_use
@@ -14,6 +14,7 @@ from app.live.actions import Actions
 from app.live.ticks import Tick
 from app.pages.documents_table import DocumentTable
 from app.pages.explore import ExplorePage
+from app.pages.session import to_query
 from app.pages.trends import TrendsPage
 from app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look
 from engine.hierarchy.tree import Node
@@ -110,6 +111,27 @@ def test_other_topics_do_not_name_it_and_a_link_leads_back_to_the_topic(db):
     assert 'href="?page=explore&amp;run=1&amp;layer=3&amp;topic=1"' in line
     session.say("open-run", number="1", id="L3:1")
     assert (session.view.run, session.view.layer, session.view.topic) == (1, 3, 1)
+
+
+def test_the_tree_opens_a_refining_run_below_its_topic_and_the_address_keeps_it(db):
+    session = open_explore(db)
+    assert "tp-finer" not in session.page._tree.svg
+    plant_refinement(db)
+    session.say("select", id="L3:1")
+    assert 'data-id="L3:1" data-value="2"' in session.page._tree.svg
+    session.say("finer", value="2")
+    assert session.view.finer == (2,)
+    assert "finer=2" in to_query(session.view)
+    assert 'data-id="2/L3:1" data-run="2"' in session.page._tree.svg
+    assert "Fold in the tree" in read_section(session.page._detail.html)
+    again = open_explore(db, finer=(2,))
+    assert 'data-id="2/L3:1" data-run="2"' in again.page._tree.svg
+    session.say("finer", value="2")
+    assert 'data-run="2"' not in session.page._tree.svg
+    for damaged in ("", "x", "²", "0", "9" * 30):
+        session.say("finer", value=damaged)
+    session.say("open-run", number="2", id="L3:1")
+    assert (session.view.run, session.view.layer, session.view.topic, session.view.finer) == (2, 3, 1, ())
 
 
 def test_selections_on_trends_and_documents_become_runs_too(db):

@@ -1,5 +1,6 @@
-"""Saving tables from a page: the numbers of command and library, the filters of the view, and one sentence else."""
+"""Saving reports and tables from a page: the numbers of command and library, the filters of the view, and one sentence else."""
 
+import garden
 import pandas as pd
 import pytest
 import topiary
@@ -10,7 +11,9 @@ from app.cli.main import main
 from app.jobs.downloads import MOST_WAITING, Downloads
 from app.live.actions import Actions
 from app.pages.documents_table import DocumentTable
+from app.pages.explore import ExplorePage
 from app.pages.trends import TrendsPage
+from app.views.explore.controls import REPORTS
 from store.database import open_database
 
 
@@ -47,6 +50,18 @@ def db(tmp_path):
 
 def open_trends(db, **fields):
     return Session(db, "trends", TrendsPage, **fields)
+
+
+@pytest.mark.parametrize("form", REPORTS)
+def test_a_report_is_of_all_topics_or_of_those_of_the_tree_with_quotations_or_without(db, form):
+    session = Session(db, "explore", ExplorePage, roots=("L3:2",), closed=("L3:2",))
+    reports = []
+    session.page._tree.hand_over = lambda name, text: reports.append(text)
+    session.page._on_message({"do": "save", "value": form})
+    session.work()
+    (report,) = reports
+    assert report.count("<article ") == (1 if "tree" in form else sum(garden.LAYERS))
+    assert ("<blockquote" in report) == (not form.endswith("plain"))
 
 
 WHERE = "source=herald"
