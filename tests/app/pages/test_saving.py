@@ -1,4 +1,4 @@
-"""Saving reports and tables from a page: the numbers of command and library, the filters of the view, and one sentence else."""
+"""Saving reports and tables from a page: numbers as by command and library, filters, and one sentence otherwise."""
 
 import garden
 import pandas as pd
