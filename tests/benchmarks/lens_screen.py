@@ -2,7 +2,7 @@
 
 The store of `tests.benchmarks.lens_speed`, ``topiary serve`` as a process of its own, and Chromium without a window
 and without a graphics card.  Times are the page's own clock, from the click to the frame that shows the answer.  With
-``--beside``, as many processes as named compute all the time, as a run that trains does.
+``--busy``, as many processes as named compute all the time, as a run that trains does.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("folder", type=Path, help="where the store is kept")
     options.add_argument("--documents", type=int, default=500_000)
     options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--beside", type=int, default=0, help="processes that compute meanwhile")
+    options.add_argument("--busy", type=int, default=0, help="processes that compute meanwhile")
     options.add_argument("--chromium", help="the browser's program (default: TOPIARY_CHROMIUM, or the one on the path)")
     arguments = options.parse_args(argv)
     program = find_chromium(arguments.chromium)
@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         chromium = stack.enter_context(browser(program))
         say(f"{arguments.documents:,} documents, 224 topics; {load()}")
         make_map(chromium, address)
-        stack.enter_context(compute_beside(arguments.beside))
+        stack.enter_context(keep_busy(arguments.busy))
         for page in ("trends", "documents"):
             measure_filters(chromium, address, page, arguments)
         measure_map(chromium, address, arguments)
@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def compute_beside(processes: int) -> Iterator[None]:
+def keep_busy(processes: int) -> Iterator[None]:
     """Let other processes compute, as workers do."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
     try:
@@ -166,6 +166,7 @@ def measure_map(chromium: Any, address: str, arguments: argparse.Namespace) -> N
 
 def draw_line(page: Any, number: int) -> float:
     """Draw a line around a part of the map; return milliseconds from its end until its documents are listed."""
+    page.evaluate("() => { window.deep('.dm-captions')[0].style.visibility = 'hidden' }")  # a line begins on no caption
     box = page.locator(".dm-points").bounding_box()
     across, down = box["width"] * (0.3 + 0.04 * number), box["height"] / 3
     left, top = box["x"] + box["width"] / 5, box["y"] + down
