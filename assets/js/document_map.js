@@ -260,6 +260,7 @@ export function render({model, view}) {
     return read.getImageData(0, 0, 1, 1).data
   }
   const colour = () => {
+    if (!drawing) { return } // `begin` does it
     const colours = ["--tp-muted", ...Array.from({length: HUES}, (_, at) => `--tp-hue-${at + 1}`)].map(resolve)
     const bytes = new Uint8Array(4 * textures.width * textures.rows)
     for (let topic = 0; topic <= FULL; topic++) { bytes.set(colours[model.hues[topic] ?? 0] ?? colours[0], 4 * topic) }
@@ -272,7 +273,7 @@ export function render({model, view}) {
   }
   const paint = () => {
     wanted = false
-    if (!points || gone || camera.width < 2) { return }
+    if (!points || !drawing || gone || camera.width < 2) { return }
     const shown = still ? points.n : Math.min(points.n, MOVING)
     drawing.paint(points, camera, shown, look())
     place()
@@ -412,6 +413,7 @@ export function render({model, view}) {
   }
   canvas.addEventListener("pointerup", finish)
   canvas.addEventListener("pointercancel", finish)
+  stage.addEventListener("pointermove", (event) => captions.classList.toggle("dm-through", event.shiftKey)) // a line may begin on a caption
   canvas.addEventListener("pointerleave", () => { hover = -1; tip.hidden = true; clearTimeout(asked) })
 
   const pan = (dx, dy) => () => { camera.pan(dx, dy); draw(true) }
@@ -447,7 +449,7 @@ export function render({model, view}) {
     if (url !== model.url) { return }
     const first = points === null
     points = new Points(bytes)
-    drawing.load(points)
+    drawing?.load(points)
     count()
     if (first) { fit() } else { draw() }
   }

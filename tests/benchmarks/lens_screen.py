@@ -166,7 +166,6 @@ def measure_map(chromium: Any, address: str, arguments: argparse.Namespace) -> N
 
 def draw_line(page: Any, number: int) -> float:
     """Draw a line around a part of the map; return milliseconds from its end until its documents are listed."""
-    page.evaluate("() => { window.deep('.dm-captions')[0].style.visibility = 'hidden' }")  # a line begins on no caption
     box = page.locator(".dm-points").bounding_box()
     across, down = box["width"] * (0.3 + 0.04 * number), box["height"] / 3
     left, top = box["x"] + box["width"] / 5, box["y"] + down

@@ -51,6 +51,7 @@ const model = window.model = {{sheets: ["explore", "document_map"], on: (name, a
 const root = host.attachShadow({{mode: "open"}})
 root.append(render({{model, view: {{shadow_el: root, model: {{}}}}}}))
 root.firstChild.style.height = "600px"
+on.hues() // colours may come before the first frame
 const shown = window.shown = [] // numbers of points drawn, one for each picture
 new MutationObserver(() => shown.push(Number(root.firstChild.dataset.shown))).observe(root.firstChild, {{attributeFilter: ["data-shown"]}})
 </script>"""  # noqa: E501
@@ -135,6 +136,20 @@ def test_a_line_selects_what_it_encloses_here_and_on_the_server(page):
     page.keyboard.press("Escape")
     page.wait_for_function("heard.at(-1).polygon.length === 0")
     assert page.locator(".dm-live").inner_text() == ""
+
+
+def test_a_line_may_begin_on_a_caption(page):
+    box = page.locator(".dm-caption:visible").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for corner in ((x + 60, y), (x + 60, y + 60), (x, y + 60)):
+        page.mouse.move(*corner, steps=3)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_function("heard.length > 0")
+    assert page.evaluate("heard.map(message => message.do)") == ["lasso"]
 
 
 def test_captions_are_of_higher_layers_from_afar_and_do_not_cover_each_other(page):
