@@ -482,13 +482,13 @@ def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     _add_run(log)
     log.add_argument("--lines", type=read_whole(1, 100_000), default=20, help="lines of each (default 20)")
+    gpu_help = "list the graphics processors of this machine, and what fits on them"
+    _add_command(commands, "gpu", "runs.gpu", gpu_help, reads=True)
 
 
 def _add_maintenance(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands ``check``, ``backup`` and ``prune``."""
     check_help = "read everything in the store, verify every checksum, and say what is damaged"
-    gpu_help = "list the graphics processors of this machine, and what fits on them"
-    _add_command(commands, "gpu", "gpu.gpu", gpu_help, reads=True)
     _add_command(commands, "check", "stores.check", check_help, reads=True)
     backup = _add_command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
     backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")

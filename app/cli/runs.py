@@ -1,4 +1,4 @@
-"""The commands that start, control and delete runs: ``topiary train``, ``fork``, ``stop``, ``queue``, ``log`` ..."""
+"""The commands that start, control and delete runs: ``topiary train``, ``fork``, ``stop``, ``queue``, ``gpu`` ..."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,17 +11,22 @@ from app.jobs import launcher, logs
 from app.jobs.cluster.whole import is_on_cluster
 from app.jobs.estimates import read_latest
 from app.jobs.forks import find_origin
+from app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
 from app.jobs.logs import list_events, read_tail
 from app.jobs.new_run import create_group, create_run
 from app.jobs.new_run import fork_run as order_fork
 from app.jobs.progress import Progress
 from app.jobs.run_rules import describe_widths, proposes_widths
 from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from engine.gpu.memory import count_bytes
 from store import checkpoints, runs
 from store import corpora as corpora_of
 from store import queue as queue_of
 from store.database import Database, open_existing
 from store.run_rows import RunRow
+
+LAYERS, WORDS, LENGTH = (128, 64, 32), 10_000, 100  # of the corpus that tells how much fits
+NO_CARDS = "no graphics processor of NVIDIA is here, or no driver; runs are trained by the processor"
 
 
 def train(arguments: argparse.Namespace) -> int:
@@ -246,3 +251,33 @@ def _print_log(path: Path, lines: list[str]) -> None:
     notify(f"the end of {path}:" if lines else f"there is nothing in {path}: no worker on this machine wrote anything")
     for line in lines:
         say(line)
+
+
+def gpu(arguments: argparse.Namespace) -> int:
+    """List the graphics processors, and about how many documents fit on each."""
+    cards = list_cards()
+    if arguments.json:
+        rows = [card._asdict() | {"documents": count_fitting(card.memory)} for card in cards]
+        print_json({"cards": rows, "installed": is_extra_installed()})
+        return 0
+    if not cards:
+        say(NO_CARDS)
+        return 0
+    for card in cards:
+        say(f"{card.name}, {card.memory / GIGABYTE:.0f} GB, CUDA {card.cuda}: fits about {describe_fit(card.memory)}")
+    if not is_extra_installed():
+        say(EXTRA_MISSING)
+    return 0
+
+
+def count_fitting(memory: int) -> int:
+    """Return about how many documents of ``LENGTH`` tokens fit in this memory, for layers of the usual widths."""
+    fixed = count_bytes(LAYERS, WORDS, 0, 0)
+    million = count_bytes(LAYERS, WORDS, 10**6, LENGTH * 10**6) - count_bytes(LAYERS, WORDS, 0, 0)
+    return max(0, (memory - fixed) * 10**6 // million)
+
+
+def describe_fit(memory: int) -> str:
+    """Return how many documents fit in this memory."""
+    widths = "-".join(map(str, LAYERS))
+    return f"{count_fitting(memory):,} documents of {LENGTH} words, with {widths} topics"

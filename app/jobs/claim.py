@@ -19,12 +19,8 @@ from store.points import Point
 from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5  # between two heartbeats
-SENTENCE_ERRORS = (
-    StoreError,
-    SettingError,
-    DeviceError,
-    GpuError,
-)  # errors that are not bugs; their message is a sentence for users
+# Errors that are not bugs; their message is a sentence for users.
+SENTENCE_ERRORS = (StoreError, SettingError, DeviceError, GpuError)
 ENDING_SECONDS = 2.0  # for which a worker that is asked to end still waits for its database
 SCORES = {
     ("point", "perplexity"): "point_perplexity",

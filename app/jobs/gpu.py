@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.gpu.memory import choose_lanes, count_bytes
+from engine.gpu.memory import DeviceError, choose_lanes, count_bytes
 
 if TYPE_CHECKING:
     from engine.contract import Facts
@@ -108,8 +108,6 @@ def open_device(config: Any, facts: "Facts") -> "Device":
     GpuError
         When it cannot be opened.
     """
-    from engine.gpu.memory import DeviceError
-
     check_card()
     try:
         from engine.gpu.cuda import CudaDevice

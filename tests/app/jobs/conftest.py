@@ -2,10 +2,11 @@
 
 import pytest
 from databases import database_url, db, parametrize_databases, postgresql_server
-from process_samples import SMALL
+from process_samples import SMALL, small_corpus
 
 from app.jobs import compile_kernels
 from engine import models, settings
+from store.database import open_database
 
 __all__ = ["database_url", "db", "postgresql_server"]
 
@@ -32,3 +33,12 @@ def apart(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / "data"))
     monkeypatch.setenv("TOPIARY_WORKERS", "4")
     monkeypatch.delenv("TOPIARY_STORE", raising=False)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A small corpus in a store of SQLite, for tests that PostgreSQL does not change."""
+    database = open_database(str(tmp_path / "store.db"))
+    small_corpus(database)
+    yield database
+    database.close()

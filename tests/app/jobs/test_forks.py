@@ -219,14 +219,6 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, mo
     db.close()
 
 
-@pytest.fixture
-def file(tmp_path):
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
-    yield database
-    database.close()
-
-
 def failed(file, message, **texts):
     row = runs.claim_run(file, order(file, **texts).number, process.identify_process())
     return runs.finish_run(file, row.number, row.attempt, "failed", message)

@@ -7,26 +7,17 @@ import subprocess
 import sys
 
 import pytest
-from process_samples import bury, kill_after, order, small_corpus, written
+from process_samples import bury, kill_after, order, written
 
-from app.cli import gpu as command
+from app.cli import runs as command
 from app.jobs import claim, gpu, new_run, trainer
 from app.jobs.cluster import place
 from app.jobs.run_rules import NewRunError
 from engine.gpu.devices import OneLane
+from engine.gpu.memory import DeviceError
 from store import events, points, runs
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
-
-
-@pytest.fixture
-def file(tmp_path):
-    from store.database import open_database
-
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
-    yield database
-    database.close()
 
 
 @pytest.fixture
@@ -96,8 +87,6 @@ def test_without_a_card_or_the_extra_one_sentence_says_so(file, monkeypatch):
 
 
 def test_a_device_that_fails_ends_the_run_with_its_sentence(file, card, monkeypatch):
-    from engine.gpu.memory import DeviceError
-
     def fail(config, facts):
         device = OneLane()
         device.launch = lambda *rest: (_ for _ in ()).throw(DeviceError("the graphics processor failed (lost)"))
@@ -114,7 +103,7 @@ def test_a_device_that_fails_ends_the_run_with_its_sentence(file, card, monkeypa
 def test_nothing_of_cuda_is_imported_before_a_run_needs_it():
     code = """
 import sys
-import app.cli.main, app.cli.gpu, app.jobs.trainer, app.jobs.new_run, app.pages.form_fields
+import app.cli.main, app.cli.runs, app.jobs.trainer, app.jobs.new_run, app.pages.form_fields
 assert "engine.gpu.sweeps" not in sys.modules and "numba" not in sys.modules
 import engine.kernels.dlda
 found = [name for name in sys.modules if name.startswith(("numba_cuda", "cuda.", "engine.gpu.cuda", "engine.gpu.warp"))]

@@ -1,20 +1,11 @@
 """Runs ordered together: a run for each seed and combination of settings, all or none."""
 
 import pytest
-from process_samples import SMALL, small_corpus
+from process_samples import SMALL
 
 from app.jobs.new_run import MOST_SEEDS, create_group, read_seeds
 from app.jobs.run_rules import NewRunError
 from store import runs
-from store.database import open_database
-
-
-@pytest.fixture
-def file(tmp_path):
-    db = open_database(str(tmp_path / "store.db"))
-    small_corpus(db)
-    yield db
-    db.close()
 
 
 def ordered(db, seeds=(), **more):

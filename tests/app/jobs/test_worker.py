@@ -17,18 +17,6 @@ from store import checkpoints, corpora, corpus_writer, events, points, queue, ru
 from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
 
-
-@pytest.fixture
-def file(tmp_path):
-    """A store that only SQLite tests need."""
-    from store.database import open_database
-
-    database = open_database(str(tmp_path / "store.db"))
-    small_corpus(database)
-    yield database
-    database.close()
-
-
 TINY = {"layers": "5-3", "batch_size": "20", "burn_in": "1", "collect": "1"}  # of models with an encoder
 
 
