@@ -140,7 +140,8 @@ class MapTab:
     def _show_points(self, answer: MapAnswer) -> None:
         """Have the browser draw the points.
 
-        If it shows points already, this waits for the list of what is selected, which would else wait for the drawing.
+        If it shows points already, this waits for the list of what is selected, which would otherwise wait for the
+        drawing.
         """
         if answer.packed is None:
             self._map.url = ""

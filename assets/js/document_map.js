@@ -260,7 +260,7 @@ export function render({model, view}) {
     return read.getImageData(0, 0, 1, 1).data
   }
   const colour = () => {
-    if (!drawing) { return } // `begin` does it
+    if (!drawing) { return } // `begin` calls this again
     const colours = ["--tp-muted", ...Array.from({length: HUES}, (_, at) => `--tp-hue-${at + 1}`)].map(resolve)
     const bytes = new Uint8Array(4 * textures.width * textures.rows)
     for (let topic = 0; topic <= FULL; topic++) { bytes.set(colours[model.hues[topic] ?? 0] ?? colours[0], 4 * topic) }

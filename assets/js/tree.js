@@ -458,7 +458,7 @@ export function render({model, view}) {
       const value = world.querySelector(`.tp-finer[data-id="${CSS.escape(id)}"]`)?.dataset.value
       if (value) { say("finer", id, {value}) }
     }
-    if (here.dataset.run && !["Enter", "+", "-", "0", "Escape"].includes(event.key)) { return } // is not ours to change
+    if (here.dataset.run && !["Enter", "+", "-", "0", "Escape"].includes(event.key)) { return } // it belongs to another run
     const acts = {Enter: () => pick(here), f: finer, " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
       F2: () => rename(here),
       "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
