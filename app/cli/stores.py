@@ -47,8 +47,13 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
     db = open_database(arguments.store)
     url = db.url
     db.close()
-    preparation = begin_demo(url, quick=arguments.quick)
+    preparation = begin_demo(url, quick=arguments.quick, hold=True)
     from app.server.serve import serve as serve_app
+
+    def announce(address: str) -> None:
+        if preparation.stdin is not None:
+            preparation.stdin.close()
+        _announce(address)
 
     try:
         serve_app(
@@ -56,7 +61,7 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
             arguments.port,
             address=LOCAL,
             open_browser=not arguments.no_browser,
-            on_ready=_announce,
+            on_ready=announce,
             allowed_hosts=arguments.allow_host,
         )
     finally:

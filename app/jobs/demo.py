@@ -9,6 +9,8 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 from app.ingest.memory import DOCS_NAME, import_builtin
@@ -25,7 +27,7 @@ QUICK = "--quick"  # the first run only
 PAUSE = 0.5  # seconds between two messages while kernels are compiled
 
 
-def begin_demo(url: str, *, quick: bool = False) -> "subprocess.Popen[str]":
+def begin_demo(url: str, *, quick: bool = False, hold: bool = False) -> "subprocess.Popen[str]":
     """Start a process that prepares the demo of a store, and show its progress on every page.
 
     Parameters
@@ -34,17 +36,33 @@ def begin_demo(url: str, *, quick: bool = False) -> "subprocess.Popen[str]":
         URL of the store.
     quick : bool
         Whether the first run is the only one.
+    hold : bool
+        Whether it compiles kernels only after its standard input is closed.  Compilers take all processors, so that a
+        server which starts at the same time would answer seconds later.
     """
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine", 0.0)
     child = process.start_module(
-        "app.jobs.demo", *([QUICK] if quick else []), store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        "app.jobs.demo",
+        *([QUICK] if quick else []),
+        store=url,
+        stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
     Thread(target=_follow_process, args=(child,), daemon=True).start()
     return child
 
 
-def prepare_demo(db: Database, notify: Notifier) -> int:
+def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bool) -> int:
     """Import the built-in corpus and create the first run on it, unless they exist, and start the run.
+
+    Parameters
+    ----------
+    db : Database
+    notify : Notifier
+    wait : () -> object
+        Returns when kernels may be compiled; called in a thread, while documents are read.
 
     Returns
     -------
@@ -52,8 +70,10 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
         Number of the run to show.
     """
     report = Preparation(notify)
-    compilers = compile_kernels.start_compilers(gallery.request_kernels(gallery.FIRST.model), db.url)
-    row = find_corpus(db) or import_builtin(db, report)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(_start_compilers, db.url, wait)
+        row = find_corpus(db) or import_builtin(db, report)
+        compilers = starting.result()
     while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
         report("Compiling the model, once", None)
         time.sleep(PAUSE)
@@ -77,7 +97,7 @@ def main(arguments: list[str]) -> int:
     notify = Notifier(sys.stdout)
     try:
         db = open_database()
-        number = prepare_demo(db, notify)
+        number = prepare_demo(db, notify, sys.stdin.read)
         notify(f"Run {number} is training", 1.0)
         corpus = find_corpus(db)
         if QUICK not in arguments and corpus is not None:
@@ -86,6 +106,12 @@ def main(arguments: list[str]) -> int:
         notify(f"The demo cannot be prepared: {error}", None)
         return 2
     return 0
+
+
+def _start_compilers(url: str, wait: Callable[[], object]) -> list["subprocess.Popen[bytes]"]:
+    """Start compiling the kernels of the first run as soon as `wait` returns."""
+    wait()
+    return compile_kernels.start_compilers(gallery.request_kernels(gallery.FIRST.model), url)
 
 
 def _follow_process(child: "subprocess.Popen[str]") -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from threading import Event
 
 import pytest
 from process_samples import NOBODY
@@ -49,6 +50,26 @@ def test_the_second_time_it_shows_the_same_run_again(db):
     notify = demo.Notifier(io.StringIO())
     assert demo.prepare_demo(db, notify) == demo.prepare_demo(db, notify)
     assert len(runs.list_runs(db)) == len(corpora.list_corpora(db)) == 1
+
+
+def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers(db, monkeypatch):
+    events, served = [], Event()
+    read = demo.import_builtin
+
+    def import_and_serve(db, notify):
+        row = read(db, notify)
+        events.append("read")
+        served.set()
+        return row
+
+    def start(request, store):
+        events.append("compile")
+        return []
+
+    monkeypatch.setattr(demo, "import_builtin", import_and_serve)
+    monkeypatch.setattr(compile_kernels, "start_compilers", start)
+    demo.prepare_demo(db, demo.Notifier(io.StringIO()), lambda: served.wait(10))
+    assert events == ["read", "compile"]
 
 
 def test_a_demo_that_was_paused_goes_on(db):
