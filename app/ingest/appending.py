@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import registry
+from app.ingest import registry, vectorise
 from app.ingest.column_kinds import ValueWriter
 from app.ingest.dividing import draw_part
 from app.ingest.errors import IngestError
@@ -234,8 +234,6 @@ def _count_texts(
         for recount in counted:
             reading.add(recount, *pending.popleft())
             _report_progress(len(reading.labels), progress)
-    from app.ingest import vectorise  # loads scikit-learn, which takes a second and is not needed for counts
-
     counts, labels = _join_counts(reading.recounts), np.array(reading.labels, np.int32)
     return _make_source(source, row, reading, lambda: vectorise.read_blocks(source, counts.rows, labels))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ingest import registry
+from app.ingest import registry, vectorise
 from app.ingest.column_kinds import ValueWriter
 from app.ingest.dividing import choose_parts
 from app.ingest.errors import IngestError
@@ -88,8 +88,6 @@ def _count_words(
     source: Source, options: ImportOptions, progress: Progress, observer: Observer, map_batches: Map
 ) -> CountSource:
     """Return a source of counts over the chosen vocabulary."""
-    from app.ingest import vectorise  # slow to import
-
     if isinstance(source, TextSource):
         return vectorise.count_texts(source, options, progress, observer, map_batches)
     if map_batches is not map:

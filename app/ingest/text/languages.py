@@ -8,6 +8,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from app.machine import find_asset
+
 # Letters of each script; combining marks are left out, except in ranges that mix both.
 RANGES = {
     "Latin": "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1dbf\u1e00-\u1eff\ufb00-\ufb06"
@@ -86,6 +88,7 @@ UNLISTED = {  # languages without a list of stop words, recognised by their scri
     "am": "Amharic", "bo": "Tibetan", "ka": "Georgian", "km": "Khmer", "kn": "Kannada", "lo": "Lao", "ml": "Malayalam",
     "my": "Burmese", "or": "Oriya", "pa": "Punjabi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu",
 }  # fmt: skip
+_ENGLISH = "stop_words/english.txt"
 # Pieces that remain of "don't", "we'll", "they've" when words are runs of letters.
 _CONTRACTED = (
     "ain aren couldn didn doesn don hadn hasn haven isn ll mightn mustn needn re shan shouldn ve wasn weren won wouldn"
@@ -176,14 +179,18 @@ def list_stop_words(code: str) -> frozenset[str]:
     English has scikit-learn's list and the pieces of contractions; others have the list of stopwords-iso.
     """
     if code == "en":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # slow to import, seldom needed
-
-        return frozenset(ENGLISH_STOP_WORDS) | frozenset(_CONTRACTED.split())
+        return _read_english() | frozenset(_CONTRACTED.split())
     if code not in NAMES:
         return frozenset()
     import stopwordsiso  # reads a file at import
 
     return frozenset(word.lower() for word in stopwordsiso.stopwords(code))
+
+
+@cache
+def _read_english() -> frozenset[str]:
+    """Return scikit-learn's list of English stop words, from a copy, because scikit-learn takes a second to import."""
+    return frozenset(find_asset(_ENGLISH).read_text(encoding="utf-8").split())
 
 
 def recognise_languages(texts: Iterable[str]) -> Recognised:

@@ -30,7 +30,7 @@ PATIENCE = 5.0  # seconds of waiting for a result between two counts of the work
 NOBODY = 60.0  # seconds without any worker after which the import fails
 _BATCHES_PER_THREAD = 3  # batches in progress for each thread of the workers
 _RECOUNT = 16  # batches between two counts of the threads, as workers may join
-_LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
+_LIBRARIES = ("stopwordsiso", "simplemma", "rjieba", "icu4py")
 
 
 class WorkerMap:

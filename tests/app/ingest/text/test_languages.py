@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 import stopwordsiso
 from language_samples import TEXTS
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from app.ingest.text import languages
 from app.ingest.text.languages import (
@@ -89,6 +90,11 @@ def test_every_list_of_stop_words_has_a_name_of_its_language():
         find_language_code(""),
     ) == ("de", "de", None, None)
     assert {name_language(code) for code in languages._LANGUAGE_OF_SCRIPT.values()} >= {"Greek", "Lao", "Burmese"}
+
+
+def test_english_stop_words_are_those_of_scikit_learn_and_pieces_of_contractions():
+    listed = languages.list_stop_words("en")
+    assert listed == ENGLISH_STOP_WORDS | set(languages._CONTRACTED.split())
 
 
 NAMED_OTHERWISE = {"Burmese": {"MYANMAR"}, "Han": {"CJK", "IDEOGRAPHIC"}, "Kana": {"HIRAGANA", "KATAKANA", "HALFWIDTH"}}
