@@ -341,7 +341,7 @@ def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:
     found = find_shares(db, run, hierarchy.snapshot)
     if found is None:
         raise NotFound(
-            f"run {run.number} has no shares of documents under the snapshot of mini-batch {hierarchy.minibatch:,}; "
+            f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; "
             f"topiary place {run.number} computes those of the newest one"
         )
     return found

@@ -157,7 +157,7 @@ class Hierarchy:
     run, seed, corpus : int, int, str
         The run, its seed and the name of its corpus.
     snapshot, minibatch : int
-        The snapshot's number in the store, and the mini-batch after which it was taken.
+        The snapshot's number in the store, and the step after which it was taken.
     vocabulary : tuple of str
         V words.
     phi : tuple of (K_{l-1}, K_l) arrays
@@ -225,6 +225,8 @@ class Hierarchy:
         (`app.analysis.recurrence`).
     finer : mapping of Node to tuple of Hierarchy
         The topics of runs on the documents of a topic, by that topic, the oldest run first; empty until they are read.
+    step : str
+        What a step of the run is: ``mini-batch``, ``sweep`` of all documents, or ``step`` where it had both.
     """
 
     run: int
@@ -268,6 +270,12 @@ class Hierarchy:
     recurrence: Recurrence | None = None
     notes: Mapping[Node, tuple[Note, ...]] = field(default_factory=dict)
     finer: Mapping[Node, tuple["Hierarchy", ...]] = field(default_factory=dict)
+    step: str = "mini-batch"
+
+    @property
+    def moment(self) -> str:
+        """The step after which the snapshot was taken, in words: ``sweep 1,200``."""
+        return f"{self.step} {self.minibatch:,}"
 
     @property
     def presentation(self) -> Presentation:

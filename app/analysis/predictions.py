@@ -91,6 +91,11 @@ class Classified:
     misled: tuple[Misled, ...]
 
     @property
+    def moment(self) -> str:
+        """The step after which the snapshot was taken, in words; models that learn labels train by mini-batches."""
+        return f"mini-batch {self.minibatch:,}"
+
+    @property
     def commonest(self) -> int | None:
         """The class (from 0) with the most training documents, the first of equals; None where none has a label."""
         return int(self.train_counts.argmax()) if self.train_counts.any() else None

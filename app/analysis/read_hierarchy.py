@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, WordBounds, select_words
 from app.analysis.notes import read_topic_notes
 from app.jobs import launcher
+from app.jobs.plan import name_step
 from engine.contract import SIGNED, Topics
 from engine.hierarchy import effects, titles, topics, tree
 from engine.hierarchy.class_scores import centre_weights
@@ -196,4 +197,4 @@ def read_hierarchy(
     hierarchy = build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=corpus.image_shape, classes=corpus.label_names
     )
-    return replace(hierarchy, notes=read_topic_notes(db, row.number))
+    return replace(hierarchy, notes=read_topic_notes(db, row.number), step=name_step(row))

@@ -62,7 +62,7 @@ def infer(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({**_list_snapshot_facts(hierarchy), "documents": facts})
         return 0
-    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
+    say(f"run {hierarchy.run}, {hierarchy.moment}")
     for document, document_facts in zip(documents, facts, strict=True):
         _print_document(document.word_counts, document_facts)
     return 0

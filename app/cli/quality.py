@@ -60,7 +60,7 @@ def quality(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(list_quality_facts(hierarchy, layers, completion))
         return 0
-    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flatten_text(hierarchy.corpus)}\n")
+    say(f"run {hierarchy.run}, {hierarchy.moment}, corpus {flatten_text(hierarchy.corpus)}\n")
     _print_measures(layers)
     say(f"\n{describe_figures(layers[0])}")
     for sentence in _describe_certainty(hierarchy, [each.layer for each in layers]):

@@ -167,8 +167,8 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
     changes = find_edge_changes(comparison, threshold)
     agreement, counts = measure_agreement(comparison, changes), count_kinds(changes)
     lines = [
-        f"A: run {a.run}, mini-batch {a.minibatch:,}, {'-'.join(map(str, a.widths))}   "
-        f"B: run {b.run}, mini-batch {b.minibatch:,}, {'-'.join(map(str, b.widths))}"
+        f"A: run {a.run}, {a.moment}, {'-'.join(map(str, a.widths))}   "
+        f"B: run {b.run}, {b.moment}, {'-'.join(map(str, b.widths))}"
     ]
     spread = measure_seed_spread(seeds.comparisons, threshold)
     baseline = spread or UNKNOWN_SPREAD

@@ -128,7 +128,7 @@ class Inference:
 
     def _sentence(self) -> str:
         """Return a sentence about the documents, run and mini-batch."""
-        where = f"run {self._hierarchy.run} at mini-batch {self._hierarchy.minibatch:,}"
+        where = f"run {self._hierarchy.run} at {self._hierarchy.moment}"
         return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
 
     def _build_layer(self, layer: int, values: Sequence[FloatArray]) -> pd.DataFrame:

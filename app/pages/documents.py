@@ -318,10 +318,10 @@ class DocumentsPage:
         hierarchy = self._between.hierarchy if between else shown
         note = newer = ""
         if hierarchy is not None and hierarchy.run == view.run:
-            note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
+            note = f"in the topics of run {hierarchy.run}, {hierarchy.moment}"
             latest = feed.latest(view.run)
             if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
-                newer = f"Newer topics, of mini-batch {latest.minibatch:,}: update"
+                newer = f"Newer topics, of {hierarchy.step} {latest.minibatch:,}: update"
         self._head.html = form.draw_head(view.tab if view.tab in (BETWEEN, FORM, MAP) else "", note, newer=newer)
 
     def _draw_form(self) -> None:

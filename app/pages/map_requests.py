@@ -174,7 +174,7 @@ def _describe_age(facts: MapFacts, corpus: CorpusRow, hierarchy: Hierarchy, want
     if not facts.finished:
         return "This is a rough map; the finished one follows."
     if facts.snapshot != wanted.number:
-        return f"This map shows the topics of mini-batch {hierarchy.minibatch:,}."
+        return f"This map shows the topics of {hierarchy.moment}."
     missing = corpus.documents - facts.documents
     return f"{missing:,} documents that were added later are not on the map yet." if missing > 0 else ""
 

@@ -113,7 +113,7 @@ class SnapshotSource(Protocol):
     @property
     def run(self) -> int: ...  # noqa: D102
     @property
-    def minibatch(self) -> int: ...  # noqa: D102
+    def moment(self) -> str: ...  # noqa: D102
 
 
 def write_title(what: str, source: SnapshotSource | None = None) -> str:
@@ -131,5 +131,5 @@ def write_title(what: str, source: SnapshotSource | None = None) -> str:
 
 def describe_origin(what: str, source: SnapshotSource | None = None) -> str:
     """Return the explanation of `write_title` as plain text."""
-    origin = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
+    origin = f". Run {source.run}, snapshot of {source.moment}" if source is not None else ""
     return f"{what}{origin}."

@@ -185,7 +185,7 @@ def _draw_head(report: ClassReport) -> str:
         if report.newest
         else ""
     )
-    note = f"{result.scores.documents:,} labelled test documents, predicted at mini-batch {result.minibatch:,}"
+    note = f"{result.scores.documents:,} labelled test documents, predicted at {result.moment}"
     return (
         f'<div class="tp-title"><div><h1>Classes</h1><p class="tp-dim">{note}</p></div>'
         f'<div class="cl-acts">{newer}{picker}</div></div>'

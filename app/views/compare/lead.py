@@ -16,9 +16,7 @@ from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
 _TITLE_WORDS = 2  # of a topic in the sentence
-_TIP = (
-    "A is run {a.run} at mini-batch {a.minibatch:,}, B run {b.run} at {b.minibatch:,}; the figures are explained below"
-)
+_TIP = "A is run {a.run} at {a.moment}, B run {b.run} at {b.moment}; the figures are explained below"
 _LINES_TIP = "Lines of the trees: edges above the threshold in both runs together, wherever they are"
 
 

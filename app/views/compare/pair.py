@@ -98,9 +98,8 @@ def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -
     other = comparison.a if hierarchy is comparison.b else comparison.b
     return {
         "": f"No topic of run {hierarchy.run} is the same.",
-        "pruned": f"Pruned after mini-batch {other.minibatch:,}, before or at {hierarchy.minibatch:,}. "
-        "Next to it are its last known words.",
-        "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
+        "pruned": f"Pruned after {other.moment}, before or at {hierarchy.moment}. Next to it are its last known words.",
+        "new": f"Not there yet at {hierarchy.moment}: its layer was added later.",
     }[comparison.find_absence(pair)]
 
 

@@ -159,7 +159,7 @@ def _list_runs(runs: Sequence[RunFacts]) -> str:
 def _draw_seed_head(report: SeedReport) -> str:
     run, ready = report.group.reference, report.group.ready
     others = ", ".join(f"{row.number} (seed {row.seed})" for row, _ in ready)
-    note = f"Run {run.number} (seed {run.seed}) at mini-batch {report.hierarchy.minibatch:,}"
+    note = f"Run {run.number} (seed {run.seed}) at {report.hierarchy.moment}"
     if ready:
         note += (
             f", and {'the run that differs' if len(ready) == 1 else 'the runs that differ'} in the seed alone: {others}"

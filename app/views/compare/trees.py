@@ -378,7 +378,7 @@ def draw_compare_picture(
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
     for side, left, tree in sides:
         hierarchy = comparison.hierarchy(side)
-        title = f"{side.upper()} · run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
+        title = f"{side.upper()} · run {hierarchy.run}, {hierarchy.moment}"
         pieces.append(draw_text(left + MARGIN, 27, _TITLE, LIGHT.ink, title, ' font-weight="700"'))
         pieces.append(f'<g transform="translate({left:.1f} {_HEAD})">{tree}</g>')
         pieces.append(draw_text(left + MARGIN, bottom - 6, _SMALL, LIGHT.muted, captions[side]))

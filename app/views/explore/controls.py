@@ -257,7 +257,7 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
     """Return the foot of the map: the meaning of circles and lines, and the topics as a list."""
     alike = " and the same parents" if drawing.hues else ""
     facts = (
-        f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
+        f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · {drawing.topics} topics of "
         f"layer 1 · area: share of the tokens · close together: similar words{alike} · seed {hierarchy.seed} · Topiary"
     )
     joined = (

@@ -222,7 +222,7 @@ def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
     return (
         f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{declare_hue(node.layer)}">'
         f'<h2 class="ex-name">{key}</h2><p class="ex-gone" role="status">Topic {key} is not in the snapshot of '
-        f"mini-batch {hierarchy.minibatch:,}: it was pruned, or its layer was not there yet. "
+        f"{hierarchy.moment}: it was pruned, or its layer was not there yet. "
         "Choose another snapshot above the tree.</p></header></article>"
     )
 

@@ -29,14 +29,14 @@ class EdgeNews(NamedTuple):
 
     Attributes
     ----------
-    since : int
-        The mini-batch of the earlier snapshot.
+    since : str
+        The step of the earlier snapshot, in words.
     new : tuple of Edge
     gone : tuple of Edge
         With their former weights.
     """
 
-    since: int
+    since: str
     new: tuple[Edge, ...] = ()
     gone: tuple[Edge, ...] = ()
 
@@ -44,7 +44,7 @@ class EdgeNews(NamedTuple):
         """Return the changes in words for a caption; empty if nothing changed."""
         counts = ((len(self.new), "new (dashed)"), (len(self.gone), "gone (dotted)"))
         pieces = [f"{count} {word}" for count, word in counts if count]
-        return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
+        return f"Lines since {self.since}: {' and '.join(pieces)}." if pieces else ""
 
 
 def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, choice: "TreeChoice") -> EdgeNews | None:
@@ -66,7 +66,7 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, c
     nodes = set(part.nodes)
     gone = (edge for edge in list_edges(before, choice) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
-        before.minibatch,
+        before.moment,
         tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
         tuple(edge for edge in gone if edge.above in nodes and edge.below in nodes),
     )
@@ -76,7 +76,7 @@ def style_new_edges(news: EdgeNews | None) -> dict[tuple[Node, Node], EdgeStroke
     """Return the strokes of new edges, by parent and child."""
     if news is None:
         return {}
-    label = f"new since mini-batch {news.since:,}"
+    label = f"new since {news.since}"
     return {
         (edge.above, edge.below): EdgeStroke(
             "var(--tp-new)", f"{8 + 1.5 * _choose_width(edge):.1f} {_choose_gap(edge):.1f}", label
@@ -92,12 +92,12 @@ def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layou
     return "".join(_draw_gone_edge(edge, news.since, boxes, layout) for edge in news.gone)
 
 
-def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
+def _draw_gone_edge(edge: Edge, since: str, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
     above, below = layout.places[edge.above], layout.places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
     path = f"M{x:.1f} {y:.1f}{draw_bend(x, y, below.x + boxes[edge.below].width / 2, below.y)}"
     share = f"{format_percent(edge.weight)} of {format_identity(edge.above)} was {format_identity(edge.below)}"
-    title = f"gone since mini-batch {since:,}: {share}"
+    title = f"gone since {since}: {share}"
     dash = (
         f'stroke-width="{_choose_width(edge):.2f}'
         f'" stroke-dasharray="0.1 {_choose_gap(edge):.1f}" stroke-linecap="round"'
@@ -324,6 +324,6 @@ def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0,
     notes += " · only edges that are sure (90 %)" if choice.sure else ""
     notes += "".join(f" · dotted: topics of run {run}, on documents of the topic above" for run in finer)
     return (
-        f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · "
+        f"{hierarchy.corpus} · run {hierarchy.run} · {hierarchy.moment} · "
         f"{describe_rule(choice)}{notes} · seed {hierarchy.seed} · Topiary"
     )

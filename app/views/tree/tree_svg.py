@@ -434,7 +434,7 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     is_selected = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
-    source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
+    source = f"run {hierarchy.run}, snapshot of {hierarchy.moment}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
         f' class="tp-node{kind}" data-id="{format_identity(node)}"'

@@ -31,6 +31,13 @@ def planted(db):
     return row, read_hierarchy(db, row, snapshots.find_latest(db, row.number))
 
 
+def test_a_snapshot_names_the_steps_of_its_run(db, planted):
+    row, hierarchy = planted
+    assert hierarchy.moment == f"mini-batch {row.minibatch:,}"
+    sweeps = replace(row, options=row.options | {"sweeps_after": 0})
+    assert read_hierarchy(db, sweeps, snapshots.find_latest(db, row.number)).moment == f"sweep {row.minibatch:,}"
+
+
 def parts(db, row):
     arrays = corpora.load_corpus(db, row.corpus)
     numbers = [np.flatnonzero(arrays.part == part) for part in (TRAIN, TEST)]

@@ -216,7 +216,7 @@ def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
 
 
 def test_a_cell_with_more_of_its_row_stands_out_more() -> None:
-    text = draw_heat_table(("a", "b"), [[9, 1], [2, 2]], "true", SimpleNamespace(run=7, minibatch=700))
+    text = draw_heat_table(("a", "b"), [[9, 1], [2, 2]], "true", SimpleNamespace(run=7, moment="mini-batch 700"))
     grounds = re.findall(r"background:light-dark\((#\w+),(#\w+)\)", text)
     assert grounds[0] == (blend_colour(0.9), blend_colour(0.9, dark=True))
     assert grounds[1] == (blend_colour(0.1), blend_colour(0.1, dark=True))
@@ -225,7 +225,7 @@ def test_a_cell_with_more_of_its_row_stands_out_more() -> None:
 
 
 def test_a_heat_map_has_a_cell_for_every_pair() -> None:
-    text = draw_heat_table(("a", "b"), [[3, 1], [0, 2]], "true", SimpleNamespace(run=7, minibatch=700))
+    text = draw_heat_table(("a", "b"), [[3, 1], [0, 2]], "true", SimpleNamespace(run=7, moment="mini-batch 700"))
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["3", "1", "·", "2"]
     assert "a taken for b: 1 test document (25.0% of the row)" in text
 
