@@ -196,7 +196,8 @@ def _draw_numbers(result: Classified) -> str:
     """Return tiles with the overall scores of the predictions."""
     scores = result.scores
     counts = [int(count) for count in result.train_counts if count]
-    imbalance = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
+    ratio = max(counts) / min(counts) if counts else 0.0
+    imbalance = f"{ratio:,.{0 if ratio >= 10 else 1}f} to 1" if counts else "unknown"
     cells = (
         (
             "Error",
@@ -243,7 +244,7 @@ def _list_classes(report: ClassReport) -> str:
         rows.append(
             f'<tr{current}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td{write_title(_TRAIN_HINT)}>{bar}{int(result.train_counts[place]):,}</td>"
+            f'<td{write_title(_TRAIN_HINT)}>{bar}<span class="cl-count">{int(result.train_counts[place]):,}</span></td>'
             f"<td{write_title(_TEST_HINT)}>{int(result.test_counts[place]):,}</td>"
             f"{_format_rates(result, place)}</tr>"
         )
