@@ -92,24 +92,30 @@ def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedCom
         return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *options)
     try:
         comparison = compare_hierarchies(context, a, b)
-        return FetchedComparison(
-            request, comparison, "", *options, (read_accuracy(context, a), read_accuracy(context, b))
-        )
+        return FetchedComparison(request, comparison, "", *options, _read_accuracies(context, a, b))
     except ValueError as error:
         return FetchedComparison(request, None, str(error), *options)
 
 
-def read_accuracy(context: Context, hierarchy: Hierarchy) -> LabelAccuracy | None:
+def _read_accuracies(context: Context, a: Hierarchy, b: Hierarchy) -> tuple[LabelAccuracy | None, LabelAccuracy | None]:
+    """Return how well the topics of A and of B predict labels, of the same part of the corpus in both."""
+    accuracy_a, accuracy_b = read_accuracy(context, a), read_accuracy(context, b)
+    if accuracy_a is not None and accuracy_b is not None and accuracy_a.part != accuracy_b.part:
+        return read_accuracy(context, a, predicted=False), read_accuracy(context, b, predicted=False)
+    return accuracy_a, accuracy_b
+
+
+def read_accuracy(context: Context, hierarchy: Hierarchy, *, predicted: bool = True) -> LabelAccuracy | None:
     """Return how well the topics of a snapshot predict labels, as far as that has been measured; else None.
 
-    Predictions of all test documents come first, if the page Classes has computed them for this snapshot; otherwise it
-    is the last point of the label error until then.
+    Predictions of all test documents come first, if the page Classes has computed them for this snapshot, unless
+    `predicted` is false; otherwise it is the last point of the label error until then.
     """
     row = context.feed.run(hierarchy.run)
     errors = points.read_curve(context.db, hierarchy.run, "label_error")
     if row is None or not (errors or hierarchy.classes):
         return None
-    stored = context.feed.classes.recall(hierarchy.run, hierarchy.snapshot)
+    stored = context.feed.classes.recall(hierarchy.run, hierarchy.snapshot) if predicted else None
     if stored is not None:
         total = int(stored.train_counts.sum())
         commonest = float(stored.train_counts.max()) / total if total else None

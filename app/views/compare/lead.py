@@ -112,9 +112,11 @@ def describe_result(facts: LeadFacts) -> str:
     cost = _describe_perplexity(facts)
     if learns == (True, True) and accuracy_a is not None and accuracy_b is not None:
         right = [format_percent(each.right, 0) for each in (accuracy_b, accuracy_a)]
-        return f"the topics predict {right[0]} of the labels correctly, those of A {right[1]}{cost}"
+        return f"the topics predict {right[0]} of the {accuracy_b.part} labels correctly, those of A {right[1]}{cost}"
     if learns == (False, True) and accuracy_b is not None:
-        return f"the topics predict {format_percent(accuracy_b.right, 0)} of the labels correctly{cost}"
+        return (
+            f"the topics predict {format_percent(accuracy_b.right, 0)} of the {accuracy_b.part} labels correctly{cost}"
+        )
     if learns == (True, False) and accuracy_a is not None:
         return f"the topics predict no labels, those of A {format_percent(accuracy_a.right, 0)} correctly{cost}"
     comparison = facts.comparison

@@ -468,7 +468,7 @@ def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cos
     session.view.run = 8
     assert session.page._lead.html.startswith('<p class="cm-say"')
     assert (
-        ">With labels the topics predict 96% of the labels correctly, at about the same perplexity; "
+        ">With labels the topics predict 96% of the test labels correctly, at about the same perplexity; "
         in session.page._lead.html
     )
     assert "the commonest class has 23% of the documents" in session.page._numbers.html
@@ -476,7 +476,7 @@ def test_the_page_begins_with_a_sentence_on_what_labels_bought_and_what_they_cos
     session.view.snapshot = 2  # the perplexity is that of the newest snapshot
     session.feed.newest[8] = SimpleNamespace(number=4, minibatch=900)
     session.ticks[0](Tick(rows=frozenset({8})))
-    assert "With labels the topics predict 96% of the labels correctly;" in session.page._lead.html
+    assert "With labels the topics predict 96% of the test labels correctly;" in session.page._lead.html
 
 
 def test_the_settings_tell_the_point_perplexity_of_both(monkeypatch: pytest.MonkeyPatch) -> None:

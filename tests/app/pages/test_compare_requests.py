@@ -86,6 +86,13 @@ def test_the_accuracy_of_a_snapshot_is_the_last_label_error_until_then_unless_it
     monkeypatch.setattr(feed.classes, "recall", lambda *_: predicted)
     accuracy = compare_requests.read_accuracy(here, hierarchies[1])
     assert (accuracy.right, accuracy.part, accuracy.commonest) == (pytest.approx(0.96), "test", 0.75)
+    monkeypatch.setattr(compare_requests, "find_part", lambda _: "validation")
+    monkeypatch.setattr(feed.classes, "recall", lambda _, snapshot: predicted if snapshot == moments[1] else None)
+    moments = [each.snapshot for each in hierarchies]
+    found = compare_requests.fetch_comparison(
+        here, compare_requests.ComparisonRequest(row.number, moments[0], row.number, moments[1])
+    )
+    assert [(each.right, each.part) for each in found.accuracies] == [(0.5, "validation"), (0.9, "validation")]
 
 
 def test_a_snapshot_that_is_gone_is_told_in_a_sentence(db, feed):

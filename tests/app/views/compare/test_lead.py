@@ -40,14 +40,14 @@ def test_with_labels_it_says_what_they_bought_and_cost():
     accuracy = LabelAccuracy(0.961, "test", 0.2)
     told = say(comparison, run(model="datm"), run(8, model="sdatm"), accuracies=(None, accuracy),
                estimates=perplexities(800.0, 816.0))  # fmt: skip
-    assert told.startswith("With labels the topics predict 96% of the labels correctly, at 2% more perplexity; ")
+    assert told.startswith("With labels the topics predict 96% of the test labels correctly, at 2% more perplexity; ")
     told = say(opinionated(("x", "y"), ()), accuracies=(accuracy, None), estimates=perplexities(800.0, 784.0))
     assert told.startswith(
         "Without labels the topics predict no labels, those of A 96% correctly, at 2% less perplexity"
     )
     both = opinionated(("space", "sport"), ("space", "sport"))
     told = say(both, b=run(8, seed=2), accuracies=(LabelAccuracy(0.93, "test"), accuracy))
-    assert told.startswith("With another seed the topics predict 96% of the labels correctly, those of A 93%")
+    assert told.startswith("With another seed the topics predict 96% of the test labels correctly, those of A 93%")
 
 
 @pytest.mark.parametrize(
