@@ -31,7 +31,7 @@ from app.pages.session import CHOICES, Context, read_field
 from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.trends.column_dialog import ColumnEntry
 from app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
-from app.views.trends.trends_page import TrendChoices, TrendPage, draw_trend_note, draw_trends
+from app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from engine.contract import Array
 from store import columns, corpora
 from store.column_rows import CATEGORY, DATE, KINDS, LABEL, NUMBER, CorpusColumn
@@ -46,7 +46,6 @@ EARLIER = (
     "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
     "newest topics are of {step} {newest:,}."
 )
-NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
 _FIELDS = (
@@ -122,16 +121,20 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
 
 
 def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: TrendRequest) -> TrendChoices:
-    """Return the choices that a request stands for, with what is offered and the defaults filled in."""
+    """Return the choices that a request stands for, with what is offered and the defaults filled in.
+
+    Documents without dates are shown by group, whatever is requested, if they have groups.
+    """
     dates = [column.name for column in offered if column.kind == DATE]
     groups = [column.name for column in offered if column.kind in (CATEGORY, NUMBER)]
-    names = dates if request.trend == "time" else groups
+    trend = "groups" if groups and not dates else request.trend
+    names = dates if trend == "time" else groups
     node = parse_identity(request.topic)
     topic = node if node is not None and hierarchy.has(node) else None
     layer = topic.layer if topic is not None else min(request.layer or hierarchy.n_layers, hierarchy.n_layers)
     column = request.column if request.column in names else next(iter(names), "")
     return TrendChoices(
-        request.trend, layer, topic, column, dates, groups, request.unit, request.moving, request.weigh, request.drawn,
+        trend, layer, topic, column, dates, groups, request.unit, request.moving, request.weigh, request.drawn,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,

@@ -39,6 +39,7 @@ _HEAT_GROUPS = 16  # columns of it
 _CHILDREN = (
     "Shares of the topics below it in all documents shown. They are parts of other topics too, so they need not add up."
 )
+NO_DATES = "No column of this corpus holds dates. Columns … lists the columns, and changes their kinds."
 _LISTED = 12  # topics that grew or shrank
 _FORMS = (
     ("lines", "Lines", "A line for every topic, with its 90 % interval"),
@@ -166,7 +167,8 @@ def draw_trend_note(sentence: str) -> str:
 
 def _draw_controls(page: TrendPage) -> str:
     choices, hierarchy = page.choices, page.hierarchy
-    tabs = draw_segments("trend", choices.trend, _TABS, "What is shown")
+    closed = {} if choices.dates or choices.trend == "time" else {"time": NO_DATES}
+    tabs = draw_segments("trend", choices.trend, _TABS, "What is shown", closed=closed)
     layers = [(layer, f"Layer {layer}") for layer in range(hierarchy.n_layers, 0, -1)]
     parts = [tabs, draw_select("trend_layer", layers, choices.layer, "Layer", "Layer of the topics")]
     parts.append(_draw_topic_choice(page))

@@ -11,8 +11,9 @@ from app.live.ticks import Tick
 from app.pages import trends
 from app.pages.session import from_query, to_query
 from app.pages.trends import TrendsPage
+from app.views.trends.trends_page import NO_DATES
 from store import columns, snapshots
-from store.column_rows import CorpusColumn
+from store.column_rows import DATE, CorpusColumn
 from store.database import open_database
 
 
@@ -95,6 +96,15 @@ def test_groups_differ_beyond_chance_and_a_click_on_one_filters(db):
     assert "Topics by rating" in session.html
     session.say("unfilter", value="source=herald")
     assert session.view.where == ()
+
+
+def test_documents_without_dates_are_shown_by_group(db, monkeypatch):
+    every = trends.list_columns
+    monkeypatch.setattr(trends, "list_columns", lambda *of: [each for each in every(*of) if each.kind != DATE])
+    session = Session(db)
+    assert f'data-value="time" title="{NO_DATES}" aria-pressed="false" disabled' in session.html
+    assert re.search(r'data-value="groups" title="[^"]*" aria-pressed="true"', session.html)
+    assert session.page._answer.page.by_group is not None
 
 
 def test_filters_are_part_of_the_address_whatever_they_hold(db):
