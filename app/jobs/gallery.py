@@ -61,11 +61,11 @@ LIVE = GalleryRun(
     "topics that learn by mini-batches", ("watch",), 55.0,
 )  # fmt: skip
 PARENT = GalleryRun(
-    f"{RUN_NAME}, DATM", "DATM", "datm", {}, 600, "a neural encoder, which reads a whole document in one pass", (), 30.0
+    f"{RUN_NAME}, DATM", "DATM", "datm", {}, 400, "a neural encoder, which reads a whole document in one pass", (), 20.0
 )
 LABELLED = GalleryRun(
-    f"{RUN_NAME}, sDATM", "sDATM", LABEL_MODEL, {}, 400, "the same model, with the package of a document as its label",
-    ("compare", "classes"), 30.0,
+    f"{RUN_NAME}, sDATM", "sDATM", LABEL_MODEL, {}, 300, "the same model, with the package of a document as its label",
+    ("compare", "classes"), 25.0,
 )  # fmt: skip
 GALLERY = (FIRST, LIVE, PARENT, LABELLED)
 
