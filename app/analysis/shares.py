@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
-from app.analysis.inference import Neighbour, open_inference
+from app.analysis.inference import Neighbour, find_snapshot, open_inference
 from app.analysis.predictions import Report
+from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import measure_everywhere
+from app.jobs.plan import name_step
 from app.jobs.shares import hash_share_origin, store_shares
 from engine.contract import Counts
 from engine.hierarchy.shares import SparseShares, measure_distances
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _AT_ONCE = 8192  # documents in memory
+_EARLIER = (
+    "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
+    "newest topics are of {step} {newest:,}."
+)
 LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that very short ones do not come first
 
 
@@ -56,6 +62,28 @@ def find_newest_shares(db: Database, run: RunRow) -> ShareSet | None:
     While a run trains, they are those of an earlier snapshot than its latest one.
     """
     return shares.find_newest_set(db, run.number, hash_share_origin(run))
+
+
+def find_placed_snapshot(db: Database, run: RunRow, minibatch: int | None = None) -> SnapshotRow:
+    """Return the snapshot at or before a mini-batch; without one, the newest snapshot that has shares of documents.
+
+    While a run trains, that is an earlier one than the newest, which is returned if none has shares.
+
+    Raises
+    ------
+    NotFound
+        If the run has no such snapshot.
+    """
+    chosen = find_snapshot_at(db, run, minibatch)
+    if minibatch is not None or find_shares(db, run, chosen.number) is not None:
+        return chosen
+    found = find_newest_shares(db, run)
+    return chosen if found is None else find_snapshot(db, run.number, found.snapshot)
+
+
+def describe_placed(run: RunRow, placed: int, newest: int) -> str:
+    """Return a sentence on topics and shares that are of an earlier mini-batch than the newest topics; else ""."""
+    return _EARLIER.format(step=name_step(run), placed=placed, newest=newest) if placed < newest else ""
 
 
 def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Report = lambda *_: None) -> ShareSet:
