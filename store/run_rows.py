@@ -75,13 +75,17 @@ _WORKER = match_object(
     },
     required=("address", "name", "documents", "tokens_per_second", "memory", "limit"),
 )
+_IDENTITY = {
+    "pid": match_whole(),
+    **dict.fromkeys(("created", "since_boot"), is_time),
+    **dict.fromkeys(("host", "boot"), is_text),
+}
+_MAP = match_object(
+    {**_IDENTITY, "snapshot": match_whole(), "words": is_text, "share": is_number},
+    required=("pid", "created", "host", "snapshot", "words", "share"),
+)
 _PROCESS = match_object(
-    {
-        "pid": match_whole(),
-        **dict.fromkeys(("created", "since_boot"), is_time),
-        **dict.fromkeys(("host", "boot"), is_text),
-        "cluster": match_object({"dashboard": is_text, "workers": match_list(_WORKER)}),
-    }
+    {**_IDENTITY, "map": _MAP, "cluster": match_object({"dashboard": is_text, "workers": match_list(_WORKER)})}
 )
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 FINAL_MEASURES = (  # measured at the end of a run; a resumed run measures them again
@@ -122,7 +126,8 @@ class RunRow:
     message : str
         The present activity of the run, or why it failed, for users.
     process : dict
-        The worker: pid, creation time of the process, host, and the last report of its cluster (``cluster``).
+        The worker: pid, creation time of the process, host, and the last report of its cluster (``cluster``).  Once
+        the run has ended, also the process that makes its map of documents, and how far it is (``map``).
     heartbeat_age : float or None
         Seconds since the worker last wrote, by the database's clock when the row was read.
     parent, parent_snapshot, parent_minibatch : int or None

@@ -275,6 +275,17 @@ def record_settings(
     db.transact(work)
 
 
+def record_process(db: Database, n: int, attempt: int, process: Mapping[str, Any]) -> None:
+    """Replace the facts about the processes of a run, and write its heartbeat; it may have ended.
+
+    Raises
+    ------
+    LostClaim
+        If another attempt has taken over, or the run was deleted.
+    """
+    db.transact(lambda connection: own_run(connection, n, attempt, process=dict(process)))
+
+
 def send_request(db: Database, n: int, request: str) -> RunRow:
     """Ask a run to pause, to stop or to go on; its worker reads the request at its next heartbeat.
 

@@ -9,6 +9,7 @@ import pytest
 # As the launcher starts workers, and before numpy is there: small products lose by threads.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ["TOPIARY_MAPS"] = "0"  # the tests that look at maps make them
 
 hypothesis.settings.register_profile("topiary", deadline=None)  # machines are shared: what is slow has not failed
 hypothesis.settings.load_profile("topiary")

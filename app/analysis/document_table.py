@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.analysis.filters import parse_condition
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, parse_identity
 from app.analysis.shares import RankedDocuments
 from app.ingest.text.cleaning import strip_mail_lines
@@ -105,6 +106,11 @@ class DocumentFilter(NamedTuple):
     def node(self) -> Node | None:
         """The topic of ``subject``."""
         return parse_identity(self.subject)
+
+    @property
+    def reads_shares(self) -> bool:
+        """Whether it depends on the shares of topics in documents."""
+        return self.node is not None or self.badly or any(parse_condition(text).node for text in self.where)
 
 
 class DocumentSelection(NamedTuple):

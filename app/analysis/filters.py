@@ -85,7 +85,7 @@ class FilterSources(NamedTuple):
     read_use : (layer) -> LayerUse
         Returns the shares of the topics of a layer in all documents.
     find_place : (node) -> int
-        Returns the column of Phi in which a topic is.
+        Returns the column of Phi in which a topic is; raises LookupError if there is no such topic.
     read_positions : (snapshot) -> (documents, 2) array
         Returns the positions of documents on the map under a snapshot.
     """
@@ -203,7 +203,12 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
 def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
     low, high = _read_ends(condition, _read_number)
-    shares = read_topic_shares(sources.read_use(node.layer), sources.find_place(node))
+    use = sources.read_use(node.layer)
+    try:
+        place = sources.find_place(node)
+    except LookupError:
+        raise FilterError(f"there is no topic {condition.column} under these topics") from None
+    shares = read_topic_shares(use, place)
     return np.asarray((shares >= low) & (shares <= high))
 
 
@@ -340,8 +345,10 @@ def require_shares(db: Database, run: RunRow, hierarchy: Hierarchy) -> ShareSet:
     """
     found = find_shares(db, run, hierarchy.snapshot)
     if found is None:
+        advice = f"topiary place {run.number} computes those of the newest one"
+        if run.state == "running":
+            advice = "those of the newest topics are computed while the run trains, and when it ends"
         raise NotFound(
-            f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; "
-            f"topiary place {run.number} computes those of the newest one"
+            f"run {run.number} has no shares of documents under the snapshot of {hierarchy.moment}; {advice}"
         )
     return found

@@ -1,10 +1,14 @@
 """A separate process that makes the map of documents under a snapshot, so that pages stay responsive.
 
-``python -P -m app.analysis.map_process RUN SNAPSHOT`` reports its progress line by line on standard output.  What it
-has stored when it is ended is not lost: placed documents stay placed, and a draft stays until it is replaced.
+``python -P -m app.analysis.map_process RUN SNAPSHOT`` reports its progress line by line on standard output, for the
+server that started it.  With ``--after-run``, for a run that has just ended, it reports to the row of the run instead.
+What it has stored when it is ended is not lost: placed documents stay placed, and a draft stays until it is replaced.
 """
 
+import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -14,7 +18,8 @@ from app.analysis.inference import find_snapshot
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.shares import complete_shares, fetch_use
 from app.analysis.typical import find_typical_topics, sum_corpus_words
-from app.jobs import launcher
+from app.jobs import launcher, logs
+from app.jobs.map_work import LEFT, MapRecord, is_making_map
 from app.jobs.progress import FAILED, Notifier
 from engine.document_map.areas import find_inside
 from engine.document_map.layout import DocumentMap
@@ -27,10 +32,11 @@ from store.snapshots import SnapshotRow
 
 PLACING, DRAFTING = "Placing the documents in the topics", "Placing the topics on the map"
 ARRANGING, PREPARING = "Arranging the documents on the map", "Preparing to describe selections"
+_NICENESS = 10  # of the process that makes a map after a run, as other runs may train
 _FEW = 100  # documents of a selection that only serves to compile
 
 
-def make_map(db: Database, run: int, snapshot: int, notify: Notifier) -> None:
+def make_map(db: Database, run: int, snapshot: int, notify: Callable[[str, float], None]) -> None:
     """Place all documents in the topics of a snapshot, and make their map; report the share of each that is done.
 
     Raises
@@ -57,14 +63,41 @@ def _prepare_selections(db: Database, run: RunRow, snapshot: SnapshotRow, made: 
     sum_corpus_words(db, corpus, len(hierarchy.vocabulary), np.arange(len(selected)) < _FEW)
 
 
+def make_map_after_run(db: Database, run: int, snapshot: int) -> None:
+    """Make the map of a run that has ended, at low priority; its row says how far it is.
+
+    Raises
+    ------
+    StoreError, engine.settings.SettingError
+        As `make_map`; LostClaim if the run was resumed or deleted.
+    """
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    record = MapRecord(db, runs.get_run(db, run), snapshot)
+    try:
+        make_map(db, run, snapshot, record.write)
+    finally:
+        with suppress(StoreError):  # what has ended the work is the error to be told
+            record.remove()
+
+
 def main(arguments: list[str]) -> int:
-    """Make the map of a run under a snapshot, in the store that TOPIARY_STORE names."""
+    """Make the map of a run under a snapshot, in the store that TOPIARY_STORE names; return the exit status."""
     notify = Notifier(sys.stdout)
     try:
-        run, snapshot = map(int, arguments)
-        make_map(open_existing(None), run, snapshot, notify)
+        run, snapshot = map(int, arguments[:2])
+        db = open_existing(None)
+        if launcher.AFTER_RUN in arguments:
+            make_map_after_run(db, run, snapshot)
+        elif is_making_map(runs.get_run(db, run), snapshot):
+            return LEFT
+        else:
+            make_map(db, run, snapshot, notify)
     except (StoreError, SettingError) as error:
-        notify(FAILED, str(error))
+        if launcher.AFTER_RUN in arguments:
+            logs.write_line(f"the map of documents was not made: {error}")
+        else:
+            notify(FAILED, str(error))
         return 1
     return 0
 

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, UseOfTopic
-from app.analysis.inference import Neighbour, open_inference
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, find_snapshot, open_inference
 from app.analysis.predictions import Report
+from app.analysis.read_hierarchy import find_snapshot_at
 from app.analysis.word_use import measure_everywhere
+from app.jobs.plan import name_step
 from app.jobs.shares import hash_share_origin, store_shares
 from engine.contract import Counts
-from engine.hierarchy.shares import SparseShares, measure_distances
+from engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
 from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
 from engine.lens.moments import DocumentShares
 from store import corpora, shares
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _AT_ONCE = 8192  # documents in memory
+_EARLIER = (
+    "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
+    "newest topics are of {step} {newest:,}."
+)
 LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that very short ones do not come first
 
 
@@ -58,7 +64,35 @@ def find_newest_shares(db: Database, run: RunRow) -> ShareSet | None:
     return shares.find_newest_set(db, run.number, hash_share_origin(run))
 
 
-def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Report = lambda *_: None) -> ShareSet:
+def find_placed_snapshot(db: Database, run: RunRow, minibatch: int | None = None) -> SnapshotRow:
+    """Return the snapshot at or before a mini-batch; without one, the newest snapshot that has shares of documents.
+
+    While a run trains, that is an earlier one than the newest, which is returned if none has shares.
+
+    Raises
+    ------
+    NotFound
+        If the run has no such snapshot.
+    """
+    chosen = find_snapshot_at(db, run, minibatch)
+    if minibatch is not None or find_shares(db, run, chosen.number) is not None:
+        return chosen
+    found = find_newest_shares(db, run)
+    return chosen if found is None else find_snapshot(db, run.number, found.snapshot)
+
+
+def describe_placed(run: RunRow, placed: int, newest: int) -> str:
+    """Return a sentence on topics and shares that are of an earlier mini-batch than the newest topics; else ""."""
+    return _EARLIER.format(step=name_step(run), placed=placed, newest=newest) if placed < newest else ""
+
+
+def complete_shares(
+    db: Database,
+    run: RunRow,
+    snapshot: SnapshotRow,
+    report: Report = lambda *_: None,
+    inference: DocumentInference | None = None,
+) -> ShareSet:
     """Return the shares of all documents under a snapshot; compute and store those that are missing.
 
     Parameters
@@ -69,6 +103,8 @@ def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Re
     snapshot : SnapshotRow
     report : (done, total) -> None, optional
         Called repeatedly with the number of documents placed so far and the number of all.
+    inference : DocumentInference, optional
+        Places documents under that snapshot; opened here if it is needed.
 
     Raises
     ------
@@ -85,7 +121,7 @@ def complete_shares(db: Database, run: RunRow, snapshot: SnapshotRow, report: Re
     found = find_shares(db, run, snapshot.number)
     if found is not None and found.documents == corpora.get_corpus(db, run.corpus).documents:
         return found
-    inference = open_inference(db, run, snapshot)
+    inference = inference or open_inference(db, run, snapshot)
     store_shares(db, run, snapshot.number, inference.kernel, inference.state, proceed)
     found = find_shares(db, run, snapshot.number)
     if found is None:
@@ -104,17 +140,24 @@ def read_use(db: Database, found: ShareSet, layer: int) -> LayerUse:
     return LayerUse(shares.read_layer(db, found.snapshot, layer), shares.read_tokens(db, found.snapshot))
 
 
-def fetch_use(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int) -> LayerUse:
+def fetch_use(
+    db: Database,
+    run: RunRow,
+    snapshot: SnapshotRow,
+    layer: int,
+    report: Report = lambda *_: None,
+    inference: DocumentInference | None = None,
+) -> LayerUse:
     """Return the shares of the topics of a layer in all documents; compute those that are missing or damaged.
 
     Parameters and errors are those of `complete_shares`.
     """
-    found = complete_shares(db, run, snapshot)
+    found = complete_shares(db, run, snapshot, report, inference)
     try:
         return read_use(db, found, layer)
     except DamagedArrays:
         shares.begin_set(db, snapshot.number, hash_share_origin(run))  # drops what is damaged
-        return read_use(db, complete_shares(db, run, snapshot), layer)
+        return read_use(db, complete_shares(db, run, snapshot, report, inference), layer)
 
 
 def build_matrix(layer: LayerShares, n_topics: int) -> "csr_array":
@@ -220,3 +263,8 @@ def find_nearest(use: LayerUse, one: LayerShares, n: int, *, without: int = -1) 
     numbers = np.flatnonzero(wanted)
     order = numbers[np.argsort(distances[numbers], kind="stable")[:n]]
     return [Neighbour(number, float(distances[number])) for number in order.tolist()]
+
+
+def find_nearest_to(use: LayerUse, topics: DocumentTopics, n: int) -> list[Neighbour]:
+    """Return the ``n`` documents nearest to a new one by the topics of layer 1, as `find_nearest`."""
+    return find_nearest(use, LayerShares(*cut_shares(topics.shares[0][None, :])), n)

@@ -6,7 +6,8 @@ from app.analysis.filters import FilterError
 from app.analysis.hierarchy import parse_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.refine import refine_run
-from app.cli.console import UserError, find_run, make_file_error, say
+from app.analysis.shares import find_placed_snapshot
+from app.cli.console import UserError, find_run, make_file_error, notify, say
 from app.export.pyldavis import PYLDAVIS, write_pyldavis
 from app.export.run_tables import build_table, read_request
 from app.export.tables import TableFileError, write_table
@@ -25,8 +26,10 @@ def export(arguments: argparse.Namespace) -> int:
             say(write_pyldavis(db, row, snapshot, arguments.layer or 1, arguments.output))
             return 0
         names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
-        request = read_request(db, row, **{name: getattr(arguments, name) for name in names})
+        request = read_request(db, row, arguments.table, **{name: getattr(arguments, name) for name in names})
         table = build_table(arguments.table, request)
+        if request.note:
+            notify(request.note)
         path = write_table(table, arguments.output, lambda rows: progress.show(f"writing {rows:,} rows"))
     except OSError as error:
         raise make_file_error(arguments.output, error) from error
@@ -45,7 +48,7 @@ def refine(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.topic!r} is no topic; topiary topics lists them, as in L1:3")
     db, progress = open_existing(arguments.store), Progress()
     row = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, arguments.minibatch))
+    hierarchy = read_hierarchy(db, row, find_placed_snapshot(db, row, arguments.minibatch))
     try:
         corpus = refine_run(
             db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,

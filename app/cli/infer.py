@@ -2,23 +2,15 @@
 
 import argparse
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, format_identity
-from app.analysis.inference import (
-    DocumentInference,
-    DocumentTopics,
-    Neighbour,
-    Neighbourhood,
-    must_compile,
-    open_inference,
-)
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbour, must_compile, open_inference
 from app.analysis.interpolation import Step, round_percent
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
-from app.analysis.shares import complete_shares, find_nearest, find_shares, read_use
+from app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from app.cli.console import UserError, find_run, notify, print_json, say, translate_errors
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
@@ -32,14 +24,11 @@ from app.ingest.new_documents import (
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
 from app.jobs.progress import Progress
 from engine.contract import Array
-from engine.hierarchy.shares import cut_shares
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpora import Document
 from store.database import Database, open_existing
-from store.shares import LayerShares
 
-FindNearest: TypeAlias = Callable[[DocumentTopics, int], list[Neighbour]]  # the nearest documents of the corpus
 N_TOPICS, N_UNKNOWN_WORDS = 5, 10  # number of topics listed per layer, and of unknown words listed per document
 
 
@@ -54,9 +43,9 @@ def infer(arguments: argparse.Namespace) -> int:
         documents = read_new_documents(arguments.file, inference.rules, options)
     document_topics = inference.place_texts([document.word_counts for document in documents])
     has_words = any(not document.word_counts.blank for document in documents)
-    find = _prepare_search(db, arguments, hierarchy, inference) if arguments.nearest > 0 and has_words else None
+    use = _read_all_shares(db, inference) if arguments.nearest > 0 and has_words else None
     facts = [
-        _list_document_facts(db, hierarchy, inference, document, topics, find, arguments)
+        _list_document_facts(db, hierarchy, inference, document, topics, use, arguments)
         for document, topics in zip(documents, document_topics, strict=True)
     ]
     if arguments.json:
@@ -103,12 +92,10 @@ def place(arguments: argparse.Namespace) -> int:
     run = find_run(db, arguments.run)
     snapshot = find_snapshot_at(db, run, arguments.minibatch)
     progress = Progress()
-
-    def report(done: int, total: int) -> None:
-        progress.show("placing documents", done / total, f"{done:,} of {total:,}")
-
-    found = complete_shares(db, run, snapshot, report)
-    progress.end()
+    try:
+        found = complete_shares(db, run, snapshot, progress.show_placing)
+    finally:
+        progress.end()
     say(f"run {run.number}, mini-batch {snapshot.minibatch:,}: {found.documents:,} documents are placed in its topics")
     return 0
 
@@ -134,26 +121,13 @@ def _find_document(db: Database, inference: DocumentInference, text: str) -> Doc
     return matches[0]
 
 
-def _prepare_search(
-    db: Database, arguments: argparse.Namespace, hierarchy: Hierarchy, inference: DocumentInference
-) -> FindNearest:
-    """Return a function that finds the nearest of all documents if their shares are stored, else of a part of them."""
-    found = find_shares(db, find_run(db, arguments.run), hierarchy.snapshot)
-    if found is None:
-        neighbourhood = _build_neighbourhood(db, inference)
-        return lambda topics, n: neighbourhood.find_nearest(topics.shares[0], n)
-    use = read_use(db, found, 1)
-    return lambda topics, n: find_nearest(use, LayerShares(*cut_shares(topics.shares[0][None, :])), n)
-
-
-def _build_neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
-    """Infer the topics of documents of the corpus, among which neighbours are found; show progress on the terminal."""
-    neighbourhood, progress = Neighbourhood(db, inference), Progress()
-    while not neighbourhood.ready:
-        neighbourhood.advance()
-        progress.show("placing documents of the corpus", neighbourhood.done / len(neighbourhood.numbers))
-    progress.end()
-    return neighbourhood
+def _read_all_shares(db: Database, inference: DocumentInference) -> LayerUse:
+    """Return the shares of layer 1 in all documents of the corpus; place those that are not placed yet."""
+    progress = Progress()
+    try:
+        return fetch_use(db, inference.run, inference.snapshot, 1, progress.show_placing, inference)
+    finally:
+        progress.end()
 
 
 def _list_snapshot_facts(hierarchy: Hierarchy) -> dict[str, Any]:
@@ -167,7 +141,7 @@ def _list_document_facts(
     inference: DocumentInference,
     document: NewDocument,
     topics: DocumentTopics,
-    find: FindNearest | None,
+    use: LayerUse | None,
     arguments: argparse.Namespace,
 ) -> dict[str, Any]:
     """Return the facts about a document and its topics for JSON; the printed text is made of the same facts."""
@@ -200,8 +174,8 @@ def _list_document_facts(
             {"label": inference.corpus.label_names[number], "probability": float(topics.probabilities[number])}
             for number in order
         ]
-    if find is not None:
-        facts["nearest"] = _list_nearest(db, inference, find(topics, arguments.nearest))
+    if use is not None:
+        facts["nearest"] = _list_nearest(db, inference, find_nearest_to(use, topics, arguments.nearest))
     return facts
 
 

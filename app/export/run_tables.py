@@ -12,6 +12,7 @@ from app.analysis.filters import FilterError, FilterSources, parse_condition, re
 from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
+from app.analysis.shares import describe_placed, find_placed_snapshot
 from app.analysis.trends import ColumnError, choose_column, group_documents, join_shares, measure_by_group
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
@@ -54,6 +55,8 @@ class RunTableRequest(NamedTuple):
         Weight of a document in shares over time and by group.
     where : sequence of str
         Conditions on documents (`app.analysis.filters`); a table of topics does not depend on them.
+    note : str
+        A sentence on topics and shares that are not of the newest snapshot; may be empty.
     """
 
     db: Database
@@ -66,16 +69,22 @@ class RunTableRequest(NamedTuple):
     unit: str | None = None
     by: Weighting = "tokens"
     where: Sequence[str] = ()
+    note: str = ""
 
 
-def read_request(db: Database, row: RunRow, *, minibatch: int | None = None, **options: Any) -> RunTableRequest:
-    """Return the request for a table of the snapshot at or before a mini-batch, the newest one by default.
+def read_request(
+    db: Database, row: RunRow, kind: str, *, minibatch: int | None = None, **options: Any
+) -> RunTableRequest:
+    """Return the request for a table of the snapshot at or before a mini-batch.
 
     Parameters
     ----------
     db : Database
     row : RunRow
+    kind : str
+        One of the `TABLES`.
     minibatch : int, optional
+        By default, the table is of the newest snapshot; one with shares, of the newest snapshot that has them.
     **options
         Fields of `RunTableRequest`.
 
@@ -84,9 +93,13 @@ def read_request(db: Database, row: RunRow, *, minibatch: int | None = None, **o
     NotFound
         If there is no such snapshot.
     """
-    hierarchy = read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
-    hierarchy = read_recurrence(db, row, hierarchy)[1]
-    return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, **options)
+    chosen = find_snapshot_at(db, row, minibatch)
+    newest = chosen.minibatch
+    if kind not in WITHOUT_SHARES:
+        chosen = find_placed_snapshot(db, row, minibatch)
+    hierarchy = read_recurrence(db, row, read_hierarchy(db, row, chosen))[1]
+    note = describe_placed(row, chosen.minibatch, newest)
+    return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, note=note, **options)
 
 
 def build_table(kind: str, request: RunTableRequest) -> ExportTable:
@@ -302,6 +315,7 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
     return ExportTable("groups", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
 
 
+WITHOUT_SHARES = ("topics",)  # tables that do not read the shares of documents
 TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {
     "topics": _build_topics,
     "documents": _build_documents,

@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from sqlalchemy.engine import make_url
 
@@ -50,6 +51,14 @@ def find_log(db_url: str, run: int) -> Path:
     """Return the path of the log of a run; each store has its own folder, as its runs are numbered from 1."""
     place = make_url(db_url).render_as_string(hide_password=True)
     return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
+
+
+def open_log(db_url: str, run: int) -> BinaryIO:
+    """Open the log of a run to add to it; create its folder if necessary."""
+    make_log_folder()
+    path = find_log(db_url, run)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    return path.open("ab")
 
 
 def record_action(place: str, what: str, who: str = "") -> None:

@@ -39,6 +39,10 @@ class Progress:
             self._stream.flush()
             self._last_time = now
 
+    def show_placing(self, done: int, total: int) -> None:
+        """Show how many documents of a corpus have been placed in topics, of how many."""
+        self.show("placing documents", done / max(total, 1), f"{done:,} of {total:,}")
+
     def _columns(self) -> int | None:
         """Return the length of the longest line that can be overwritten; None without a terminal."""
         if not self._terminal:

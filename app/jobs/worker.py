@@ -1,6 +1,7 @@
 """The process that trains one run: ``python -P -m app.jobs.worker [--store URL] --run N``.
 
-It claims the run, trains it (:mod:`app.jobs.trainer`) and ends; it communicates through the store only.
+It claims the run, trains it (:mod:`app.jobs.trainer`), starts the process that makes the map of its documents
+(:mod:`app.jobs.map_work`) and ends; it communicates through the store only.
 """
 
 import argparse
@@ -8,8 +9,11 @@ import logging
 import os
 import sys
 
+import psutil
+
 from app.jobs import launcher, logs
 from app.jobs.claim import SENTENCE_ERRORS, Interrupt
+from app.jobs.map_work import start_map
 from app.jobs.trainer import train_run
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
@@ -46,10 +50,19 @@ def main(argv: list[str] | None = None) -> int:
         status = 1
     finally:
         if store_works:  # without a usable store, workers would start each other for ever
+            _start_map(db, arguments.run)
             _start_next(db)
         db.close()
     logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")
     return status
+
+
+def _start_map(db: Database, run: int) -> None:
+    """Start the process that makes the map of documents; an error here is only logged, as a page makes it later."""
+    try:
+        start_map(db, run)
+    except (StoreError, OSError, psutil.Error) as error:
+        logs.write_line(f"the map of documents is not made now: {error}")
 
 
 def _start_next(db: Database) -> None:

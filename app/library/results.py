@@ -14,15 +14,17 @@ import pandas as pd
 from app.analysis import comparison as pairs_of
 from app.analysis.comparison import find_edge_changes
 from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
-from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
+from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
 from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
+from app.analysis.shares import LayerUse, complete_shares, fetch_use, find_nearest_to
 from app.export.comparison import list_edges, list_pairs, summarize_comparison
 from app.facts.comparisons import ComparisonView, write_comparison, write_summary
 from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, OptionError
+from app.jobs.progress import Progress
 from app.views.tree.opening import choose_threshold
 from engine.contract import FloatArray
 from engine.hierarchy.tree import Node
@@ -45,7 +47,6 @@ class Inference:
     _db: Database
     _hierarchy: Hierarchy
     _document_inference: DocumentInference
-    _near: Neighbourhood
     _given: Sequence[NewDocument]
     _placed: Sequence[DocumentTopics]
     _index: pd.Index | None = None
@@ -107,13 +108,25 @@ class Inference:
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
-    def nearest(self, n: int = 5) -> pd.DataFrame:
+    def nearest(self, n: int = 5, *, progress: bool = False) -> pd.DataFrame:
         """Return the ``n`` nearest documents of the corpus for each document, with their Hellinger distances.
 
-        The first call places the documents of the corpus, at most 3,000 of them.
+        They are sought among all documents, by their shares of the topics of layer 1.  Where shares are not stored yet,
+        they are computed and stored now, as by :meth:`Run.shares`.
+
+        Parameters
+        ----------
+        n : int
+        progress : bool, default=False
+            Whether to show on standard error how many documents have been placed.
+
+        Raises
+        ------
+        store.errors.NotFound
+            When the snapshot is no longer kept, as of a run that trains.
         """
-        while not self._near.ready:
-            self._near.advance()
+        if progress and self._known_documents:
+            self._show_placing()
         rows = [row for number, placed in self._known_documents for row in self._list_neighbours(number, placed, n)]
         return pd.DataFrame(rows, columns=["document", "distance", "neighbour", "title", "label"])
 
@@ -131,6 +144,20 @@ class Inference:
         where = f"run {self._hierarchy.run} at {self._hierarchy.moment}"
         return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
 
+    @cached_property
+    def _use(self) -> LayerUse:
+        """The shares of the topics of layer 1 in all documents of the corpus."""
+        inference = self._document_inference
+        return fetch_use(self._db, inference.run, inference.snapshot, 1, inference=inference)
+
+    def _show_placing(self) -> None:
+        """Place all documents, and show how many are placed."""
+        inference, shown = self._document_inference, Progress()
+        try:
+            complete_shares(self._db, inference.run, inference.snapshot, shown.show_placing, inference)
+        finally:
+            shown.end()
+
     def _build_layer(self, layer: int, values: Sequence[FloatArray]) -> pd.DataFrame:
         """Return values of the topics of a layer for each document as a table (documents, topics)."""
         width = self._hierarchy.widths[layer - 1]
@@ -140,7 +167,7 @@ class Inference:
 
     def _list_neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
         """Return a row for each of the ``n`` documents of the corpus that are nearest to a document."""
-        neighbours = self._near.find_nearest(placed.shares[0], n)
+        neighbours = find_nearest_to(self._use, placed, n)
         documents = corpora.read_documents(
             self._db, self._document_inference.corpus.number, [neighbour.document for neighbour in neighbours]
         )
@@ -184,11 +211,10 @@ def infer(
 ) -> Inference:
     """Return documents placed in the topics of a snapshot; see :meth:`Run.infer`."""
     inference = opened.places.inference(run.number, snapshot)
-    near = opened.places.neighbourhood(run.number, snapshot)
     given = _read_given(texts, inference, options)
     placed = inference.place_texts([document.word_counts for document in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
-    return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
+    return Inference(opened.db, hierarchy, inference, given, placed, find_index(texts))
 
 
 def _read_given(

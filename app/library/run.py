@@ -230,7 +230,7 @@ class Run(RunBridges, RunEvidence):
         query : str
             Words, "a phrase" or /a regular expression/.
         minibatch : int, optional
-            The last snapshot at or before this mini-batch is used; the latest one by default.
+            The last snapshot at or before this mini-batch is used; by default the latest one with shares of documents.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class Run(RunBridges, RunEvidence):
 
         from .corpora import Corpus
 
-        hierarchy = self.hierarchy(minibatch)
+        hierarchy = self._read_placed(minibatch)
         node = find_nodes(hierarchy, topic, None)[0] if topic else None
         made = refine_run(
             self._opened.db, self._row, hierarchy, name, topic=node, share=share, where=where, query=query

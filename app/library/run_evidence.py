@@ -90,7 +90,7 @@ class RunEvidence(RunTopics):
         from app.analysis.trends import group_documents
         from app.analysis.word_trends import measure_word_by_group, measure_word_over_time, read_occurrences
 
-        db, hierarchy = self._opened.db, self.hierarchy(None)
+        db, hierarchy = self._opened.db, self._read_placed()
         corpus = corpora.get_run_corpus(db, self._row)
         sources = read_sources(db, self._row, corpus, hierarchy)
         dates = [each.name for each in sources.columns if each.kind == DATE]

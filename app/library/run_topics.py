@@ -528,6 +528,9 @@ class RunTopics:
             Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
         where : sequence of str
             Conditions on documents, such as ``"date=2004..2005"``.
+        minibatch : int, optional
+            The last snapshot at or before this mini-batch is used; by default the latest one, and of tables with shares
+            the latest one whose documents have all been placed.
 
         Raises
         ------
@@ -538,7 +541,7 @@ class RunTopics:
         """
         from app.export.run_tables import build_table, read_request
 
-        request = read_request(self._opened.db, self._row, minibatch=minibatch, **options)
+        request = read_request(self._opened.db, self._row, kind, minibatch=minibatch, **options)
         return build_table(kind, request).join()
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False, seeds: bool = False) -> Hierarchy:
@@ -569,6 +572,13 @@ class RunTopics:
         from app.analysis.quality import add_npmi
 
         return add_npmi(self._opened.db, row, hierarchy)
+
+    def _read_placed(self, minibatch: int | None = None) -> Hierarchy:
+        """Return the hierarchy at or before a mini-batch, by default the newest one with shares of documents."""
+        from app.analysis.shares import find_placed_snapshot
+
+        db, row = self._opened.db, self._row
+        return read_hierarchy(db, row, find_placed_snapshot(db, row, minibatch))
 
     @property
     def _row(self) -> RunRow:

@@ -1,4 +1,8 @@
-"""Maps of documents in progress: one at a time, each made by a process of its own, so that pages stay quick."""
+"""Maps of documents in progress: one at a time, each made by a process of its own, so that pages stay quick.
+
+The map of a run that has just ended is made by a process that its worker has started (:mod:`app.jobs.map_work`); the
+server leaves it to that process.
+"""
 
 import json
 import logging
@@ -8,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from app.jobs import logs, process, progress
+from app.jobs.map_work import BEGINNING, LEFT, is_making_map, read_map_notice
 from app.jobs.progress import FAILED, ImportNotice, Notice
 from store.run_rows import RunRow
 
 _FIRST_NUMBER = 1_000_000_000  # the notice of run n has the number -(this + n), which no import and no index has
-_WAITING = "The map of documents is about to be made"
 
 log = logging.getLogger("topiary.maps")
 
@@ -29,7 +33,7 @@ class MapJobs:
         self._closing = False
 
     def start(self, url: str, run: RunRow, snapshot: int, documents: int, look: Callable[[], None]) -> None:
-        """Have the map made, unless that was begun before.
+        """Have the map made, unless that was begun before or is done by the process that the worker has started.
 
         Parameters
         ----------
@@ -45,17 +49,18 @@ class MapJobs:
         """
         key = run.number, snapshot, documents
         with self._lock:
-            if key in self._begun or self._closing:
+            if key in self._begun or self._closing or is_making_map(run, snapshot):
                 return
             self._begun.add(key)
-        self._post(run, Notice(_WAITING, 0.0))
+        self._post(run, Notice(BEGINNING, 0.0))
         self._threads.submit(self._make, url, run, snapshot, look)
         look()
 
-    def read_notice(self, run: int) -> Notice:
+    def read_notice(self, run: RunRow) -> Notice:
         """Return how far the map of a run is, or why it has failed; an empty sentence if neither."""
         with self._lock:
-            return self._notices.get(run, Notice())
+            own = self._notices.get(run.number, Notice())
+        return own if own.sentence else read_map_notice(run)
 
     def forget(self, run: int) -> None:
         """Forget which maps of a run were begun, unless one is in progress."""
@@ -93,7 +98,10 @@ class MapJobs:
                         reason = value
                     else:
                         self._post(run, Notice(words, value))
-        if child.returncode and not reason and not self._closing:
+        if child.returncode == LEFT:  # it may be asked for again if the process that makes it is killed
+            with self._lock:
+                self._begun = {key for key in self._begun if key[:2] != (run.number, snapshot)}
+        elif child.returncode and not reason and not self._closing:
             reason = f"it ended unexpectedly; {log_file.name} says why"
         if reason:
             log.warning("the map of run %d could not be made: %s", run.number, reason)

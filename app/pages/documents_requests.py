@@ -21,6 +21,7 @@ from app.analysis.document_table import (
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
 from app.analysis.interpolation import find_telling_layer
+from app.analysis.shares import RankedDocuments
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.column_kinds import list_columns
 from app.ingest.errors import IngestError
@@ -29,15 +30,17 @@ from app.ingest.readers.documents import read_contents
 from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
-from app.pages.filters import read_selection
+from app.pages.filters import explain_no_shares, find_placed, read_selection
 from app.pages.requests import order_topic_documents
 from app.pages.session import LONGEST_QUERY, Context
 from app.views.documents.document_table import CONTEXTS, PAGE_ROWS, DocumentRow
 from app.views.documents.documents_form import ListedDocument, SearchState
 from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
 from app.views.explore.detail import cut_excerpt
+from app.views.filters import describe_moment
 from engine.contract import Array
 from engine.hierarchy import paths
+from engine.hierarchy.tree import Node
 from store import corpora, runs, shares
 from store.corpora import Document
 from store.corpus_rows import CorpusRow
@@ -154,7 +157,8 @@ class SelectedDocuments(NamedTuple):
     """The answer to a request: the corpus, the topics (None where there are none yet), and the selected documents.
 
     ``columns`` are the names of the columns of the corpus, ``scores`` how well every document is explained, if only
-    badly explained ones are selected, and ``has_shares`` says whether that can be measured.
+    badly explained ones are selected, and ``has_shares`` says whether that can be measured.  ``note`` says of which
+    step the shares are that the filter reads, if they are not of these topics.
     """
 
     request: TableRequest
@@ -164,6 +168,7 @@ class SelectedDocuments(NamedTuple):
     columns: tuple[str, ...] = ()
     scores: Array | None = None
     has_shares: bool = False
+    note: str = ""
 
 
 def find_selection(context: Context, request: TableRequest, is_wanted: Callable[[], bool]) -> SelectedDocuments:
@@ -174,20 +179,27 @@ def find_selection(context: Context, request: TableRequest, is_wanted: Callable[
     if hierarchy is not None:
         _place_appended(context, hierarchy, corpus)
     marked = read_selection(context, corpus, hierarchy, wanted.where)
-    order = partial(order_topic_documents, context)
-    found = None if hierarchy is None else context.feed.shares.find(hierarchy.run, hierarchy.snapshot)
+    placed = None if hierarchy is None else find_placed(context, hierarchy, request.snapshot)
+    found = None if placed is None else placed.shares
     explained = None
     if wanted.badly:
-        if found is None or hierarchy is None:
-            raise LookupError("the shares of the documents are not known yet: they are computed when the run ends")
-        explained = context.feed.shares.explain(found, corpus, hierarchy)
+        if found is None or placed is None:
+            raise LookupError(explain_no_shares(context, hierarchy))
+        explained = context.feed.shares.explain(found, corpus, placed.hierarchy)
+
+    def order(newest: Hierarchy, node: Node) -> RankedDocuments:
+        topics = placed.hierarchy if placed is not None and placed.hierarchy.has(node) else newest
+        return order_topic_documents(context, topics, node)
+
     selection = select_documents(
         context.db, corpus, wanted, hierarchy, context.feed.labels, order, is_wanted, marked,
         None if explained is None else explained.documents,
     )  # fmt: skip
     names = tuple(column.name for column in list_columns(context.db, corpus))
     scores, can_explain = (None if explained is None else explained.scores), corpus.kind != "real" and found is not None
-    return SelectedDocuments(request, corpus, hierarchy, selection, names, scores, can_explain)
+    note = "" if placed is None or not wanted.reads_shares else placed.moment
+    note = f"The shares behind these filters are {describe_moment(note)}." if note else ""
+    return SelectedDocuments(request, corpus, hierarchy, selection, names, scores, can_explain, note)
 
 
 def _place_appended(context: Context, hierarchy: Hierarchy, corpus: CorpusRow) -> None:

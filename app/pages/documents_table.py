@@ -244,7 +244,7 @@ class DocumentTable:
                     for number, topics in self._strongest.items()
                     if layer <= len(topics) and (topic := topics[layer - 1]) is not None
                 },
-                note=self._note,
+                note=" ".join(filter(None, (self._note, selected.note))),
                 link=to_query(self._view),
                 read=self._read,
                 focus=focus,

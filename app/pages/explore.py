@@ -221,6 +221,8 @@ class ExplorePage(TreePage):
             return
         if self._hierarchy is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
             self._fetch()
+        elif self._view.where and self._original is not None:
+            self._selection.add(self._original, self._select_documents)  # measures again when the run has ended
         if self._hierarchy is None:
             self._draw_all()
 

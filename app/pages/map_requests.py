@@ -346,7 +346,7 @@ def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where:
         If the shares of the documents are not stored.
     """
     layer = min(2, hierarchy.n_layers)
-    request = read_request(context.db, row, minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))
+    request = read_request(context.db, row, "documents", minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))
     with tempfile.TemporaryDirectory() as folder:
         path = write_table(build_table("documents", request), Path(folder) / "documents.csv")
         return path.read_text(encoding="utf-8")

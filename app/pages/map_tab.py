@@ -94,7 +94,7 @@ class MapTab:
     def _on_tick(self, tick: Tick) -> None:
         if not self._is_shown:
             return
-        before, self._notice = self._notice, self._context.actions.maps.read_notice(self._view.run)
+        before, self._notice = self._notice, self._read_notice()
         changed = tick.snapshots | tick.labels
         if self._answer is None or self._answer.read is None:
             changed |= tick.rows
@@ -102,6 +102,11 @@ class MapTab:
             self._fetch()  # there may be a draft now, or the finished map
         elif self._notice != before:
             self._draw_controls()
+
+    def _read_notice(self) -> Notice:
+        """Return how far the map of the run on screen is."""
+        row = self._context.feed.run(self._view.run)
+        return Notice() if row is None else self._context.actions.maps.read_notice(row)
 
     def _make_request(self) -> MapRequest:
         view = self._view
@@ -122,7 +127,7 @@ class MapTab:
         if answer.request != self._make_request():
             return
         before, self._answer = self._answer, answer
-        self._notice = self._context.actions.maps.read_notice(answer.request.run)
+        self._notice = self._read_notice()
         is_same = before is not None and _tell_selection(before) == _tell_selection(answer)
         if not is_same:
             self._summary = None

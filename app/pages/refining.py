@@ -21,7 +21,7 @@ from app.ingest.refining import LEAST_DOCUMENTS, RefineError
 from app.jobs.run_rules import NewRunError, RunRequest
 from app.live.ticks import Tick
 from app.pages.components import Message
-from app.pages.filters import open_sources, read_selection
+from app.pages.filters import find_placed, open_sources, read_selection
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.explore.refining import CloserLook, FinerTopic, RefiningRun, draw_closer_look, draw_run_origin
 from app.views.text import end_sentence
@@ -133,7 +133,7 @@ def refine_and_train(context: Context, run: int, snapshot: int, options: Mapping
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     if hierarchy is None:
         return MadeRun(0, f"Run {run} has no topics yet.")
-    moment = find_snapshot_at(context.db, row, hierarchy.minibatch)
+    moment = find_snapshot_at(context.db, row, find_placed(context, hierarchy, snapshot).hierarchy.minibatch)
     try:
         corpus = context.actions.refine(run, moment, **options)
     except (RefineError, FilterError, QueryError, NotFound) as error:
@@ -292,9 +292,12 @@ def read_closer_look(context: Context, hierarchy: Hierarchy, node: Node, where: 
     counts, among = None, corpus.documents
     with suppress(NotFound, FilterError):  # the shares are not known yet, or a condition means nothing
         selected = read_selection(context, corpus, hierarchy, where)
+        hierarchy = find_placed(context, hierarchy, context.view.snapshot).hierarchy
         among = corpus.documents if selected is None else int(selected.sum())
         use = open_sources(context, corpus, hierarchy).read_use(node.layer)
-        counts = count_documents(use, hierarchy.place(node), corpora.read_marks(context.db, corpus).part, selected)
+        if hierarchy.has(node):
+            part = corpora.read_marks(context.db, corpus).part
+            counts = count_documents(use, hierarchy.place(node), part, selected)
     refining = [
         _describe_run(context, run, made, origin)
         for made, origin in list_refinements(context.db, hierarchy.run)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.export.report import render_report
-from app.export.run_tables import build_table, read_request
+from app.export.run_tables import WITHOUT_SHARES, build_table, read_request
 from app.export.tables import TableFileError, write_table
 from app.ingest.column_kinds import list_columns
 from app.jobs.downloads import DOWNLOADS
@@ -83,11 +83,15 @@ class ReportSaver:
 
 
 class WrittenTable(NamedTuple):
-    """A table in a file, ready to be fetched: its name and token, or a sentence on why there is none."""
+    """A table in a file, ready to be fetched: its name and token, or a sentence on why there is none.
+
+    ``note`` is a sentence on what is special about it; it may be empty.
+    """
 
     name: str
     token: str
     fault: str = ""
+    note: str = ""
 
 
 class TableSaver:
@@ -146,6 +150,8 @@ class TableSaver:
             self._context.notify(written.fault, "warning")
         else:
             self._board().fetch_file(f"{DOWNLOADS}/{written.token}", written.name)
+            if written.note:
+                self._context.notify(written.note, "info")
 
     def _end(self) -> None:
         self._is_writing = False
@@ -172,14 +178,15 @@ def write_run_table(
     try:
         row = runs.get_run(context.db, run)
         hierarchy = context.feed.hierarchy(run, snapshot or None)
-        minibatch = None if hierarchy is None else hierarchy.minibatch
+        is_newest = not snapshot and kind not in WITHOUT_SHARES  # then of the newest topics with shares, as on pages
+        minibatch = None if hierarchy is None or is_newest else hierarchy.minibatch
         offered = list_columns(context.db, corpora.get_run_corpus(context.db, row))
         fitting = {column.name for column in offered if column.kind in _KINDS.get(kind, ())}
         chosen = options["column"] if options["column"] in fitting else ""
-        request = read_request(context.db, row, minibatch=minibatch, **(dict(options) | {"column": chosen}))
+        request = read_request(context.db, row, kind, minibatch=minibatch, **(dict(options) | {"column": chosen}))
         write_table(build_table(kind, request), path)
     except (StoreError, TableFileError, LookupError, ValueError, OSError) as error:
         downloads.drop(path)
         reason = str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
         return WrittenTable(name, "", end_sentence(f"The table cannot be written: {reason}"))
-    return WrittenTable(name, downloads.offer(path))
+    return WrittenTable(name, downloads.offer(path), note=request.note)

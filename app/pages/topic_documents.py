@@ -8,7 +8,7 @@ from app.analysis.filters import FilterError
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.ingest.new_documents import find_rules
-from app.pages.filters import read_selection
+from app.pages.filters import find_placed, read_selection
 from app.pages.requests import list_topic_uses
 from app.pages.session import Context
 from app.views.explore.detail import TopicDocument
@@ -73,7 +73,11 @@ class TopicDocuments:
         if row is None:
             return []
         selected = self._select(hierarchy, row, where)
-        uses = list_topic_uses(self._context, hierarchy, node, _READ_DOCUMENTS, selected)
+        placed = hierarchy
+        if selected is not None:  # else the newest examples are enough
+            placed = find_placed(self._context, hierarchy, self._context.view.snapshot).hierarchy
+        used = placed if placed.has(node) else hierarchy
+        uses = list_topic_uses(self._context, used, node, _READ_DOCUMENTS, selected)
         if not uses:
             return []
         corpus = corpora.get_run_corpus(self._context.db, row)

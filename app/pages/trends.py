@@ -19,10 +19,9 @@ from app.analysis.trends import (
 )
 from app.analysis.typical import find_typical_topics
 from app.ingest.column_kinds import list_columns
-from app.jobs.plan import name_step
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
-from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
+from app.pages.filters import add_condition, find_placed, handle_filter, open_sources, read_selection
 from app.pages.refining import RefineRequests
 from app.pages.requests import LatestRequest
 from app.pages.saving import TableSaver
@@ -42,10 +41,6 @@ from store.shares import ShareSet
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
 PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."
 NOT_PLACED = "The shares of the documents are not known; topiary place {run} computes them, or says why it cannot."
-EARLIER = (
-    "These are the topics and shares of {step} {placed:,}, the last one whose documents have all been placed; the "
-    "newest topics are of {step} {newest:,}."
-)
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
 _FIELDS = (
@@ -96,11 +91,7 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
     hierarchy = feed.hierarchy(request.run, request.snapshot or None)
     if hierarchy is None:
         return TrendAnswer(request, None, explain_no_topics(request.run, feed.state(request.run), row.message))
-    newest, found = hierarchy, feed.shares.find(request.run, hierarchy.snapshot)
-    if found is None and not request.snapshot and (found := feed.shares.find_newest(request.run)) is not None:
-        hierarchy = feed.hierarchy(request.run, found.snapshot) or newest
-    steps = {"step": name_step(row), "placed": hierarchy.minibatch, "newest": newest.minibatch}
-    source = "" if hierarchy is newest else EARLIER.format(**steps)
+    hierarchy, found, source, _ = find_placed(context, hierarchy, request.snapshot)
     if known is not None and found is not None and (known.request, known.shares) == (request, found) and known.page:
         return known._replace(page=known.page._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)

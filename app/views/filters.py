@@ -48,8 +48,13 @@ def draw_filter_form(columns: Sequence[str]) -> str:
     return f'<form class="fl-form" data-do="filter">{select}{value}{button}</form>'
 
 
+def describe_moment(step: str) -> str:
+    """Return the moment of shares that are not of the newest topics, for the end of a sentence."""
+    return f"as of {step}, the last one whose documents have all been placed"
+
+
 class SelectionFacts(Protocol):
-    """What is shown of a selection of documents: its conditions, its size, or why it has no shares."""
+    """What is shown of a selection of documents: its conditions, its size and the moment of its shares, or why not."""
 
     @property
     def where(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -59,6 +64,8 @@ class SelectionFacts(Protocol):
     def documents(self) -> int: ...  # noqa: D102
     @property
     def fault(self) -> str: ...  # noqa: D102
+    @property
+    def moment(self) -> str: ...  # noqa: D102
 
 
 def draw_selection(selection: SelectionFacts | None) -> str:
@@ -66,5 +73,7 @@ def draw_selection(selection: SelectionFacts | None) -> str:
     if selection is None:
         return ""
     count = f"Shares in {selection.selected:,} of {selection.documents:,} documents"
+    if selection.moment:
+        count = f"{count}, {describe_moment(selection.moment)}"
     note = f'<span role="status">{escape(selection.fault or count)}</span>'
     return f'<div class="fl-row">{draw_conditions(selection.where)}{note}</div>'

@@ -10,9 +10,9 @@ import pytest
 from inference_samples import DOCUMENTS, NAMES, plain_model, plant
 from office_samples import docx
 
-from app.analysis import inference
+from app.analysis import shares as work
 from app.analysis.inference import find_snapshot, open_inference
-from app.analysis.shares import complete_shares
+from app.analysis.shares import find_shares
 from app.cli import main
 from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from app.ingest.options import ImportOptions
@@ -95,17 +95,22 @@ def test_every_path_of_a_text_together_is_the_whole_of_it(store, tmp_path, capsy
     assert "nearest" not in fact
 
 
-def test_the_nearest_are_sought_among_all_documents_once_their_shares_are_stored(store, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(inference, "MOST", 2)  # the first and the last document, if shares are not stored
+def test_the_nearest_are_sought_among_all_documents_whose_shares_are_made_once(store, tmp_path, capsys, monkeypatch):
     (tmp_path / "letter.txt").write_text("rocket launch to the moon", encoding="utf-8")
-    words = ("infer", "1", str(tmp_path / "letter.txt"), "--nearest", "3", "--store", store)
-    assert len(report(capsys, *words)["documents"][0]["nearest"]) == 2
+    words = ("infer", "1", str(tmp_path / "letter.txt"), "--nearest", "999", "--store", store)
+    made, store_shares = [], work.store_shares
+    monkeypatch.setattr(work, "store_shares", lambda *given: made.append(1) or store_shares(*given))
+    first = report(capsys, *words)["documents"][0]["nearest"]
     db = open_database(store)
-    complete_shares(db, runs.get_run(db, 1), snapshots.find_latest(db, 1))
+    assert find_shares(db, runs.get_run(db, 1), snapshots.find_latest(db, 1).number).documents == DOCUMENTS
     db.close()
-    nearest = report(capsys, *words)["documents"][0]["nearest"]
-    assert [each["document"] % 4 for each in nearest] == [1, 1, 1]
-    assert [each["distance"] for each in nearest] == sorted(each["distance"] for each in nearest)
+    assert sorted(each["document"] for each in first) == list(range(DOCUMENTS))
+    assert {each["document"] % 4 for each in first[: DOCUMENTS // 4]} == {1}
+    assert [each["distance"] for each in first] == sorted(each["distance"] for each in first)
+    assert report(capsys, *words)["documents"][0]["nearest"] == first
+    assert made == [1]
+    none = ("infer", "1", str(tmp_path / "letter.txt"), "--nearest", "0", "--store", store)
+    assert "nearest" not in report(capsys, *none)["documents"][0]
 
 
 def test_the_nearest_documents_are_about_the_same_subject(store, tmp_path, capsys):

@@ -26,12 +26,12 @@ def db(tmp_path):
 
 
 def read_table(db, kind, **options):
-    return build_table(kind, read_request(db, runs.get_run(db, 1), **options)).join()
+    return build_table(kind, read_request(db, runs.get_run(db, 1), kind, **options)).join()
 
 
 def test_topics_have_the_shares_and_words_of_the_pages(db):
     table = read_table(db, "topics")
-    facts = list_topics(read_request(db, runs.get_run(db, 1)).hierarchy)
+    facts = list_topics(read_request(db, runs.get_run(db, 1), "topics").hierarchy)
     assert table["share"].tolist() == [each["share"] for each in facts]
     assert table["words"].tolist() == [" ".join(each["words"]) for each in facts]
     top = table[table["layer"] == 3]
@@ -98,6 +98,26 @@ def test_what_a_table_lacks_is_one_sentence(dated, kind, options, message):
 def test_without_stored_shares_the_command_that_computes_them_is_named(db):
     with pytest.raises(NotFound, match="topiary place 1 computes"):
         read_table(db, "documents")
+
+
+def test_tables_of_a_run_that_trains_have_the_newest_topics_with_shares_and_say_so(tmp_path, capsys):
+    training = open_database(str(tmp_path / "training.db"))
+    plant_trends(training, trains=True)
+    path, shares = tmp_path / "table.csv", []
+    for kind in ("documents", "time", "groups"):
+        request = read_request(training, runs.get_run(training, 1), kind)
+        assert request.hierarchy.minibatch == 400
+        assert "topics and shares of mini-batch 400, the last one whose documents have all been placed" in request.note
+        shares.append(read_table(training, kind, layer=3, where=["L3:1=50%.."]))
+        assert main(["export", "1", kind, "--output", str(path), "--store", training.url]) == 0
+        assert "the newest topics are of mini-batch 500." in capsys.readouterr().err
+        with pytest.raises(NotFound, match="computed while the run trains"):
+            read_table(training, kind, minibatch=500)
+    assert 0 < len(shares[0]) < DOCUMENTS
+    assert (shares[0]["L3:1"] >= 0.5).all()
+    newest = read_request(training, runs.get_run(training, 1), "topics")
+    assert (newest.hierarchy.minibatch, newest.note) == (500, "")
+    training.close()
 
 
 def test_the_command_writes_what_the_library_returns_and_refuses_in_a_sentence(db, tmp_path, capsys):

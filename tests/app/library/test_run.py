@@ -236,6 +236,8 @@ def test_new_texts_are_placed_in_the_topics(run, tmp_path):
     assert paths["document"].tolist() == [0, 0, 1, 1]
     assert [len(path) for path in paths["path"]] == [2, 2, 2, 2]
     assert found.nearest(2)["label"].tolist() == ["garden", "garden", "space", "space"]
+    everywhere = found.nearest(999, progress=True)
+    assert everywhere.groupby("document")["neighbour"].nunique().tolist() == [120, 120]
     assert (found.classes, len(found)) == (None, 3)
     (tmp_path / "letter.txt").write_text("rose hedge", "utf-8")
     assert run.infer(tmp_path / "letter.txt").documents["title"].tolist() == ["letter.txt"]

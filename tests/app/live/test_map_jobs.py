@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from app.jobs import logs, process, progress
+from app.jobs.map_work import LEFT
 from app.jobs.progress import Notice
 from app.live.map_jobs import MapJobs
 
-RUN = SimpleNamespace(number=3, name="autumn")
+RUN = SimpleNamespace(number=3, name="autumn", state="finished", process={}, heartbeat_age=0.0)
 
 
 @pytest.fixture
@@ -45,14 +46,14 @@ def wait_for(holds):
 
 def begin(jobs, program, documents=40):
     jobs.program, looks = program, []
-    jobs.start("sqlite:///x", RUN, 8, documents, lambda: looks.append(jobs.read_notice(3)))
+    jobs.start("sqlite:///x", RUN, 8, documents, lambda: looks.append(jobs.read_notice(RUN)))
     return looks
 
 
 def test_progress_is_shown_and_a_map_is_begun_once(jobs):
-    assert jobs.read_notice(3) == Notice()
+    assert jobs.read_notice(RUN) == Notice()
     looks = begin(jobs, 'import json; print(json.dumps(["Arranging", 0.5]), flush=True); input()')
-    wait_for(lambda: jobs.read_notice(3) == Notice("Arranging", 0.5))
+    wait_for(lambda: jobs.read_notice(RUN) == Notice("Arranging", 0.5))
     assert [each.name for each in progress.list_imports() if each.notice.sentence == "Arranging"] == ["autumn"]
     assert begin(jobs, "") == []
     jobs.forget(3)  # changes nothing while the map is being made
@@ -79,10 +80,24 @@ def test_a_failure_is_said_and_the_map_can_be_asked_for_again(jobs, program, sen
     assert sentence in looks[-1].sentence
     assert begin(jobs, "") == []
     jobs.forget(3)
-    assert jobs.read_notice(3) == Notice()
+    assert jobs.read_notice(RUN) == Notice()
     looks = begin(jobs, "")
     wait_for(lambda: len(looks) == 2)
     assert looks[-1] == Notice()
+
+
+def test_a_map_that_the_worker_has_made_is_left_to_its_process_and_asked_for_again_when_that_is_gone(jobs):
+    looks = begin(jobs, f"raise SystemExit({LEFT})")  # the row did not say it yet
+    wait_for(lambda: len(looks) == 2)
+    assert looks[-1] == Notice()
+    record = process.identify_process() | {"snapshot": 8, "words": "Arranging", "share": 0.5}
+    row = SimpleNamespace(**{**vars(RUN), "process": {"map": record}})
+    jobs.start("sqlite:///x", row, 8, 40, lambda: None)
+    assert len(jobs.children) == 1
+    assert jobs.read_notice(row) == Notice("Arranging", 0.5)
+    looks = begin(jobs, "")
+    wait_for(lambda: len(looks) == 2)
+    assert len(jobs.children) == 2
 
 
 def test_the_process_at_work_ends_with_the_server(jobs):
