@@ -70,7 +70,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation", "where", "finer"),
+    *("picture", "relation", "where", "finer", "unfolded"),
 )
 
 
@@ -160,6 +160,7 @@ class ExplorePage(TreePage):
             sure=view.sure == "shown",
             detail=self._detail_rule,
             finer=frozenset(view.finer),
+            unfolded=frozenset(view.unfolded),
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
