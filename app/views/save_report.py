@@ -66,7 +66,7 @@ def draw_save_report(run: int, scopes: Mapping[str, ReportScope]) -> str:
     )
     return (
         f'{button}<dialog id="{_DIALOG}" class="tp-dialog" aria-label="Save a report">'
-        f'<form data-do="save-report"><h3>Save a report on run {run}</h3>'
+        f'<form data-do="save-report"><h2>Save a report on run {run}</h2>'
         f'<fieldset class="st-choices"><legend>Topics</legend>{topics}</fieldset>'
         f'<fieldset class="st-choices"><legend>Quotations</legend>{quotations}</fieldset>'
         f"<p>{_NOTE}</p>{acts}</form></dialog>"

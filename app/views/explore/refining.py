@@ -242,7 +242,7 @@ def draw_refine_selection(where: Sequence[str], query: str, selected: int, docum
     )
     return (
         f'{button}<dialog id="{_DIALOG}" class="tp-dialog" aria-label="Look closer"><form data-do="refine">'
-        f"<h3>Look closer at {selected:,} documents?</h3><p>The {selected:,} of {documents:,} documents with <b>"
+        f"<h2>Look closer at {selected:,} documents?</h2><p>The {selected:,} of {documents:,} documents with <b>"
         f"{conditions}</b> become a corpus of their own, and a run is trained on it in the background.</p>{acts}"
         "</form></dialog>"
     )
