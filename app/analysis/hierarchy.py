@@ -61,7 +61,7 @@ KEPT_WORDS = 30  # words stored for each topic, as many as in the tree figures o
 PRINTED_WORDS = titles.SHOWN  # of these, the number shown in boxes and lists
 JUDGED_WORDS = 10  # of these, the number that coherence and diversity measure
 LEAST_RELATION = 0.3  # topics with a smaller correlation count as unrelated
-_IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
+IDENTITY = r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})"  # of a topic, as a pattern
 
 
 class TopicWord(NamedTuple):
@@ -616,7 +616,7 @@ def format_identity(node: Node) -> str:
 
 def parse_identity(text: str) -> Node | None:
     """Return the topic of an identity such as ``L3:17``; None when the text is not one."""
-    match = _IDENTITY.fullmatch(text.strip())
+    match = re.fullmatch(IDENTITY, text.strip())
     return Node(int(match[1]), int(match[2]) - 1) if match else None
 
 

@@ -5,15 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import format_identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, format_identity, parse_identity
+from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.shares import LayerUse, read_topic_shares
 from app.ingest.refining import ORIGIN
 from engine.contract import Array
 from engine.hierarchy.tree import Node
-from store import corpora
+from store import corpora, runs, snapshots
 from store.blocks import TRAIN
 from store.corpus_rows import CorpusRow
 from store.database import Database
+from store.run_rows import RunRow
 
 SHARES = (0.1, 0.2, 0.3, 0.5)  # least shares of a topic that are offered
 
@@ -40,6 +42,15 @@ class CorpusOrigin(NamedTuple):
     title: str
     where: tuple[str, ...]
     name: str
+
+
+class FinerRun(NamedTuple):
+    """A run on documents of a topic of another run: its row, corpus and origin, and the topics of its last snapshot."""
+
+    row: RunRow
+    corpus: CorpusRow
+    origin: CorpusOrigin
+    hierarchy: Hierarchy
 
 
 class DocumentCount(NamedTuple):
@@ -78,6 +89,20 @@ def list_refinements(db: Database, run: int) -> list[tuple[CorpusRow, CorpusOrig
     """Return the corpora that were made of documents of a run, oldest first, with their origins."""
     found = ((corpus, read_origin(corpus)) for corpus in corpora.list_corpora(db))
     return [(corpus, origin) for corpus, origin in found if origin is not None and origin.run == run]
+
+
+def read_finer_runs(db: Database, run: int) -> dict[Node, list[FinerRun]]:
+    """Return the runs with topics that refine a topic of a run, by that topic, the oldest run first."""
+    made = {corpus.number: (corpus, origin) for corpus, origin in list_refinements(db, run)}
+    rows = [row for row in runs.list_runs(db) if row.corpus in made]
+    newest = snapshots.find_newest(db, (row.number for row in rows))
+    found: dict[Node, list[FinerRun]] = {}
+    for row in rows:
+        corpus, origin = made[row.corpus]
+        if origin.topic is not None and row.number in newest:
+            hierarchy = read_hierarchy(db, row, newest[row.number])
+            found.setdefault(origin.topic, []).append(FinerRun(row, corpus, origin, hierarchy))
+    return found
 
 
 def count_documents(

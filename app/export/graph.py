@@ -8,8 +8,7 @@ import networkx as nx
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.export.topics import write_note_attributes
 from app.views.text import replace_unprintable
-from app.views.tree.finer import list_opened
-from app.views.tree.picture import TreeChoice, cut_tree, describe_rule
+from app.views.tree.picture import TreeChoice, cut_tree, describe_rule, list_chosen_finer
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
@@ -53,11 +52,17 @@ def _make_graph(
     for node in nodes:
         graph.add_node(format_identity(node), **_write_topic(hierarchy, node))
     for edge in edges:
-        certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
-        known = {} if certainty is None else certainty._asdict()
-        found = _write_found(hierarchy.count_edge_runs(edge.above, edge.below, threshold))
-        graph.add_edge(format_identity(edge.above), format_identity(edge.below), weight=edge.weight, **known, **found)
+        attributes = _write_edge(hierarchy, edge, threshold)
+        graph.add_edge(format_identity(edge.above), format_identity(edge.below), **attributes)
     return graph
+
+
+def _write_edge(hierarchy: Hierarchy, edge: Edge, threshold: float) -> dict[str, Any]:
+    """Return the attributes of an edge."""
+    certainty = hierarchy.find_certainty(edge.above, edge.below, threshold)
+    known = {} if certainty is None else certainty._asdict()
+    found = _write_found(hierarchy.count_edge_runs(edge.above, edge.below, threshold))
+    return {"weight": edge.weight, **known, **found}
 
 
 def _write_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
@@ -85,17 +90,20 @@ def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[
 
     Where the heaviest children are drawn, ``rule`` says how many, and inclusion is the probability of being above the
     average weight.  Topics of runs that refine a topic of the tree, where they are drawn, have identities such as
-    ``12/L3:4`` and the attribute run; the edges to them have the same attribute, and their weight is the topic's share
-    in that run.
+    ``12/L3:4`` and the attribute run; the edges to them have the same attribute.  The weight of an edge from the topic
+    that is refined is the share of the finer topic in its run.
     """
     part, _ = cut_tree(hierarchy, choice)
     graph = _make_graph(hierarchy, choice.certain_above, part.nodes, part.edges)
     if choice.detail != "paper":
         graph.graph["rule"] = describe_rule(choice)
-    for opened in list_opened(hierarchy, part.nodes, choice.finer):
-        run = opened.hierarchy.run
-        graph.add_node(opened.identity, **_write_topic(opened.hierarchy, opened.node), run=run)
-        graph.add_edge(format_identity(opened.parent), opened.identity, weight=opened.edge.weight, run=run)
+    for opened in list_chosen_finer(hierarchy, part.nodes, choice):
+        finer = opened.hierarchy
+        graph.add_node(opened.identity, **_write_topic(finer, opened.node), run=finer.run)
+        for line in opened.lines:
+            share = {"weight": line.edge.weight}
+            attributes = share if line.own is None else _write_edge(finer, line.own, choice.certain_above)
+            graph.add_edge(line.source, opened.identity, **attributes, run=finer.run)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update(
             {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}

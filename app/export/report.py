@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,7 @@ from app.analysis.notes import read_document_notes
 from app.analysis.passages import TopicPassage, choose_passages, weigh_words
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.recurrence import read_recurrence
+from app.analysis.refinements import FinerRun, describe_conditions, read_finer_runs
 from app.export.film import choose_film_tree
 from app.export.report_trends import measure_report_trends
 from app.export.texts import find_format
@@ -19,7 +21,7 @@ from app.jobs.estimates import choose_headline, read_latest, summarize_estimate
 from app.jobs.plan import STEPS, name_step
 from app.machine import find_asset
 from app.views.palette import LIGHT
-from app.views.report import ReportContents, ReportTopic, draw_report
+from app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
 from app.views.run_facts import name_inference, name_model
 from app.views.tree.picture import TreeChoice, draw_tree
 from engine.hierarchy.tree import Node
@@ -104,7 +106,8 @@ def render_report(
     """
     hierarchy = read_recurrence(db, row, read_hierarchy(db, row, snapshot))[1]
     corpus = corpora.get_run_corpus(db, row)
-    nodes = _choose_nodes(hierarchy, topics)
+    nodes, finer = _choose_nodes(hierarchy, topics), read_finer_runs(db, row.number)
+    hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
     trends = measure_report_trends(db, row, corpus, hierarchy, nodes, columns)
     found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
     quoted = {quote.document for each in found.values() for quote in each}
@@ -118,6 +121,7 @@ def render_report(
         facts=_list_facts(db, row, corpus, hierarchy) | ({"Time and groups": trends.note} if trends.note else {}),
         trends=trends,
         document_notes=read_document_notes(db, corpus.number, quoted),
+        refinements={node: [_describe_finer_run(each) for each in own] for node, own in finer.items()},
     )
     return draw_report(contents, find_asset("css/report.css").read_text(encoding="utf-8"))
 
@@ -130,6 +134,11 @@ def _choose_nodes(hierarchy: Hierarchy, topics: Collection[Node]) -> list[Node]:
     layers = range(hierarchy.n_layers, 0, -1)
     every = [node for layer in layers for node in hierarchy.nodes(layer)]
     return [node for node in every if (node in topics if topics else node not in hierarchy.light)]
+
+
+def _describe_finer_run(found: FinerRun) -> ReportRefinement:
+    where = " and ".join(describe_conditions(found.origin))
+    return ReportRefinement(found.row.name, found.corpus.documents, where, found.hierarchy)
 
 
 def _find_quotes(

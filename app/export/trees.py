@@ -8,8 +8,8 @@ from app.export.texts import find_format, render_json
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.text import replace_unprintable, wrap_words
 from app.views.tree.boxes import choose_font_size
-from app.views.tree.finer import list_opened, list_runs
-from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, write_caption
+from app.views.tree.finer import list_runs
+from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, list_chosen_finer, write_caption
 from engine.hierarchy.tree import Direction, Node
 
 EVERYTHING = 1_000_000  # a limit of nodes that no tree reaches
@@ -68,7 +68,7 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    opened = list_opened(hierarchy, part.nodes, choice.finer)
+    opened = list_chosen_finer(hierarchy, part.nodes, choice)
     lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice, finer=list_runs(opened))])};")
     for layer in range(hierarchy.n_layers, 0, -1):
         nodes = [_write_node(hierarchy, node) for node in part.nodes if node.layer == layer]
@@ -82,8 +82,9 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
         )
     for each in opened:
         lines.append(f"  {_write_node(each.hierarchy, each.node, each.identity, ', style=dotted')}")
-        ends = f'"{format_identity(each.parent)}" -> "{each.identity}"'
-        lines.append(f"  {ends} [penwidth={max(0.5, 9 * each.edge.size**0.5):.2f}, style=dotted];")
+        for line in each.lines:
+            width = max(0.5, 9 * line.edge.size**0.5)
+            lines.append(f'  "{line.source}" -> "{each.identity}" [penwidth={width:.2f}, style=dotted];')
     return "\n".join([*lines, "}", ""])
 
 

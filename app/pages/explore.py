@@ -29,13 +29,12 @@ from app.pages.film import Film
 from app.pages.filters import SelectionReader
 from app.pages.refining import CloserLooks, FinerTopics, RefineRequests
 from app.pages.requests import LatestRequest, TreePage
-from app.pages.saving import ReportSaver, TableSaver
+from app.pages.saving import ReportSaver, ReportSubject, TableSaver
 from app.pages.seeds import SeedReader
 from app.pages.session import Context
 from app.pages.topic_documents import TopicDocuments
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import (
-    REPORTS,
     ControlState,
     SnapshotOption,
     draw_controls,
@@ -48,6 +47,7 @@ from app.views.explore.refining import draw_opened_list
 from app.views.explore.top_topics import draw_top_topics
 from app.views.explore.word_card import WordPassages, draw_word_card
 from app.views.filters import draw_selection
+from app.views.save_report import list_report_scopes
 from app.views.theme import read_style
 from app.views.tree.icicle import draw_icicle
 from app.views.tree.layout import WIDE
@@ -70,7 +70,7 @@ _WATCHED = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
     *("roots", "closed", "hidden", "most", "threshold", "detail"),
     *("direction", "part", "label", "light", "sure", "relevance", "search"),
-    *("picture", "relation", "where", "finer"),
+    *("picture", "relation", "where", "finer", "unfolded"),
 )
 
 
@@ -119,7 +119,7 @@ class ExplorePage(TreePage):
         self._seeds = SeedReader(context)
         self._selection = SelectionReader(context)
         self._child = ""
-        self._reports = ReportSaver(context, self._tree)
+        self._reports = ReportSaver(context, self._tree, self._find_report_subject)
         self._tables = TableSaver(context, lambda: self._controls)
         self._refine = RefineRequests(context, self._redraw_detail)
         callbacks = ExploreCallbacks(
@@ -160,6 +160,7 @@ class ExplorePage(TreePage):
             sure=view.sure == "shown",
             detail=self._detail_rule,
             finer=frozenset(view.finer),
+            unfolded=frozenset(view.unfolded),
         )
         return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
@@ -192,6 +193,10 @@ class ExplorePage(TreePage):
         node = Node(self._view.layer, self._view.topic - 1)
         return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
 
+    def _find_open_topic(self) -> Node | None:
+        """Return the topic whose panel is open: the selected one, or the first root."""
+        return self._find_selected() or next(iter(self._list_roots()), None)
+
     def _find_selected_in_picture(self) -> Node | None:
         selected = self._find_selected()
         return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
@@ -212,7 +217,8 @@ class ExplorePage(TreePage):
     # ------------------------------------------------------------- changes
 
     def _on_message(self, message: Message) -> None:
-        if not (self._tables.handle(message) or self._refine.handle(message)):
+        savers = self._tables, self._reports, self._refine
+        if not any(saver.handle(message) for saver in savers):
             super()._on_message(message)
 
     def _on_tick(self, tick: Any) -> None:
@@ -385,6 +391,7 @@ class ExplorePage(TreePage):
         self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
+        subject = self._find_report_subject()
         state = ControlState(
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
@@ -392,6 +399,7 @@ class ExplorePage(TreePage):
             pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
             formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
+            scopes={} if subject is None else subject.scopes,
             map=self._is_map_shown(hierarchy),
             relation=self._view.relation,
         )
@@ -416,7 +424,7 @@ class ExplorePage(TreePage):
         if missing is not None:
             self._detail.html = draw_missing_topic(hierarchy, missing)
             return
-        node = self._find_selected() or next(iter(self._list_roots()), None)
+        node = self._find_open_topic()
         if node is None:
             self._detail.html = ""
             return
@@ -485,16 +493,20 @@ class ExplorePage(TreePage):
             self._word = found
             self._draw_detail(self._hierarchy)
 
+    def _find_report_subject(self) -> ReportSubject | None:
+        """Return what a report would be about; filters change the shares on screen, but not what a report says."""
+        if self._original is None:
+            return None
+        choice, is_layered = self.choice, self._original.n_layers > 1
+        scopes = list_report_scopes(self._original, choice, self._find_open_topic())
+        return ReportSubject(self._original, choice if is_layered else None, scopes)
+
     def _save(self, file_format: str) -> None:
         if self._hierarchy is None:
             return
-        if file_format in REPORTS:
-            self._reports.save(self._hierarchy, self.choice, file_format)
-        else:
-            previous = self._drawing.layout.order() if self._drawing else None
-            send_tree_file(
-                self._tree, self._finer.add(self._seeds.add(self._hierarchy, self._redraw_detail)), self.choice,
-                file_format,
-                aspect=self._aspect, previous=previous,
-                on_map=self._make_map_choice() if self._is_map_shown(self._hierarchy) else None,
-            )  # fmt: skip
+        previous = self._drawing.layout.order() if self._drawing else None
+        hierarchy = self._finer.add(self._seeds.add(self._hierarchy, self._redraw_detail))
+        send_tree_file(
+            self._tree, hierarchy, self.choice, file_format, aspect=self._aspect, previous=previous,
+            on_map=self._make_map_choice() if self._is_map_shown(hierarchy) else None,
+        )  # fmt: skip

@@ -11,7 +11,7 @@ from app.pages.components import Message, TreeView
 from app.pages.filters import handle_filter
 from app.pages.notes import ACTIONS, NoteRequests
 from app.pages.requests import PageRequests, list_moments
-from app.pages.session import CHOICES, DEFAULTS, Context
+from app.pages.session import CHOICES, DEFAULTS, Context, read_field
 from app.views.documents.documents_form import MAP
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -290,10 +290,13 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         )
 
     def _toggle_finer(self, value: str) -> None:
-        """Open a run that refines a topic below that topic, or fold it away."""
-        if value.isascii() and value.isdecimal():
-            run, opened = int(value[:9]), self._view.finer
-            self._put_text("finer", ",".join(map(str, {*opened} ^ {run})))
+        """Open a run that refines a topic below that topic, or one of its topics, such as ``12/L3:4``; or fold it."""
+        if "/" in value:
+            self._put_text("unfolded", ",".join(_toggle_identity(self._view.unfolded, value)))
+        elif value.isascii() and value.isdecimal():
+            runs = read_field("finer", ",".join(map(str, {*self._view.finer} ^ {int(value[:9])})))
+            kept = tuple(each for each in self._view.unfolded if int(each.partition("/")[0]) in runs)
+            self._put(finer=runs, unfolded=kept)
 
     def _list_layer(self, text: str) -> None:
         hierarchy = self._callbacks.hierarchy()

@@ -1,6 +1,6 @@
 """Saving reports and tables of a run from a page: they are written in another thread, and then sent to the browser."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,14 +13,27 @@ from app.ingest.column_kinds import list_columns
 from app.jobs.downloads import DOWNLOADS
 from app.pages.components import Board, Message, TreeView
 from app.pages.session import LONGEST_QUERY, Context
+from app.views.save_report import QUOTATIONS, ReportScope
 from app.views.save_table import FORMATS, SAVED_TABLES
 from app.views.text import end_sentence
-from app.views.tree.picture import TreeChoice, cut_tree
+from app.views.tree.picture import TreeChoice
+from engine.hierarchy.tree import Node
 from store import corpora, runs
 from store.column_rows import CATEGORY, DATE, NUMBER
 from store.errors import StoreError
 
 _KINDS = {"time": (DATE,), "groups": (CATEGORY, NUMBER)}  # of the column of a table
+
+
+class ReportSubject(NamedTuple):
+    """What a report is about: a snapshot, the tree on screen, and the topics among which the visitor chooses.
+
+    ``choice`` is None if no tree is on screen because there is only one layer.
+    """
+
+    hierarchy: Hierarchy
+    choice: TreeChoice | None
+    scopes: Mapping[str, ReportScope]
 
 
 class ReportFile(NamedTuple):
@@ -31,18 +44,19 @@ class ReportFile(NamedTuple):
     fault: str = ""
 
 
-def make_report(context: Context, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> ReportFile:
-    """Write the report on a snapshot, with a part of its tree; this waits for the store.
+def make_report(context: Context, subject: ReportSubject, topics: Sequence[Node], *, quotes: bool) -> ReportFile:
+    """Write the report on some topics of a snapshot; this waits for the store.
 
-    ``form`` is one of `app.views.explore.controls.REPORTS`.
+    Time and groups are those of the column of the view, if it has one.
     """
-    name = f"topiary-run-{hierarchy.run}-{form}.html"
-    topics = cut_tree(hierarchy, choice)[0].nodes if form.startswith("report-tree") else ()
+    hierarchy = subject.hierarchy
+    name, columns = f"topiary-run-{hierarchy.run}-report.html", [context.view.column] if context.view.column else []
     try:
         row = runs.get_run(context.db, hierarchy.run)
         snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
-        quotes, columns = not form.endswith("-plain"), [context.view.column] if context.view.column else []
-        text = render_report(context.db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns)
+        text = render_report(
+            context.db, row, snapshot, topics=topics, choice=subject.choice, quotes=quotes, columns=columns
+        )
         return ReportFile(name, text)
     except (StoreError, ValueError) as error:
         return ReportFile(name, "", end_sentence(f"The report cannot be written: {error}"))
@@ -56,20 +70,42 @@ class ReportSaver:
     context : Context
     window : TreeView
         The component that sends files to the browser.
+    find_subject : () -> ReportSubject or None
+        Returns what is on screen; None before there are topics.
     """
 
-    def __init__(self, context: Context, window: TreeView) -> None:
+    def __init__(self, context: Context, window: TreeView, find_subject: Callable[[], ReportSubject | None]) -> None:
         self._context = context
         self._window = window
+        self._find_subject = find_subject
         self._is_writing = False
 
-    def save(self, hierarchy: Hierarchy, choice: TreeChoice, form: str) -> None:
-        """Write the report with the tree on screen in another thread, and let the browser download it."""
-        if not self._is_writing:
-            self._is_writing = True
-            self._context.notify("The report is being written; the download begins in some seconds.", "info")
-            work = partial(make_report, self._context, hierarchy, choice, form)
-            self._context.aside(work, self._hand_over, self._end)
+    def handle(self, message: Message) -> bool:
+        """Write the report that a message asks for in another thread; return False if it asks for none."""
+        match message:
+            case {"do": "save-report", "form": {"topics": str(name), "quotes": str(quotes)}} if quotes in QUOTATIONS:
+                self._save(name, quotes=quotes != "none")
+            case {"do": "save-report"}:
+                pass
+            case _:
+                return False
+        return True
+
+    def _save(self, name: str, *, quotes: bool) -> None:
+        subject = self._find_subject()
+        scope = None if subject is None else subject.scopes.get(name)
+        if subject is None or scope is None:
+            self._context.notify("The topics that were chosen are no longer on screen; choose again.", "warning")
+            return
+        if self._is_writing:
+            self._context.notify("A report is being written; wait until its download begins.", "info")
+            return
+        self._is_writing = True
+        topics = f"{len(scope.topics):,} topic{'s' if len(scope.topics) != 1 else ''}"
+        said = f"The report on {topics} is being written; the download begins in some seconds."
+        self._context.notify(said, "info")
+        work = partial(make_report, self._context, subject, scope.topics, quotes=quotes)
+        self._context.aside(work, self._hand_over, self._end)
 
     def _hand_over(self, made: ReportFile) -> None:
         self._end()

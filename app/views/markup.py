@@ -114,7 +114,7 @@ def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
     )
     return (
         f'<dialog id="delete-{number}" class="tp-dialog" aria-label="Delete {what} {number}">'
-        f'<form data-do="delete" data-{what}="{number}"><h3>Delete {what} {number}?</h3>'
+        f'<form data-do="delete" data-{what}="{number}"><h2>Delete {what} {number}?</h2>'
         f'<p class="tp-dim">{escape(name)}</p><p>{loses} Type its number, <b>{number}</b>, to delete it.</p>'
         '<input class="tp-input" name="typed" inputmode="numeric" autocomplete="off" data-hold '
         f'aria-label="Number of the {what}">'

@@ -11,10 +11,12 @@ from app.views.markup import mark_places
 from app.views.notes import sign_note
 from app.views.report_trends import ReportTrends, draw_changes, draw_topic_trends
 from app.views.text import escape, format_percent
+from app.views.tree.opening import list_top_topics
 from engine.hierarchy.tree import Node
 
 _WORDS = 12  # of a topic, with bars
 _RELATIVES = 6  # parents and children of a topic
+_FINER_TOPICS, _FINER_WORDS = 8, 6  # of a run on the documents of a topic, and of each of these
 _ROLES = {
     BACKGROUND: "background: it is in most documents, and says little about any of them",
     INCOHERENT: "its first words rarely occur together",
@@ -27,6 +29,15 @@ class ReportTopic(NamedTuple):
 
     node: Node
     quotes: Sequence[TopicPassage]
+
+
+class ReportRefinement(NamedTuple):
+    """A run on documents of a topic: its name, how many documents it has, what they have in common, its topics."""
+
+    name: str
+    documents: int
+    where: str
+    hierarchy: Hierarchy
 
 
 class ReportContents(NamedTuple):
@@ -48,6 +59,8 @@ class ReportContents(NamedTuple):
         Notes and tags on the documents that are quoted.
     trends : ReportTrends
         Topics over time and by group.
+    refinements : mapping of Node to sequence of ReportRefinement
+        Runs on the documents of a topic.
     """
 
     title: str
@@ -58,6 +71,7 @@ class ReportContents(NamedTuple):
     facts: Mapping[str, str]
     document_notes: Mapping[int, Sequence[Note]]
     trends: ReportTrends
+    refinements: Mapping[Node, Sequence[ReportRefinement]]
 
 
 def draw_report(contents: ReportContents, style: str) -> str:
@@ -136,7 +150,22 @@ def _draw_topic(contents: ReportContents, topic: ReportTopic, included: set[Node
     trends = draw_topic_trends(contents.trends, hierarchy, node)
     notes = _draw_notes(hierarchy.notes.get(node, ()))
     head = f'{heading}<p class="rp-facts">{escape(facts)}</p>{notes}'
-    return f'<article id="{_make_anchor(node)}">{head}{columns}{trends}</article>'
+    finer = "".join(map(_draw_refinement, contents.refinements.get(node, ())))
+    return f'<article id="{_make_anchor(node)}">{head}{columns}{trends}{finer}</article>'
+
+
+def _draw_refinement(refinement: ReportRefinement) -> str:
+    """Return a run on the documents of a topic, with its largest topics of the top layer and their words."""
+    hierarchy = refinement.hierarchy
+    n_words = 0 if has_pictures(hierarchy) else _FINER_WORDS
+    rows = "".join(
+        f"<li><b>{escape(hierarchy.title(node))}</b> {escape(' '.join(hierarchy.other_words(node, n_words)))} "
+        f"<small>{format_percent(hierarchy.share(node))}</small></li>"
+        for node in list_top_topics(hierarchy)[:_FINER_TOPICS]
+    )
+    name = f", “{refinement.name}”," if refinement.name else ""
+    said = f"Refined in run {hierarchy.run}{name} on {_count(refinement.documents, 'document')} with {refinement.where}"
+    return f'<div class="rp-finer"><p>{escape(said)}</p><ol>{rows}</ol></div>'
 
 
 def _draw_notes(notes: Sequence[Note]) -> str:

@@ -50,7 +50,7 @@ def draw_save_table(hierarchy: Hierarchy, table: str = "topics", *, layer: int =
     )
     return (
         f'{button}<dialog id="{_DIALOG}" class="tp-dialog st-dialog" aria-label="Save a table">'
-        f'<form data-do="save-table"><h3>Save a table of run {hierarchy.run}</h3>{fields}{search}'
+        f'<form data-do="save-table"><h2>Save a table of run {hierarchy.run}</h2>{fields}{search}'
         f"<p>{escape(_NOTE)}</p>{acts}</form></dialog>"
     )
 

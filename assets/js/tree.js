@@ -364,13 +364,14 @@ export function render({model, view}) {
     const id = target.dataset.id
     target.focus({preventScroll: true})
     if (event.target.closest(".tp-toggle")) {
-      say("toggle", id)
+      fold(target)
     } else if (event.shiftKey) {
       say("root", id)
     } else {
       pick(target)
     }
   })
+  const fold = ({dataset: {id, run}}) => run ? say("finer", id, {value: id}) : say("toggle", id)
   // The first click (or Enter) chooses a topic; on the chosen one it folds or unfolds.
   const pick = (target) => {
     const {run, id} = target.dataset
@@ -458,8 +459,8 @@ export function render({model, view}) {
       const value = world.querySelector(`.tp-finer[data-id="${CSS.escape(id)}"]`)?.dataset.value
       if (value) { say("finer", id, {value}) }
     }
-    if (here.dataset.run && !["Enter", "+", "-", "0", "Escape"].includes(event.key)) { return } // it belongs to another run
-    const acts = {Enter: () => pick(here), f: finer, " ": () => say("toggle", id), r: () => say("root", id), h: () => say("hide", id),
+    if (here.dataset.run && !["Enter", " ", "+", "-", "0", "Escape"].includes(event.key)) { return } // it belongs to another run
+    const acts = {Enter: () => pick(here), f: finer, " ": () => fold(here), r: () => say("root", id), h: () => say("hide", id),
       F2: () => rename(here),
       "+": () => middle(1.3), "-": () => middle(1 / 1.3), 0: () => fit(), Escape: () => say("select", "")}
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }

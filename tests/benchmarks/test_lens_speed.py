@@ -1,11 +1,16 @@
-"""The benchmark of filters, trends and tables runs through on a small store, whose shares are those of real runs."""
+"""The benchmark of filters, trends and tables runs through on a small store, and a report of its topics is small."""
 
 import re
 
 import numpy as np
 
+from app.analysis.read_hierarchy import find_snapshot_at
+from app.export.report import write_report
 from engine.hierarchy.shares import UNITS
+from engine.hierarchy.tree import Node
+from store import runs
 from tests.benchmarks import lens_speed, lens_store
+from tests.benchmarks.screen import LAYERS
 
 
 def test_every_line_of_the_pages_has_a_ratio_to_its_target(tmp_path, capsys):
@@ -22,3 +27,16 @@ def test_shares_of_a_document_sum_to_one_and_are_as_many_as_in_real_runs():
         sums = np.bincount(np.repeat(np.arange(2000), np.diff(layer.starts)), layer.units, 2000) + layer.rest
         assert set(sums.tolist()) == {0.0, float(UNITS)}
     assert 6 < np.diff(layers[0].starts).mean() < 10
+
+
+def test_a_report_on_224_topics_with_all_that_it_can_have_is_under_five_megabytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(lens_store, "TOKENS", 160)  # so that quotations are as long as they can be
+    db = lens_store.open_store(tmp_path, 2000)
+    row = runs.get_run(db, 1)
+    every = [Node(layer, column) for layer, width in enumerate(LAYERS, 1) for column in range(width)]
+    path = write_report(db, row, find_snapshot_at(db, row, None), tmp_path / "report.html", topics=every)
+    db.close()
+    page = path.read_text(encoding="utf-8")
+    counts = {name: page.count(name) for name in ("<article ", "<blockquote", 'class="rp-line"', "<caption>By source")}
+    assert [*counts.values()] == [224, 3 * 224, 224, 224]
+    assert path.stat().st_size < 5_000_000

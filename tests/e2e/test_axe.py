@@ -8,6 +8,7 @@ import class_samples
 import garden
 import numpy as np
 import pytest
+from trend_samples import DOCUMENTS, plant_map, plant_refinement
 
 from store import runs, snapshots
 from store.database import open_database
@@ -28,6 +29,12 @@ PAGES = {
     "watch of a failed run": "page=watch&run=4",
     "classes": "page=classes&run=5&threshold=1",
     "paths of a class": "page=classes&run=5&label=2&threshold=1",
+    "topics over time": "page=trends&run=6&where=source%3Dherald",
+    "topics by group": "page=trends&run=6&trend=groups",
+    "word": "page=word&run=6&word=garden",
+    "map of documents": "page=documents&run=6&tab=map",
+    "documents chosen on the map": "page=documents&run=6&tab=map&layer=3&topic=1",
+    "finer topics": "page=explore&run=6&layer=3&topic=1&finer=7&unfolded=7/L3:1",
 }
 READY = {  # what stands on a page when it shows what its name here says
     "documents": ".dc-table .dc-chip",
@@ -36,7 +43,14 @@ READY = {  # what stands on a page when it shows what its name here says
     "watch of a failed run": "text=out of memory",
     "classes": ".cl-heat",
     "paths of a class": ".cl-misled",
+    "topics over time": ".tr-typical li",
+    "topics by group": ".tr-effects",
+    "word": ".tr-contexts",
+    "map of documents": f".dm-stage[data-shown='{DOCUMENTS}']",
+    "documents chosen on the map": ".dm-docs li",
+    "finer topics": "[data-id='7/L2:1']",
 }
+DIALOGS = {"explore": "save-report", "topics over time": "save-table"}  # which are looked at too
 FOUND = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations.map(each =>
   `${each.id}: ${each.nodes.map(node => node.html.slice(0, 120)).slice(0, 3).join(" ; ")}`))"""
 
@@ -53,7 +67,7 @@ def axe():
 
 @pytest.fixture
 def pages(planted):
-    """The planted store with a fork, a run of one layer, a run that failed, and one that predicts classes."""
+    """The planted store with a fork, runs of one layer, that failed, that predicts classes, with a map and refined."""
     db = open_database(planted)
     garden.advance(db, garden.begin(db, 1, "second", fork=1), 10)
     flat = garden.begin(db, 1, "one layer", layers=(8,))
@@ -65,6 +79,8 @@ def pages(planted):
     garden.advance(db, bad, 10, snapshot=True)
     runs.finish_run(db, bad.number, bad.attempt, "failed", "out of memory: use fewer topics", "Traceback: MemoryError")
     class_samples.predicted(db)
+    refined = plant_map(db)
+    plant_refinement(db, refined.number)
     db.close()
     return planted
 
@@ -81,6 +97,10 @@ def test_axe_finds_nothing_on_any_page(start_server, pages, new_page, wait_until
         wait_until_quiet(page)
         page.evaluate(axe)
         found = page.evaluate(FOUND)
+        if name in DIALOGS:
+            page.locator(f"[data-open={DIALOGS[name]}]").click()
+            page.locator(f"#{DIALOGS[name]}").wait_for()
+            found += page.evaluate(FOUND)
         if found:
             findings[name] = found
     assert findings == {}

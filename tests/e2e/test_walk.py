@@ -147,7 +147,8 @@ def test_a_raw_table_becomes_a_report_by_page(start_server, store_url, page, new
     page.get_by_role("link", name="Explore").click()
     page.locator(".tp-node").first.wait_for()
     with page.expect_download() as download:
-        page.get_by_label("Save the tree as").select_option("report")
+        page.get_by_role("button", name="Save report").click()
+        page.get_by_role("dialog", name="Save a report").get_by_role("button", name="Save").click()
     path = tmp_path / "report.html"
     download.value.save_as(path)
     guard.local = (*guard.local, "file://")

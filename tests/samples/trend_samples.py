@@ -64,9 +64,9 @@ def plant_trends(db: Database, *, placed: bool = True, trains: bool = False) -> 
     return runs.finish_run(db, row.number, row.attempt, "finished")
 
 
-def plant_refinement(db: Database) -> RunRow:
-    """Write a finished run on a corpus that was made of the documents of topic L3:1 of run 1."""
-    origin = {"run": 1, "name": "dated", "topic": "L3:1", "title": "rose garden", "where": ["L3:1=50%.."]}
+def plant_refinement(db: Database, run: int = 1) -> RunRow:
+    """Write a finished run on a corpus that was made of the documents of topic L3:1 of a run."""
+    origin = {"run": run, "name": "dated", "topic": "L3:1", "title": "rose garden", "where": ["L3:1=50%.."]}
     corpus = plant_corpus(db, "dated · rose garden", {ORIGIN: origin})
     row = garden.begin(db, corpus.number, "finer run")
     garden.advance(db, row, 400, snapshot=True)

@@ -411,7 +411,7 @@ def draw_reader_bar(reader: ReaderPlace) -> str:
 
 
 _QUOTE_DIALOG = (
-    '<dialog class="tp-dialog" data-refused aria-label="Quotation"><form method="dialog"><h3>Quotation</h3>'
+    '<dialog class="tp-dialog" data-refused aria-label="Quotation"><form method="dialog"><h2>Quotation</h2>'
     "<p>The browser did not allow copying. The text is selected: copy it with Ctrl+C, or with Cmd+C on a Mac.</p>"
     '<textarea class="tp-input" rows="8" readonly aria-label="Text of the quotation"></textarea>'
     '<div class="tp-dialog-acts"><button type="submit" class="tp-button">Close</button></div></form></dialog>'

@@ -223,6 +223,10 @@ def draw_map_help() -> str:
     )
 
 
+def _draw_heading(text: str, tip: str | None = None) -> str:
+    return write_element("h4", text, aria_level=3, title=tip)
+
+
 def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy: bool) -> str:
     """Return what is selected: how many documents, what can be done with them, topics, words, and some of them."""
     acts = (
@@ -238,7 +242,7 @@ def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy
         if summary.selected or do == "clear"
     )
     parts = [
-        f'<h3 aria-level="2" role="status">{summary.selected:,} of {summary.documents:,} documents</h3>'
+        f'<h3 aria-level="2"><span role="status">{summary.selected:,} of {summary.documents:,} documents</span></h3>'
         f'<div class="dm-acts">{buttons}</div>'
     ]
     if summary.topics:
@@ -247,19 +251,17 @@ def draw_selection_card(summary: SelectionSummary, hierarchy: Hierarchy, *, busy
             f"<small>({format_percent(each.share - each.difference)})</small></span></li>"
             for each in summary.topics
         )
-        parts.append(
-            f'<h4{write_title(_TYPICAL_TIP)}>More than elsewhere</h4><ul class="dm-topics" data-rove>{rows}</ul>'
-        )
+        parts.append(f'{_draw_heading("More than elsewhere", _TYPICAL_TIP)}<ul class="dm-topics" data-rove>{rows}</ul>')
     if summary.words is None:
-        parts.append('<h4>Typical words</h4><p class="dc-read">Counting words …</p>')
+        parts.append(f'{_draw_heading("Typical words")}<p class="dc-read">Counting words …</p>')
     elif summary.words:
         words = ", ".join(escape(shorten(word, 26)) for word in summary.words)
-        parts.append(f'<h4{write_title(_WORDS_TIP)}>Typical words</h4><p class="dm-words">{words}</p>')
+        parts.append(f'{_draw_heading("Typical words", _WORDS_TIP)}<p class="dm-words">{words}</p>')
     if summary.listed:
         rows = "".join(
             f'<li data-key="d{each.number}"><button class="dm-open" data-do="read" data-number="{each.number}">'
             f"{escape(shorten(each.title, _TITLE) or 'untitled')}</button></li>"
             for each in summary.listed
         )
-        parts.append(f'<h4>Documents</h4><ul class="dm-docs" data-rove>{rows}</ul>')
+        parts.append(f'{_draw_heading("Documents")}<ul class="dm-docs" data-rove>{rows}</ul>')
     return f'<section class="dc-card dm-card">{"".join(parts)}</section>'

@@ -7,6 +7,7 @@ from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import draw_icon, draw_select
 from app.views.palette import LIVE, declare_hue
+from app.views.save_report import ReportScope, draw_save_report
 from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.finer import list_runs
@@ -16,14 +17,6 @@ from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest threshold, and step
-
-
-REPORTS = {  # reports that can be saved, by form
-    "report": "Report on every topic",
-    "report-tree": "Report on the topics of the tree",
-    "report-plain": "Report without quotations",
-    "report-tree-plain": "Report on the topics of the tree, without quotations",
-}
 
 
 class SnapshotOption(NamedTuple):
@@ -50,6 +43,8 @@ class ControlState(NamedTuple):
         Whether the side panels are hidden.
     formats : sequence of str
         The formats in which the tree can be saved.
+    scopes : mapping of str to ReportScope
+        The topics that a report can be about, by name; without any, no report is offered.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -62,6 +57,7 @@ class ControlState(NamedTuple):
     pinned: int
     wide: bool
     formats: Sequence[str]
+    scopes: Mapping[str, ReportScope] = {}
     map: bool = False
     relation: float = 0.85
 
@@ -86,6 +82,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
         _draw_snapshot_choice(hierarchy, state),
         _draw_saving(state.formats),
+        draw_save_report(hierarchy.run, state.scopes),
         draw_save_table(hierarchy),
         _draw_wide_switch(wide=state.wide),
     ]
@@ -220,8 +217,7 @@ def draw_class_choice(classes: Sequence[str], label: int) -> str:
 
 def _draw_saving(formats: Sequence[str]) -> str:
     names = [(name, name.upper()) for name in (*formats[:1], "png", *formats[1:])]
-    hint = "Save the tree, or a report for people who do not have Topiary, as a file"
-    return draw_select("save", (("", "Save as …"), *names, *REPORTS.items()), "", "Save the tree as", hint, again=True)
+    return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", again=True)
 
 
 def _draw_wide_switch(*, wide: bool) -> str:

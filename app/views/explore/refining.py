@@ -1,6 +1,6 @@
 """A closer look at documents: the offer to train a run on them, the runs on them, and where such a run comes from."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from app.analysis.hierarchy import format_identity
@@ -170,13 +170,24 @@ def draw_run_link(run: int, text: str, node: Node | None = None) -> str:
 
 
 def draw_opened_list(opened: Sequence[OpenedTopic]) -> str:
-    """Return topics of runs that refine topics of the tree as a list of links; empty without any."""
-    rows = "".join(
-        f"<li>{draw_run_link(each.hierarchy.run, each.hierarchy.title(each.node), each.node)} "
-        f"<small>{each.describe()}, which refines {format_identity(each.parent)}</small></li>"
-        for each in opened
-    )
+    """Return topics of runs that refine topics of the tree as nested lists of links; empty without any.
+
+    A topic with several parents is listed under the first.
+    """
+    below: dict[str, list[OpenedTopic]] = {}
+    for each in opened:
+        below.setdefault(each.lines[0].source, []).append(each)
+    rows = "".join(_draw_opened(each, below) for each in opened if not each.edges)
     return f'<p class="ex-hint">Finer topics</p><ul class="ex-outline">{rows}</ul>' if rows else ""
+
+
+def _draw_opened(topic: OpenedTopic, below: Mapping[str, Sequence[OpenedTopic]]) -> str:
+    hierarchy, node = topic.hierarchy, topic.node
+    link = draw_run_link(hierarchy.run, hierarchy.title(node), node)
+    refines = "" if topic.edges else f", which refines {format_identity(topic.refined)}"
+    children = "".join(_draw_opened(each, below) for each in below.get(topic.identity, ()))
+    nested = f"<ul>{children}</ul>" if children else ""
+    return f"<li>{link} <small>{topic.describe()}{refines}</small>{nested}</li>"
 
 
 def draw_run_origin(run: int, text: str, node: Node | None, *, documents: int, exists: bool) -> str:
@@ -231,7 +242,7 @@ def draw_refine_selection(where: Sequence[str], query: str, selected: int, docum
     )
     return (
         f'{button}<dialog id="{_DIALOG}" class="tp-dialog" aria-label="Look closer"><form data-do="refine">'
-        f"<h3>Look closer at {selected:,} documents?</h3><p>The {selected:,} of {documents:,} documents with <b>"
+        f"<h2>Look closer at {selected:,} documents?</h2><p>The {selected:,} of {documents:,} documents with <b>"
         f"{conditions}</b> become a corpus of their own, and a run is trained on it in the background.</p>{acts}"
         "</form></dialog>"
     )

@@ -22,6 +22,7 @@ _GUTTER = 112.0  # width of the column of captions left of all boxes, which no e
 _CAPTION_LINE = 13.0  # baseline of a caption below the top of its layer
 _MOST_STRETCH = 3.0  # the gap between layers grows to at most this many times the usual
 CHIP = (74.0, 26.0)  # width and height of the chip "n more"
+APART = -1_000_000  # the number of the band of background topics that stand apart, which is no layer
 
 
 class BoxPlace(NamedTuple):
@@ -43,7 +44,7 @@ class Curve(NamedTuple):
 class Band(NamedTuple):
     """One layer of the picture: its number, the position of its caption, and the chip "n more".
 
-    Layer 0 are background topics that stand apart.
+    Layer `APART` are background topics that stand apart; layers below 1 are of topics of other runs.
     """
 
     layer: int
@@ -120,7 +121,7 @@ def lay_out_tree(
     bands = _place_bands(shelves, more or {})
     if apart:
         below = _stack_apart(apart, boxes, shelves)
-        bands += (Band(0, below[0].top - 10, len(apart), 0, (0.0, 0.0)),)
+        bands += (Band(APART, below[0].top - 10, len(apart), 0, (0.0, 0.0)),)
         shelves += below
     indices = {
         node: BoxPlace(x, shelf.top, number)

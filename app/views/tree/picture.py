@@ -1,6 +1,6 @@
 """The picture of a chosen part of a hierarchy, with changed edges marked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, format_identity
@@ -125,7 +125,8 @@ class TreeChoice(NamedTuple):
     too; otherwise only those that are roots.  With ``sure``, only edges are drawn that are above the threshold with a
     probability of 90 %.  The threshold chooses the edges only if ``detail`` is "paper"; otherwise one of the `RULES`
     does, and a weight is certain if it is above the average one.  ``finer`` are the runs whose topics are drawn below
-    the topics that they refine.
+    the topics that they refine, and ``unfolded`` are those of their topics, such as ``12/L3:4``, whose children are
+    drawn too.
     """
 
     roots: tuple[Node, ...]
@@ -140,6 +141,7 @@ class TreeChoice(NamedTuple):
     sure: bool = False
     detail: Detail = "paper"
     finer: frozenset[int] = frozenset()
+    unfolded: frozenset[str] = frozenset()
 
     @property
     def certain_above(self) -> float:
@@ -237,6 +239,15 @@ def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeCh
     return choice
 
 
+def list_chosen_finer(hierarchy: Hierarchy, nodes: Iterable[Node], choice: TreeChoice) -> list[OpenedTopic]:
+    """Return the topics of other runs that a choice shows below topics of the tree, which are ``nodes``.
+
+    Their children are chosen by the rule of the tree, but never lead up.
+    """
+    downwards = choice._replace(direction="down")
+    return list_opened(hierarchy, nodes, choice.finer, choice.unfolded, lambda finer: list_edges(finer, downwards))
+
+
 def find_apart(hierarchy: Hierarchy, part: Subnetwork) -> tuple[Node, ...]:
     """Return the background topics of a picture that no drawn edge joins; none if there is nothing else."""
     joined = {node for edge in part.edges for node in (edge.above, edge.below)}
@@ -278,7 +289,7 @@ def draw_tree(
     )
     contents = make_boxes(hierarchy, part.nodes, part.edges)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    opened = list_opened(hierarchy, part.nodes, choice.finer)
+    opened = list_chosen_finer(hierarchy, part.nodes, choice)
     whole, boxes = add_opened(part, opened), contents | make_opened_boxes(opened)
     apart = find_apart(hierarchy, whole)
     layout = lay_out_tree(whole, boxes, aspect=aspect, previous=previous, more=left_out, apart=apart)

@@ -22,7 +22,7 @@ from app.views.tree.boxes import (
     measure_head,
 )
 from app.views.tree.class_overlay import ClassOverlay, format_signed
-from app.views.tree.layout import CHIP, MARGIN, Band, Curve, TreeLayout
+from app.views.tree.layout import APART, CHIP, MARGIN, Band, Curve, TreeLayout
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 
@@ -307,7 +307,7 @@ def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
         lines = ["Background: words that documents of all kinds use"]
         if not band.shown:
             lines = ["Finer topics", "of other runs"]
-        elif band.layer:
+        elif band.layer != APART:
             lines = [f"Layer {band.layer}", f"{band.shown} of {scene.hierarchy.widths[band.layer - 1]}"]
         rows = "".join(
             f'<tspan x="{MARGIN}" dy="{1.2 * row:g}em"{_BOLD if not row else ""}>{line}</tspan>'

@@ -57,7 +57,7 @@ def draw_column_dialog(columns: Sequence[ColumnEntry], documents: int) -> str:
     close = '<div class="tp-dialog-acts"><button type="button" class="tp-button" data-close>Close</button></div>'
     return (
         '<dialog id="columns-of-corpus" class="tp-dialog tr-columns" aria-label="Columns of the corpus">'
-        f"<h3>Columns</h3>{text}{body}{close}</dialog>"
+        f"<h2>Columns</h2>{text}{body}{close}</dialog>"
     )
 
 

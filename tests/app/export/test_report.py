@@ -5,14 +5,15 @@ import re
 import garden
 import numpy as np
 import pytest
-from trend_samples import DOCUMENTS, plant_trends
+from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.trends import TimeFigure, TopicSeries
+from app.export.film import choose_film_tree
 from app.export.report import render_report, write_report
 from app.export.run_tables import build_table, read_request
 from app.views.report_trends import ReportTrends, draw_topic_trends
-from app.views.text import format_percent
+from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 from engine.lens.periods import Periods
 from store import notes, runs
@@ -152,6 +153,22 @@ def test_other_columns_can_be_asked_for_and_one_that_does_not_fit_is_refused(dat
     assert f"<td>{DOCUMENTS // 5}</td>" in article
     with pytest.raises(NotFound, match="no column 'colour'"):
         open_report(dated, columns=["colour"])
+
+
+def test_runs_on_the_documents_of_a_topic_are_listed_under_it_with_their_topics(dated):
+    assert '<div class="rp-finer">' not in open_report(dated)
+    finer = plant_refinement(dated)
+    hierarchy = read_hierarchy(dated, finer, find_snapshot_at(dated, finer, None))
+    page = open_report(dated)
+    (listed,) = re.findall(r'<div class="rp-finer">.*?</div>', page)
+    assert listed in read_article(page, "topic-3-1")
+    assert f"Refined in run 2, “finer run”, on {DOCUMENTS} documents with at least 50% of the topic" in listed
+    rows = re.findall(r"<li><b>(.*?)</b> (.*?) <small>(.*?)</small></li>", listed)
+    for row, node in zip(rows, hierarchy.nodes(3), strict=True):
+        words = " ".join(hierarchy.other_words(node, 6))
+        assert row == (escape(hierarchy.title(node)), escape(words), format_percent(hierarchy.share(node)))
+    choice = choose_film_tree(hierarchy)._replace(finer=frozenset([2]))
+    assert "dotted: topics of run 2" in open_report(dated, choice=choice)
 
 
 def test_without_stored_shares_the_report_says_which_command_computes_them(db, stored, tmp_path):

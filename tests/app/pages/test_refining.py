@@ -1,6 +1,7 @@
 """A closer look from the pages: honest counts, the corpus and run that a click makes, and links in both directions."""
 
 import re
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -126,10 +127,22 @@ def test_the_tree_opens_a_refining_run_below_its_topic_and_the_address_keeps_it(
     assert "Fold in the tree" in read_section(session.page._detail.html)
     again = open_explore(db, finer=(2,))
     assert 'data-id="2/L3:1" data-run="2"' in again.page._tree.svg
+    session.say("finer", value="2/L3:1")
+    children = re.findall(r'data-from="2/L3:1" data-to="(2/L2:[0-9]+)"', session.page._tree.svg)
+    assert children
+    assert "unfolded=2/L3:1" in unquote(to_query(session.view))
+    session.say("finer", value=children[0])
+    assert session.view.unfolded == ("2/L3:1", children[0])
+    assert f'data-from="{children[0]}"' in session.page._tree.svg
+    session.say("finer", value="2/L3:1")
+    assert session.view.unfolded == (children[0],)
+    assert "2/L2:" not in session.page._tree.svg
     session.say("finer", value="2")
     assert 'data-run="2"' not in session.page._tree.svg
-    for damaged in ("", "x", "²", "0", "9" * 30):
+    assert session.view.unfolded == ()
+    for damaged in ("", "x", "²", "0", "9" * 30, "2/", "2/L0:1", "x/L1:1", "/L1:1", "2/L1:1/L1:1"):
         session.say("finer", value=damaged)
+    assert session.view.unfolded == ()
     session.say("open-run", number="2", id="L3:1")
     assert (session.view.run, session.view.layer, session.view.topic, session.view.finer) == (2, 3, 1, ())
 

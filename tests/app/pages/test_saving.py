@@ -1,5 +1,7 @@
 """Saving reports and tables from a page: numbers as by command and library, filters, and one sentence otherwise."""
 
+import re
+
 import garden
 import pandas as pd
 import pytest
@@ -13,8 +15,9 @@ from app.live.actions import Actions
 from app.pages.documents_table import DocumentTable
 from app.pages.explore import ExplorePage
 from app.pages.trends import TrendsPage
-from app.views.explore.controls import REPORTS
+from store import notes
 from store.database import open_database
+from store.notes import TAG, NewNote
 
 
 class Session(PageSession):
@@ -52,16 +55,62 @@ def open_trends(db, **fields):
     return Session(db, "trends", TrendsPage, **fields)
 
 
-@pytest.mark.parametrize("form", REPORTS)
-def test_a_report_is_of_all_topics_or_of_those_of_the_tree_with_quotations_or_without(db, form):
-    session = Session(db, "explore", ExplorePage, roots=("L3:2",), closed=("L3:2",))
+def open_explore(db, **fields):
+    """Open Explore at a topic of layer 2, in a run with a note on another one."""
+    notes.add_topic_note(db, 1, 1, 3, NewNote("to check", TAG))
+    return Session(db, "explore", ExplorePage, **({"layer": 2, "topic": 1} | fields))
+
+
+def save_report(session, topics, quotes="three"):
+    """Return the report that the browser gets, and its name; None if it gets nothing."""
     reports = []
-    session.page._tree.hand_over = lambda name, text: reports.append(text)
-    session.page._on_message({"do": "save", "value": form})
+    session.page._tree.hand_over = lambda name, text: reports.append((name, text))
+    session.page._on_message({"do": "save-report", "form": {"topics": topics, "quotes": quotes}})
     session.work()
-    (report,) = reports
-    assert report.count("<article ") == (1 if "tree" in form else sum(garden.LAYERS))
-    assert ("<blockquote" in report) == (not form.endswith("plain"))
+    return reports[0] if reports else None
+
+
+def read_topics(report):
+    return [f"L{layer}:{topic}" for layer, topic in re.findall(r'<article id="topic-(\d+)-(\d+)">', report)]
+
+
+def list_drawn(session):
+    return set(re.findall(r'class="tp-node[^"]*" data-id="([^"]+)"', session.page._tree.svg))
+
+
+@pytest.mark.parametrize("quotes", ["three", "none"])
+@pytest.mark.parametrize("topics", ["all", "tree", "open", "marked"])
+def test_page_and_command_write_the_same_report_on_the_topics_that_are_chosen(db, topics, quotes, tmp_path):
+    session = open_explore(db)
+    name, report = save_report(session, topics, quotes)
+    chosen = read_topics(report)
+    below = list_drawn(open_explore(db, roots=("L2:1",)))
+    every = {f"L{layer}:{topic + 1}" for layer, width in enumerate(garden.LAYERS, 1) for topic in range(width)}
+    assert set(chosen) == {"all": every, "tree": list_drawn(session), "open": below, "marked": {"L1:3"}}[topics]
+    assert 1 < len(below) < len(every)
+    row = re.search(rf'value="{topics}".*?</label>', session.page._controls.html)[0]
+    assert f"<b>{len(chosen)}</b>" in row
+    assert ("<blockquote" in report) == (quotes == "three")
+    path = tmp_path / name
+    words = [f"--topic={each}" for each in chosen if topics != "all"] + ["--no-quotes"] * (quotes == "none")
+    assert main(["report", "1", "--output", str(path), "--store", db.url, *words]) == 0
+    assert path.read_bytes() == report.encode()
+
+
+def test_a_report_from_the_page_has_the_tree_on_screen(db):
+    _, report = save_report(open_explore(db, roots=("L3:2",), closed=("L3:2",)), "tree")
+    assert read_topics(report) == ["L3:2"]
+    assert "Topic tree, 1 topics" in report
+
+
+def test_only_what_is_there_can_be_chosen_for_a_report(db):
+    session = Session(db, "explore", ExplorePage)
+    assert 'value="marked"' not in session.page._controls.html
+    assert save_report(session, "marked") is None
+    assert "choose again" in session.report[-1]
+    for form in ({"topics": "all", "quotes": "x"}, {"topics": ["all"], "quotes": "none"}, {}):
+        session.page._on_message({"do": "save-report", "form": form})
+    assert session.tasks == []
 
 
 WHERE = "source=herald"

@@ -1,10 +1,14 @@
 """Topics of a run that refines a topic hang below it in pictures and files, and change nothing else of the tree."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
 
 import networkx as nx
+import numpy as np
 import pytest
 from topic_hierarchies import make_hierarchy
 
@@ -23,7 +27,7 @@ LAYERS = (1, 2, 3)
 
 @pytest.fixture
 def finer() -> Hierarchy:
-    return replace(make_hierarchy((9, 4), seed=3), run=RUN)
+    return replace(make_hierarchy((9, 4), seed=13), run=RUN)
 
 
 def refine(finer: Hierarchy, node: Node) -> Hierarchy:
@@ -112,6 +116,100 @@ def test_the_graph_of_a_file_has_the_run_and_the_shares_of_opened_topics(finer: 
         assert graph.nodes[key]["run"] == RUN
         assert graph.nodes[key]["title"] == finer.title(each)
         assert graph.edges[format_identity(node), key]["weight"] == pytest.approx(finer.share(each))
+
+
+def list_children(finer: Hierarchy, node: Node) -> list[Node]:
+    """Return the children above the threshold of `choose`, the heaviest first, at most as many as are drawn."""
+    column = finer.phi[1][:, finer.place(node)]
+    heavy = [child for child in np.argsort(-column) if column[child] > 1.5 / len(column)]
+    return [node for child in heavy if (node := Node(1, int(child))) not in finer.light][:MOST]
+
+
+def name(*nodes: Node) -> set[str]:
+    return {f"{RUN}/{format_identity(node)}" for node in nodes}
+
+
+@pytest.fixture
+def shared(finer: Hierarchy) -> tuple[list[Node], list[Node]]:
+    """Two topics of the finer run, and their children, at least one of which they share."""
+    for one, other in itertools.combinations(finer.nodes(2), 2):
+        children = [list_children(finer, node) for node in (one, other)]
+        if {*children[0]} & {*children[1]} and {*children[0]} ^ {*children[1]}:
+            return [one, other], [*dict.fromkeys(itertools.chain(*children))]
+    raise AssertionError("no two topics share a child; choose another seed")
+
+
+def test_a_finer_topic_opens_its_own_children_one_row_further_down(finer: Hierarchy, shared: Any) -> None:
+    (one, _), _ = shared
+    refined = pick_drawn(3)
+    hierarchy = refine(finer, refined)
+    folded = draw_tree(hierarchy, choose(hierarchy, RUN))
+    choice = choose(hierarchy, RUN)._replace(unfolded=frozenset(name(one)))
+    drawing = draw_tree(hierarchy, choice)
+    children = list_children(finer, one)
+    (key,) = name(one)
+    box = ElementTree.fromstring(folded.svg).find(f".//*[@data-id='{key}']")
+    assert box is not None
+    assert box.get("aria-expanded") == "false"
+    assert [*box.itertext()][-1] == f"+{len(children)}"
+    assert set(re.findall(rf'data-id="([^"]+)" data-run="{RUN}"', drawing.svg)) == name(*finer.nodes(2), *children)
+    assert set(re.findall(rf'data-from="{key}" data-to="([^"]+)"', drawing.svg)) == name(*children)
+    opened = ElementTree.fromstring(drawing.svg).find(f".//*[@data-id='{key}']")
+    assert opened is not None
+    assert opened.get("aria-expanded") == "true"
+    places = {each.node: drawing.layout.places[each.place] for each in drawing.opened}
+    assert all(places[child].y > places[one].y for child in children)
+    assert drawing.part == folded.part
+
+
+def test_children_that_two_finer_topics_share_are_drawn_once(finer: Hierarchy, shared: Any) -> None:
+    parents, children = shared
+    hierarchy = refine(finer, pick_drawn(2))
+    drawing = draw_tree(hierarchy, choose(hierarchy, RUN)._replace(unfolded=frozenset(name(*parents))))
+    assert sorted(each.node for each in drawing.opened) == sorted([*finer.nodes(2), *children])
+    lines = re.findall(rf'data-from="({RUN}/[^"]+)" data-to="({RUN}/[^"]+)"', drawing.svg)
+    wanted = {(*name(parent), *name(child)) for parent in parents for child in list_children(finer, parent)}
+    assert sorted(lines) == sorted(wanted)
+    outline = draw_opened_list(drawing.opened)
+    assert outline.count("<li>") == len(drawing.opened)
+    assert outline.count("<ul>") == 2
+
+
+@pytest.mark.parametrize("form", ["svg", "json", "graphml", "gexf", "dot"])
+def test_files_contain_the_children_that_are_shown(finer: Hierarchy, shared: Any, form: str) -> None:
+    (one, _), _ = shared
+    hierarchy, children = refine(finer, pick_drawn(2)), list_children(finer, one)
+    choice = choose(hierarchy, RUN)
+    folded, unfolded = (
+        render_tree(hierarchy, choice._replace(unfolded=frozenset(keys)), form) for keys in ((), name(one))
+    )
+    if form == "svg":
+        assert unfolded.count('stroke-dasharray="0.1 ') == folded.count('stroke-dasharray="0.1 ') + len(children)
+    else:
+        added = re.findall(rf'"{RUN}/(L1:[0-9]+)"', unfolded)
+        assert set(added) == {format_identity(child) for child in children}
+        assert f'"{RUN}/L1:' not in folded
+    if form == "json":
+        graph = nx.node_link_graph(json.loads(unfolded), edges="edges")
+        (key,) = name(one)
+        for child in children:
+            (below,) = name(child)
+            assert graph.edges[key, below]["weight"] == pytest.approx(float(finer.phi[1][child.column, one.column]))
+            assert graph.edges[key, below]["run"] == RUN
+
+
+def test_topics_below_layer_1_are_not_taken_for_the_background_that_stands_apart() -> None:
+    plain, finer = make_hierarchy(), replace(make_hierarchy((9, 1), seed=13), run=RUN)
+    top = [plain.nodes(3)[0], plain.nodes(3)[-1]]
+    npmi = tuple(np.zeros(width, np.float32) for width in plain.widths)
+    spread = tuple(np.full(width, 0.05, np.float32) for width in plain.widths)
+    spread[2][top[1].column] = 0.9
+    refined = draw_tree(plain, TreeChoice((top[0],), 1.5)).part.nodes[-1]
+    hierarchy = replace(plain, npmi=npmi, spread=spread, finer={refined: (finer,)})
+    drawing = draw_tree(hierarchy, TreeChoice(tuple(top), 1.5, closed=frozenset([top[1]]), finer=frozenset([RUN])))
+    assert refined.layer == 1
+    assert "Background: words that documents of all kinds use" in drawing.svg
+    assert drawing.svg.count("Finer topics") == 1
 
 
 def test_the_tree_as_text_has_links_to_the_opened_topics(finer: Hierarchy) -> None:

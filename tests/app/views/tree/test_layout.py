@@ -8,7 +8,7 @@ from topic_hierarchies import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy
 from app.views.tree.boxes import TopicBox, make_boxes
-from app.views.tree.layout import TreeLayout, lay_out_tree
+from app.views.tree.layout import APART, TreeLayout, lay_out_tree
 from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree, draw_tree
 from app.views.tree.positions import (
@@ -186,7 +186,7 @@ def test_background_topics_stand_apart_below_and_no_line_enters_the_captions() -
     layout = lay_out_tree(part._replace(nodes=(*part.nodes, lonely)), contents, apart=(lonely,))
     others = [place.y + contents[node].height for node, place in layout.places.items() if node != lonely]
     assert layout.places[lonely].y > max(others)
-    assert layout.bands[-1].layer == 0
+    assert layout.bands[-1].layer == APART
     captions_end = min(place.x for place in layout.places.values())
     assert captions_end >= 90
     numbers = [piece.split()[-2] for curve in layout.curves for piece in curve.path.split("C")[1:] if "V" not in piece]
