@@ -1,4 +1,4 @@
-"""The handler of downloads, which sends files that were written for a visitor, piece by piece."""
+"""The handlers of what a page lets the browser fetch: files written for a visitor, and the points of maps."""
 
 from urllib.parse import quote
 
@@ -6,20 +6,33 @@ from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler
 
 from app.jobs.downloads import Downloads
+from app.live.cache import Cache
+from app.pages.map_requests import POINTS
 from app.server.access import Authentication
 
 PIECE = 1 << 20  # bytes in memory at a time
-_GONE = "This file was fetched before; save it again"
+MAP_POINTS = rf"/{POINTS}/([0-9a-f]{{64}})"
+_FETCHED = "This file was fetched before; save it again"
+_GONE = "These points are no longer here; load the page again"
+_FOREVER = "private, max-age=31536000, immutable"
 
 
-class FileSender(RequestHandler):
-    """The handler of ``GET download/TOKEN``, which sends a file once and removes it.
+class ViewersHandler(RequestHandler):
+    """A handler that answers viewers too, and nobody without a login."""
 
-    Viewers may save files too, and nobody without a login.
-    """
+    _authentication: Authentication
+
+    def prepare(self) -> None:
+        """Check the login."""
+        if self._authentication.role_in(self.request) is None:
+            raise HTTPError(403, reason="Log in first")
+        self.set_header("Content-Type", "application/octet-stream")
+
+
+class FileSender(ViewersHandler):
+    """The handler of ``GET download/TOKEN``, which sends a file once, piece by piece, and removes it."""
 
     _downloads: Downloads
-    _authentication: Authentication
 
     def initialize(self, downloads: Downloads, authentication: Authentication) -> None:
         """Store the files and the authentication."""
@@ -28,13 +41,10 @@ class FileSender(RequestHandler):
 
     async def get(self, token: str) -> None:
         """Send the file with this token."""
-        if self._authentication.role_in(self.request) is None:
-            raise HTTPError(403, reason="Log in first")
         path = self._downloads.take(token)
         if path is None:
-            raise HTTPError(404, reason=_GONE)
+            raise HTTPError(404, reason=_FETCHED)
         try:
-            self.set_header("Content-Type", "application/octet-stream")
             self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(path.name)}")
             self.set_header("Cache-Control", "no-store")
             with path.open("rb") as file:
@@ -45,3 +55,26 @@ class FileSender(RequestHandler):
             return  # the visitor has closed the page
         finally:
             self._downloads.drop(path)
+
+
+class MapPoints(ViewersHandler):
+    """The handler of ``GET points/HASH``, which answers with the bytes that have this hash.
+
+    A page names the hash once it has packed the points (`app.pages.map_requests`), so the answer to an address never
+    changes, and a browser asks once.
+    """
+
+    _points: Cache[str, bytes]
+
+    def initialize(self, points: Cache[str, bytes], authentication: Authentication) -> None:
+        """Store the points of all maps on screen, and the authentication."""
+        self._points = points
+        self._authentication = authentication
+
+    def get(self, name: str) -> None:
+        """Send the bytes with this hash."""
+        data = self._points.get(name)
+        if data is None:
+            raise HTTPError(404, reason=_GONE)
+        self.set_header("Cache-Control", _FOREVER)
+        self.finish(data)
