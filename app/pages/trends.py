@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from panel.viewable import Viewable
@@ -22,29 +22,28 @@ from app.ingest.column_kinds import list_columns
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.filters import add_condition, find_placed, handle_filter, open_sources, read_selection
+from app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
 from app.pages.refining import RefineRequests
-from app.pages.requests import LatestRequest
 from app.pages.saving import TableSaver
 from app.pages.selection_words import SelectionWords
 from app.pages.session import CHOICES, Context, read_field
-from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.trends.column_dialog import ColumnEntry
 from app.views.trends.effect_table import EFFECT_ROWS, EffectChoices
 from app.views.trends.trends_page import NO_DATES, TrendChoices, TrendPage, draw_trend_note, draw_trends
 from engine.contract import Array
 from store import columns, corpora
-from store.column_rows import CATEGORY, DATE, KINDS, LABEL, NUMBER, CorpusColumn
+from store.column_rows import KINDS, LABEL, CorpusColumn
 from store.corpus_rows import CorpusRow
 from store.errors import StoreError
-from store.shares import ShareSet
 
 NO_SHARES = "The shares of the documents are not known yet: they are computed while the run trains, and when it ends."
 PLACING = "All documents are being placed in the topics of this run, once; this page goes on when that is done."
 NOT_PLACED = "The shares of the documents are not known; topiary place {run} computes them, or says why it cannot."
 NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 NO_DOCUMENTS = "No document meets all filters."
+_WAITING = "Measuring the shares of topics …"
 _FIELDS = (
-    "page", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
+    "trends", "run", "snapshot", "where", "trend", "trend_layer", "trend_topic", "column", "unit", "moving", "weigh",
     "drawn", "zoomed", "group", "against", "effects",
 )  # fmt: skip
 
@@ -69,13 +68,7 @@ class TrendRequest(NamedTuple):
     effects: str
 
 
-class TrendAnswer(NamedTuple):
-    """The page as it was asked for; without a hierarchy, the note of a page that cannot be shown."""
-
-    request: TrendRequest
-    page: TrendPage | None
-    note: str = ""
-    shares: ShareSet | None = None
+TrendAnswer: TypeAlias = MeasuredAnswer[TrendRequest, TrendPage]
 
 
 def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | None = None) -> TrendAnswer:
@@ -84,31 +77,27 @@ def read_trends(context: Context, request: TrendRequest, known: TrendAnswer | No
     An answer that is ``known`` is returned if it is to the same request and read the same shares.  Where no snapshot is
     asked for and the newest one has no shares, as in a run that trains, the newest one that has some is taken.
     """
-    feed = context.feed
-    row = feed.run(request.run)
-    if row is None:
-        return TrendAnswer(request, None, explain_missing_run(request.run))
-    hierarchy = feed.hierarchy(request.run, request.snapshot or None)
-    if hierarchy is None:
-        return TrendAnswer(request, None, explain_no_topics(request.run, feed.state(request.run), row.message))
-    hierarchy, found, source, _ = find_placed(context, hierarchy, request.snapshot)
-    if known is not None and found is not None and (known.request, known.shares) == (request, found) and known.page:
-        return known._replace(page=known.page._replace(source=source))
+    topics = find_topics(context, request.run, request.snapshot)
+    if isinstance(topics, str):
+        return MeasuredAnswer(request, None, topics)
+    row, newest = topics
+    hierarchy, found, source, _ = find_placed(context, newest, request.snapshot)
+    if known is not None and found is not None and (known.request, known.shares) == (request, found) and known.contents:
+        return known._replace(contents=known.contents._replace(source=source))
     corpus = corpora.get_run_corpus(context.db, row)
     offered = list_columns(context.db, corpus)
     progress = "" if columns.is_typed(corpus) else context.actions.type_columns(corpus.number)
-    page = TrendPage(
-        hierarchy, choose(hierarchy, offered, request), documents=corpus.documents, source=source, progress=progress
-    )
+    choices = choose(hierarchy, offered, request)
+    page = TrendPage(hierarchy, choices, documents=corpus.documents, source=source, progress=progress)
     if found is None:
         if row.state in ("queued", "running", "paused"):
-            return TrendAnswer(request, page._replace(note=NO_SHARES))
+            return MeasuredAnswer(request, page._replace(note=NO_SHARES))
         goes_on = context.actions.place_documents(row.number, corpus.documents)
-        return TrendAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))
+        return MeasuredAnswer(request, page._replace(note=PLACING if goes_on else NOT_PLACED.format(run=row.number)))
     try:
-        return TrendAnswer(request, _measure(context, corpus, page), shares=found)
+        return MeasuredAnswer(request, _measure(context, corpus, page), shares=found)
     except (FilterError, StoreError, ValueError) as error:
-        return TrendAnswer(request, page._replace(note=f"{error}."))
+        return MeasuredAnswer(request, page._replace(note=f"{error}."))
 
 
 def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: TrendRequest) -> TrendChoices:
@@ -116,16 +105,15 @@ def choose(hierarchy: Hierarchy, offered: Sequence[CorpusColumn], request: Trend
 
     Documents without dates are shown by group, whatever is requested, if they have groups.
     """
-    dates = [column.name for column in offered if column.kind == DATE]
-    groups = [column.name for column in offered if column.kind in (CATEGORY, NUMBER)]
-    trend = "groups" if groups and not dates else request.trend
-    names = dates if trend == "time" else groups
+    names = offer_columns(offered, request.column)
+    trend = "groups" if names.groups and not names.dates else request.trend
     node = parse_identity(request.topic)
     topic = node if node is not None and hierarchy.has(node) else None
     layer = topic.layer if topic is not None else min(request.layer or hierarchy.n_layers, hierarchy.n_layers)
-    column = request.column if request.column in names else next(iter(names), "")
+    column = names.date if trend == "time" else names.group
     return TrendChoices(
-        trend, layer, topic, column, dates, groups, request.unit, request.moving, request.weigh, request.drawn,
+        trend, layer, topic, column, names.dates, names.groups, request.unit, request.moving, request.weigh,
+        request.drawn,
         zoomed=request.zoomed == "shown",
         effects=EffectChoices(request.effects, request.group, request.against),
         where=request.where,
@@ -214,33 +202,31 @@ class TrendsPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._answer: TrendAnswer | None = None
-        self._latest: LatestRequest[TrendRequest] = LatestRequest(context, self._fetch)
-        self._tables = TableSaver(context, lambda: self.board)
-        self._refine = RefineRequests(context, partial(self._draw, busy=False))
-        self._words = SelectionWords(context)
         self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
-        context.view.param.watch(self._on_view, list(_FIELDS))
+        callbacks = MeasuredCallbacks(
+            self._make_request, partial(read_trends, context), lambda shown, request: shown.run == request.run,
+            draw_trend_note, self._draw,
+        )  # fmt: skip
+        self._figures = MeasuredBoard(context, self.board, _FIELDS, _WAITING, callbacks)
+        self._tables = TableSaver(context, lambda: self.board)
+        self._refine = RefineRequests(context, self._figures.draw)
+        self._words = SelectionWords(context)
         context.on_tick(self._on_tick)
-        self._fetch()
-
-    def _on_view(self, *_: Any) -> None:
-        if self._context.view.page == "trends":
-            self._fetch()
+        self._figures.fetch()
 
     def _on_tick(self, tick: Tick) -> None:
-        view, page = self._context.view, self._answer.page if self._answer is not None else None
+        view, answer = self._context.view, self._figures.answer
         if view.page != "trends":
             return
         if view.run in tick.labels:  # names, or kinds of columns, or shares that are there now
-            self._fetch()
+            self._figures.fetch()
         elif view.run in tick.snapshots | tick.rows:
-            self._fetch(self._answer)
-        elif self._answer is not None and page is not None and page.progress:
+            self._figures.fetch(answer)
+        elif answer is not None and answer.contents is not None and answer.contents.progress:
             row = self._context.feed.run(view.run)
             progress = "" if row is None else self._context.actions.type_columns(row.corpus)
-            self._answer = self._answer._replace(page=page._replace(progress=progress))
-            self._draw(busy=False)
+            self._figures.answer = answer._replace(contents=answer.contents._replace(progress=progress))
+            self._figures.draw()
 
     def _make_request(self) -> TrendRequest:
         view = self._context.view
@@ -250,39 +236,13 @@ class TrendsPage:
             view.moving, view.weigh, view.drawn, view.zoomed, view.group, view.against, view.effects,
         )  # fmt: skip
 
-    def _fetch(self, known: TrendAnswer | None = None) -> None:
-        """Measure what the view asks for in another thread; what is on screen stays meanwhile.
-
-        What is ``known`` is not measured again while the shares are the same.
-        """
-        request = self._make_request()
-        if self._answer is not None and self._answer.request.run != request.run:
-            self._answer = None
-        self._draw(busy=self._answer is None or self._answer.request != request)
-        self._latest.send(request, partial(read_trends, self._context, request, known), self._receive)
-
-    def _receive(self, answer: TrendAnswer) -> None:
-        if answer.request == self._make_request():
-            self._answer = answer
-            self._draw(busy=False)
-
-    def _draw(self, *, busy: bool) -> None:
-        answer = self._answer
-        if answer is None:
-            self.board.html = draw_trend_note("Measuring the shares of topics …")
-        elif answer.page is None:
-            self.board.html = draw_trend_note(answer.note)
-        else:
-            hierarchy = self._context.feed.update_names(answer.page.hierarchy)
-            page = answer.page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
-            if page.typical is not None:
-                words, counting = self._words.read(hierarchy, answer.request.where, self._redraw)
-                page = page._replace(words=words, counting=counting)
-            self.board.html = draw_trends(page)
-
-    def _redraw(self) -> None:
-        """Draw the page with the words that have been counted."""
-        self._draw(busy=self._answer is None or self._answer.request != self._make_request())
+    def _draw(self, answer: TrendAnswer, page: TrendPage, busy: bool) -> str:  # noqa: FBT001 - as it is called
+        hierarchy = self._context.feed.update_names(page.hierarchy)
+        page = page._replace(hierarchy=hierarchy, busy=busy, refining=self._refine.busy)
+        if page.typical is not None:
+            words, counting = self._words.read(hierarchy, answer.request.where, self._figures.draw)
+            page = page._replace(words=words, counting=counting)
+        return draw_trends(page)
 
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""
@@ -340,10 +300,10 @@ class TrendsPage:
 
     def _select_range(self, first: str, last: str) -> None:
         """Replace the conditions on the dates that are shown by a range of days; without days, drop them."""
-        page, view = self._answer.page if self._answer is not None else None, self._context.view
-        if page is None or not page.choices.column:
+        answer, view = self._figures.answer, self._context.view
+        if answer is None or answer.contents is None or not answer.contents.choices.column:
             return
-        column = page.choices.column
+        column = answer.contents.choices.column
         try:
             others, _ = split_ranges(view.where, column)
             where = (*others, f"{column}={write_date_range(first[:10], last[:10])}") if first or last else others

@@ -1,8 +1,7 @@
 """The page of a word: its topics at every layer, how often it is used over time and by group, and its contexts."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from panel.viewable import Viewable
@@ -18,18 +17,17 @@ from app.analysis.word_use import find_word, find_word_uses
 from app.ingest.new_documents import find_rules
 from app.pages.components import Board, Message
 from app.pages.filters import add_condition, handle_filter, open_sources, read_selection
-from app.pages.requests import LatestRequest
+from app.pages.measured import MeasuredAnswer, MeasuredBoard, MeasuredCallbacks, find_topics, offer_columns
 from app.pages.session import CHOICES, Context, read_field
-from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.words import WordChoices, WordPageContents, draw_word_note, draw_word_page
 from engine.contract import Array
 from engine.hierarchy.tree import Node
 from store import columns, corpora
-from store.column_rows import CATEGORY, DATE, NUMBER
 from store.corpus_rows import CorpusRow
 from store.errors import NotFound, StoreError
 
-_FIELDS = ("page", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
+_WAITING = "Counting the word in all documents …"
+_FIELDS = ("word", "run", "snapshot", "word", "where", "trail", "column", "unit", "moving", "weigh")
 _READ = 120  # documents in which contexts are sought
 _CONTEXTS = 25  # contexts shown
 _ALIKE = 12  # other words offered
@@ -49,12 +47,7 @@ class WordRequest(NamedTuple):
     weigh: str
 
 
-class WordAnswer(NamedTuple):
-    """The page as it was asked for; without a hierarchy, the note of a page that cannot be shown."""
-
-    request: WordRequest
-    page: WordPageContents | None
-    note: str = ""
+WordAnswer: TypeAlias = MeasuredAnswer[WordRequest, WordPageContents]
 
 
 class CountedWord(NamedTuple):
@@ -83,24 +76,21 @@ class WordReader:
 
     def read(self, request: WordRequest) -> WordAnswer:
         """Measure a word and find its contexts; this waits for the store."""
-        feed = self._context.feed
-        row = feed.run(request.run)
-        if row is None:
-            return WordAnswer(request, None, explain_missing_run(request.run))
-        hierarchy = feed.hierarchy(request.run, request.snapshot or None)
-        if hierarchy is None:
-            return WordAnswer(request, None, explain_no_topics(request.run, feed.state(request.run), row.message))
+        topics = find_topics(self._context, request.run, request.snapshot)
+        if isinstance(topics, str):
+            return MeasuredAnswer(request, None, topics)
+        row, hierarchy = topics
         corpus = corpora.get_run_corpus(self._context.db, row)
         number = find_word(hierarchy, request.word)
         sources = open_sources(self._context, corpus, hierarchy)
         page = WordPageContents(hierarchy, _choose(hierarchy, number, sources, request), documents=corpus.documents)
         if number is None:
-            return WordAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word)))
+            return MeasuredAnswer(request, page._replace(alike=_list_alike(hierarchy, request.word)))
         page = page._replace(number=number)
         try:
-            return WordAnswer(request, self._measure(corpus, sources, page, request))
+            return MeasuredAnswer(request, self._measure(corpus, sources, page, request))
         except (FilterError, StoreError, ValueError) as error:
-            return WordAnswer(request, page._replace(note=f"{error}."))
+            return MeasuredAnswer(request, page._replace(note=f"{error}."))
 
     def _measure(
         self, corpus: CorpusRow, sources: FilterSources, page: WordPageContents, request: WordRequest
@@ -168,8 +158,7 @@ def _order_documents(sources: FilterSources, hierarchy: Hierarchy, node: Node, n
 
 def _choose(hierarchy: Hierarchy, number: int | None, sources: FilterSources, request: WordRequest) -> WordChoices:
     """Return the choices that a request stands for, with what is offered and the defaults filled in."""
-    dates = [column.name for column in sources.columns if column.kind == DATE]
-    groups = [column.name for column in sources.columns if column.kind in (CATEGORY, NUMBER)]
+    offered = offer_columns(sources.columns, request.column)
     node = parse_identity(request.topic)
     if node is None or not hierarchy.has(node):
         uses = [] if number is None else find_word_uses(hierarchy, number, 1, 1)
@@ -177,10 +166,7 @@ def _choose(hierarchy: Hierarchy, number: int | None, sources: FilterSources, re
     return WordChoices(
         word=request.word,
         topic=node,
-        date=request.column if request.column in dates else next(iter(dates), ""),
-        group=request.column if request.column in groups else next(iter(groups), ""),
-        dates=dates,
-        groups=groups,
+        **offered._asdict(),
         unit=request.unit,
         moving=request.moving,
         weigh=request.weigh,
@@ -209,16 +195,14 @@ class WordPage:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._answer: WordAnswer | None = None
-        self._reader = WordReader(context, lambda request: request == self._make_request())
-        self._latest: LatestRequest[WordRequest] = LatestRequest(context, self._fetch)
         self.board = Board(on_message=self._on_message, sheets=["explore", "trends"])
-        context.view.param.watch(self._on_view, list(_FIELDS))
-        self._fetch()
-
-    def _on_view(self, *_: Any) -> None:
-        if self._context.view.page == "word":
-            self._fetch()
+        reader = WordReader(context, lambda request: request == self._make_request())
+        callbacks = MeasuredCallbacks(
+            self._make_request, lambda request, _: reader.read(request),
+            lambda shown, request: shown[:3] == request[:3],
+            lambda sentence: draw_word_note(context.view.word, sentence), self._draw,
+        )  # fmt: skip
+        MeasuredBoard(context, self.board, _FIELDS, _WAITING, callbacks).fetch()
 
     def _make_request(self) -> WordRequest:
         view = self._context.view
@@ -228,28 +212,9 @@ class WordPage:
             view.weigh,
         )  # fmt: skip
 
-    def _fetch(self) -> None:
-        """Measure what the view asks for in another thread; what is on screen stays meanwhile."""
-        request = self._make_request()
-        if self._answer is not None and self._answer.request[:3] != request[:3]:
-            self._answer = None
-        self._draw(busy=self._answer is None or self._answer.request != request)
-        self._latest.send(request, partial(self._reader.read, request), self._receive)
-
-    def _receive(self, answer: WordAnswer) -> None:
-        if answer.request == self._make_request():
-            self._answer = answer
-            self._draw(busy=False)
-
-    def _draw(self, *, busy: bool) -> None:
-        answer = self._answer
-        if answer is None:
-            self.board.html = draw_word_note(self._context.view.word, "Counting the word in all documents …")
-        elif answer.page is None:
-            self.board.html = draw_word_note(answer.request.word, answer.note)
-        else:
-            hierarchy = self._context.feed.update_names(answer.page.hierarchy)
-            self.board.html = draw_word_page(answer.page._replace(hierarchy=hierarchy, busy=busy))
+    def _draw(self, _: WordAnswer, page: WordPageContents, busy: bool) -> str:  # noqa: FBT001 - as it is called
+        hierarchy = self._context.feed.update_names(page.hierarchy)
+        return draw_word_page(page._replace(hierarchy=hierarchy, busy=busy))
 
     def _on_message(self, message: Message) -> None:
         """Handle a message of the browser, whose contents are not trusted."""

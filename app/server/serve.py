@@ -30,7 +30,7 @@ from app.live.feed import Feed
 from app.machine import find_asset
 from app.pages.session import View, to_query
 from app.server.access import Authentication, Passwords, check_open_address
-from app.server.download_handler import FileSender
+from app.server.download_handlers import MAP_POINTS, FileSender, MapPoints
 from app.server.guarded_files import (
     COMPONENTS,
     ComponentFiles,
@@ -55,7 +55,6 @@ from app.server.login import (
     LogoutForm,
     WithoutLogin,
 )
-from app.server.map_points import MAP_POINTS, MapPoints
 from app.server.ports import choose_port
 from app.server.proxies import Proxies, ProxyRouter
 from app.server.quiet_log import limit_log

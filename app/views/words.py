@@ -10,19 +10,15 @@ from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.word_trends import WordGroups, WordPeriods
 from app.views.explore.word_card import draw_word_topics
 from app.views.filters import draw_conditions, draw_filter_form
-from app.views.markup import draw_select, mark_places, write_attributes, write_element
+from app.views.markup import mark_places, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.text import escape, format_percent, shorten
+from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
 from app.views.trends.group_chart import GroupBar, draw_group_bars
 from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_lines
 from engine.hierarchy.tree import Node
-from engine.lens.periods import UNITS
 
 _TOPICS = 8  # listed of a layer
-_LETTERS = 30  # of the name of a column
-_MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
-_WEIGHTS = {"tokens": "By words", "documents": "By documents"}
-_WEIGHT_TIP = "By words, a long document counts more than a short one; by documents, all count alike"
 _NO_DATES = "No column of this corpus holds dates. topiary columns lists the columns, and changes their kinds."
 _NO_GROUPS = "This corpus has no label, category or number by which documents could be grouped."
 
@@ -134,20 +130,14 @@ def _draw_unknown(page: WordPageContents) -> str:
 def _draw_controls(page: WordPageContents) -> str:
     choices, parts = page.choices, []
     if len(choices.dates) > 1:
-        parts.append(draw_select("column", _list_entries(choices.dates), choices.date, "Column of dates"))
+        parts.append(draw_column_choice(choices.dates, choices.date, "Column of dates"))
     if choices.dates:
-        units = [("automatic", "Periods: automatic"), *((unit, f"{unit.capitalize()}s") for unit in UNITS)]
-        parts.append(draw_select("unit", units, choices.unit, "Periods", "Length of the periods"))
-        parts.append(draw_select("moving", _MOVING.items(), choices.moving, "Smoothing", "Moving mean of periods"))
+        parts.append(draw_period_choices(choices.unit, choices.moving))
     if len(choices.groups) > 1:
-        parts.append(draw_select("column", _list_entries(choices.groups), choices.group, "Column of groups"))
+        parts.append(draw_column_choice(choices.groups, choices.group, "Column of groups"))
     if choices.dates or choices.groups:
-        parts.append(draw_select("weigh", _WEIGHTS.items(), choices.weigh, "Weight of a document", _WEIGHT_TIP))
+        parts.append(draw_weight_choice(choices.weigh))
     return f'<div class="tr-controls">{"".join(parts)}</div>' if parts and page.number >= 0 else ""
-
-
-def _list_entries(names: Sequence[str]) -> list[tuple[str, str]]:
-    return [(name, shorten(name, _LETTERS)) for name in names]
 
 
 def _draw_filters(page: WordPageContents) -> str:
@@ -170,33 +160,28 @@ def _draw_figures(page: WordPageContents) -> str:
     hint = (
         "Of all its occurrences, as the topics of each layer say. A click marks the words of a topic in the contexts."
     )
-    parts = [_draw_card("Its topics", f'<div class="tr-topics">{topics}</div>', hint)]
+    parts = [draw_card("Its topics", f'<div class="tr-topics">{topics}</div>', hint)]
     if page.note:
         return "".join(parts)
     if not page.selected:
-        return "".join([*parts, _draw_card("Over time", "", "No document meets all filters.")])
+        return "".join([*parts, draw_card("Over time", "", "No document meets all filters.")])
     parts.append(_draw_over_time(page))
     parts.append(_draw_contexts(page))
     parts.append(_draw_by_group(page))
     return "".join(parts)
 
 
-def _draw_card(heading: str, body: str, note: str = "") -> str:
-    foot = f'<p class="tr-note">{escape(note)}</p>' if note else ""
-    return f'<section class="tr-card"><h2>{escape(heading)}</h2>{body}{foot}</section>'
-
-
 def _draw_over_time(page: WordPageContents) -> str:
     figure, word = page.over_time, page.choices.word
     if figure is None:
-        return _draw_card("Over time", "", _NO_DATES)
+        return draw_card("Over time", "", _NO_DATES)
     unit, label = figure.periods.unit, f"Share of the word {word} by {figure.periods.unit}"
     line = TimeLine("word", word, LIVE.hues[0], figure.mean, figure.low, figure.high)
     pictures = ""
     for style, frame in (("tr-wide", WIDE), ("tr-narrow", NARROW)):
         axis = TimeAxis(unit, figure.periods.starts, figure.documents, frame)
         pictures += f'<div class="{style}">{draw_lines(axis, [line], label, _format_share)}</div>'
-    return _draw_card("Over time", pictures, f"{_tell_missing(figure)} {_tell_change(figure)}")
+    return draw_card("Over time", pictures, f"{_tell_missing(figure)} {_tell_change(figure)}")
 
 
 def _tell_missing(figure: WordPeriods) -> str:
@@ -232,7 +217,7 @@ def _format_change(value: float) -> str:
 def _draw_by_group(page: WordPageContents) -> str:
     figure = page.by_group
     if figure is None:
-        return _draw_card("By group", "", _NO_GROUPS)
+        return draw_card("By group", "", _NO_GROUPS)
     bars = [
         GroupBar(
             name, condition, float(figure.mean[group]), float(figure.low[group]), float(figure.high[group]),
@@ -243,7 +228,7 @@ def _draw_by_group(page: WordPageContents) -> str:
     bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
     missing = figure.missing
     note = f"{missing:,} documents have no value, or one that few documents have, and are left out." if missing else ""
-    return _draw_card(f"By {page.choices.group}", draw_group_bars(bars, figure.everywhere, _format_share), note)
+    return draw_card(f"By {page.choices.group}", draw_group_bars(bars, figure.everywhere, _format_share), note)
 
 
 def _draw_contexts(page: WordPageContents) -> str:
@@ -255,7 +240,7 @@ def _draw_contexts(page: WordPageContents) -> str:
     )  # fmt: skip
     if not page.contexts:
         note = "The word is in no text of the documents selected."
-        return _draw_card("In context", f'<div class="tr-controls">{search}</div>', note)
+        return draw_card("In context", f'<div class="tr-controls">{search}</div>', note)
     lead = ""
     if node is not None:
         title = write_element(
@@ -268,7 +253,7 @@ def _draw_contexts(page: WordPageContents) -> str:
     ranked = "those with most words of the topic first, at most two of a document" if node is not None else ""
     note = f"{shown:,} contexts from the {with_it:,} documents that have the word{', ' if ranked else ''}{ranked}."
     body = f'<div class="tr-controls">{lead}{search}</div><ol class="tr-contexts">{rows}</ol>'
-    return _draw_card("In context", body, note)
+    return draw_card("In context", body, note)
 
 
 def _draw_context(line: WordContextLine) -> str:

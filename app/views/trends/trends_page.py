@@ -17,19 +17,13 @@ from app.views.palette import LIVE
 from app.views.save_table import draw_save_table
 from app.views.text import escape, format_percent, shorten
 from app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
+from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
 from app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
 from app.views.trends.group_chart import GroupBar, GroupTable, draw_group_bars, draw_heat_map
 from app.views.trends.time_chart import NARROW, WIDE, TimeAxis, TimeLine, draw_areas, draw_lines, draw_stream
 from app.views.trends.typical_card import draw_typical
 from engine.hierarchy.tree import Node
 
-_UNITS = {
-    "automatic": "Periods: automatic", "day": "Days", "week": "Weeks", "month": "Months", "quarter": "Quarters",
-    "year": "Years", "decade": "Decades",
-}  # fmt: skip
-_MOVING = {"1": "No smoothing", "3": "Mean of 3", "5": "Mean of 5", "9": "Mean of 9"}
-_WEIGHTS = {"tokens": "By words", "documents": "By documents"}
-_WEIGHT_TIP = "By words, a long document counts more than a short one; by documents, all count alike"
 _TABS = (
     ("time", "Over time", "How the shares of topics change from period to period"),
     ("groups", "By group", "How the shares of topics differ between groups of documents"),
@@ -151,7 +145,7 @@ def draw_trends(page: TrendPage) -> str:
         body = _draw_by_group(page, page.by_group)
     if page.typical is not None:
         lists = draw_typical(page.hierarchy, page.typical, page.words, page.counting)
-        body += _draw_card("What is typical of this selection", lists)
+        body += draw_card("What is typical of this selection", lists)
     sentences = filter(None, (page.progress, page.source, page.note))
     notes = "".join(f'<p class="tr-note" role="status">{escape(each)}</p>' for each in sentences)
     dim = " tr-busy" if page.busy else ""
@@ -174,12 +168,10 @@ def _draw_controls(page: TrendPage) -> str:
     parts.append(_draw_topic_choice(page))
     offered = choices.dates if choices.trend == "time" else choices.groups
     if len(offered) > 1 or (offered and choices.trend == "groups"):
-        entries = [(name, shorten(name, 30)) for name in offered]
-        parts.append(draw_select("column", entries, choices.column, "Column", "Column of the documents"))
+        parts.append(draw_column_choice(offered, choices.column, "Column"))
     if choices.trend == "time":
-        parts.append(draw_select("unit", _UNITS.items(), choices.unit, "Periods", "Length of the periods"))
-        parts.append(draw_select("moving", _MOVING.items(), choices.moving, "Smoothing", "Moving mean of periods"))
-    parts.append(draw_select("weigh", _WEIGHTS.items(), choices.weigh, "Weight of a document", _WEIGHT_TIP))
+        parts.append(draw_period_choices(choices.unit, choices.moving))
+    parts.append(draw_weight_choice(choices.weigh))
     if choices.trend == "time":
         parts.append(draw_segments("drawn", choices.drawn, _FORMS, "Form of the picture"))
     parts.append(draw_save_table(hierarchy, choices.trend, layer=choices.layer))
@@ -218,17 +210,12 @@ def _draw_over_time(page: TrendPage, figure: TimeFigure) -> str:
     heading = f"Layer {choices.layer} over time" if topic is None else hierarchy.title(topic)
     form = choices.drawn if topic is None or choices.drawn == "stream" else "lines"  # a topic alone has nothing on it
     picture = _draw_figure(page, figure, form)
-    parts = [_draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
+    parts = [draw_card(heading, f"{picture}{_draw_range(page, figure)}{_tell_missing(page, figure, form)}")]
     if page.children is not None:
         picture = _draw_figure(page, page.children, choices.drawn)
-        parts.append(_draw_card("Its children", picture, _CHILDREN))
+        parts.append(draw_card("Its children", picture, _CHILDREN))
     parts.append(_draw_changes(page, figure))
     return "".join(parts)
-
-
-def _draw_card(heading: str, body: str, note: str = "") -> str:
-    foot = f'<p class="tr-note">{escape(note)}</p>' if note else ""
-    return f'<section class="tr-card"><h2>{escape(heading)}</h2>{body}{foot}</section>'
 
 
 def _tell_missing(page: TrendPage, figure: TimeFigure, form: str) -> str:
@@ -327,7 +314,7 @@ def _draw_growth(hierarchy: Hierarchy, heading: str, topics: Sequence[GrownTopic
     )
     more = f"The first {_LISTED} of {len(topics)}." if len(topics) > _LISTED else ""
     body = f'<ol class="tr-grown">{rows}</ol>' if rows else '<p class="tr-note">None beyond chance.</p>'
-    return _draw_card(heading, body, more)
+    return draw_card(heading, body, more)
 
 
 def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
@@ -350,10 +337,10 @@ def _draw_by_group(page: TrendPage, figure: GroupFigure) -> str:
         ]  # fmt: skip
         bars.sort(key=lambda bar: -bar.mean if np.isfinite(bar.mean) else np.inf)
         picture = draw_group_bars(bars, float(figure.everywhere[column]))
-        parts.append(_draw_card(hierarchy.title(choices.topic), picture))
+        parts.append(draw_card(hierarchy.title(choices.topic), picture))
     table = draw_effects(hierarchy, figure, page.effects, page.n_effects, choices.effects)
-    parts.append(_draw_card(f"Effects of {choices.column}", table))
-    parts.append(_draw_card(f"Topics by {choices.column}", draw_heat_map(_make_heat_map(hierarchy, figure)), note))
+    parts.append(draw_card(f"Effects of {choices.column}", table))
+    parts.append(draw_card(f"Topics by {choices.column}", draw_heat_map(_make_heat_map(hierarchy, figure)), note))
     return "".join(parts)
 
 
