@@ -26,6 +26,11 @@ number of positive counts estimated from survey data", Survey Methodology 24, 19
 The degrees of freedom are min(m_k, n' - 1), at least 1, where m_k = (sum a_j w_jk)^2 / sum (a_j w_jk)^2 is the
 effective number of documents that carry the topic.  A topic without any share in the group has n_e = n'.
 
+Where few documents carry a topic, t is large, and the upper end would be absurd: 67 % for a topic that none of 20
+documents has.  Shares lie between 0 and 1, so n_e >= n' if long documents do not carry the topic more often than short
+ones.  If R and V agree with that but for noise, the upper end is at most the one for n_e = n' with n' - 1 degrees of
+freedom (13 %).
+
 **Differences.**  The interval of the difference of two independent shares R and S with intervals (l, u) and (l', u') is
 (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008)
 
@@ -48,6 +53,7 @@ from engine.hierarchy.certainty import LEVEL, Interval
 from engine.lens.moments import ShareSums
 
 MANY = 100  # documents of a group from which the variance is computed in one pass, without bootstrap draws
+_NOISE = 0.75  # n_e falls below n' - 1 by no more than this through the noise of 200 draws, whose variance has 10 %
 _MOST_FREEDOM = 1000  # degrees of freedom from which Student's t is taken to be that of this many
 
 
@@ -183,12 +189,17 @@ def find_share_intervals(
         spread = mean * (1.0 - mean)
         known = (variance > 0.0) & (spread > 0.0)
         size = np.where(known, spread / variance, effective)
-        t = find_quantiles(freedom, tail)
-        squared = t * t / size
-        centre = mean + squared / 2.0
-        half = np.sqrt(squared * (spread + squared / 4.0))
-        low, high = (centre - half) / (1.0 + squared), (centre + half) / (1.0 + squared)
+        low, high = _solve_wilson(mean, find_quantiles(freedom, tail) ** 2 / size)
+        most = _solve_wilson(mean, find_quantiles(np.maximum(effective - 1.0, 1.0), tail) ** 2 / effective).high
+        high = np.where(size >= _NOISE * (effective - 1.0), np.fmin(high, most), high)
     return Interval(np.clip(low, 0.0, mean), np.clip(high, mean, 1.0))
+
+
+def _solve_wilson(mean: FloatArray, squared: FloatArray) -> Interval:
+    """Return the ends of Wilson's interval, given the square of the quantile over the number of answers."""
+    half = np.sqrt(squared * (mean * (1.0 - mean) + squared / 4.0))
+    centre = mean + squared / 2.0
+    return Interval((centre - half) / (1.0 + squared), (centre + half) / (1.0 + squared))
 
 
 def find_quantiles(freedom: Array, tail: float) -> FloatArray:

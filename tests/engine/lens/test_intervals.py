@@ -8,7 +8,7 @@ from scipy import stats
 
 from engine.hierarchy.certainty import Interval
 from engine.lens.bootstrap import draw_variances
-from engine.lens.groups import measure_groups
+from engine.lens.groups import compare_groups, measure_groups
 from engine.lens.intervals import (
     MANY,
     EffectTable,
@@ -19,7 +19,7 @@ from engine.lens.intervals import (
     select_groups,
     subtract_shares,
 )
-from engine.lens.moments import sum_moments, weigh_documents
+from engine.lens.moments import DocumentShares, sum_moments, weigh_documents
 from tests.benchmarks import lens_coverage
 
 
@@ -63,7 +63,7 @@ def test_few_documents_have_the_variance_of_the_bootstrap():
 
 def test_the_ends_of_an_interval_solve_the_equation_of_wilson():
     mean, variance = np.array([0.02, 0.3, 0.9]), np.array([1e-4, 1e-3, 2e-3])
-    low, high = find_share_intervals(mean, variance, np.full(3, 9.0), np.full(3, 50.0), 0.05)
+    low, high = find_share_intervals(mean, variance, np.full(3, 9.0), np.full(3, 10.0), 0.05)
     t = stats.t.ppf(0.95, 9)
     for end in (low, high):
         np.testing.assert_allclose((mean - end) ** 2, t * t * end * (1 - end) * variance / (mean * (1 - mean)))
@@ -74,8 +74,29 @@ def test_the_ends_of_an_interval_solve_the_equation_of_wilson():
 def test_a_topic_that_no_document_has_still_has_an_interval():
     low, high = find_share_intervals(np.zeros(1), np.zeros(1), np.ones(1), np.full(1, 30.0), 0.05)
     assert low[0] == 0.0
-    t = stats.t.ppf(0.95, 1)
+    t = stats.t.ppf(0.95, 29)
     assert high[0] == pytest.approx(t * t / (30 + t * t))
+
+
+def make_whole_shares(topics):
+    """Return documents that are all of one topic each."""
+    n = len(topics)
+    full, none = np.full(n, 65535, np.uint16), np.zeros(n, np.uint16)
+    return DocumentShares(np.arange(n + 1), topics.astype(np.int32), full, none, np.ones(n, np.int64), 5)
+
+
+def test_few_documents_with_a_topic_leave_an_upper_end_that_so_many_answers_would():
+    topics = np.repeat([0, 1, 2, 3], [1, 2, 20, 177])  # topic 4 has no document
+    high = measure_groups(make_whole_shares(topics), np.zeros(200, int), 1).find_intervals().high[0]
+    exact = stats.beta.ppf(0.95, [2, 3, 21, 178, 1], [199, 198, 180, 23, 200])  # Clopper and Pearson
+    assert (high < 1.3 * exact).all()
+    assert (high > 0.85 * exact).all()
+
+
+def test_a_topic_that_one_of_two_groups_lacks_is_beyond_chance():
+    topics = np.repeat([0, 1, 1, 2], [30, 170, 120, 80])  # 200 documents in each group
+    got = compare_groups(measure_groups(make_whole_shares(topics), np.repeat([0, 1], 200), 2), 0, 1)
+    assert got.beyond.tolist() == [True, True, True, False, False]
 
 
 def test_quantiles_are_those_of_student():
