@@ -104,7 +104,7 @@ def test_documents_without_dates_are_shown_by_group(db, monkeypatch):
     session = Session(db)
     assert f'data-value="time" title="{NO_DATES}" aria-pressed="false" disabled' in session.html
     assert re.search(r'data-value="groups" title="[^"]*" aria-pressed="true"', session.html)
-    assert session.page._answer.page.by_group is not None
+    assert session.page._figures.answer.contents.by_group is not None
 
 
 def test_filters_are_part_of_the_address_whatever_they_hold(db):
