@@ -203,12 +203,11 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
 def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
     low, high = _read_ends(condition, _read_number)
-    use = sources.read_use(node.layer)
     try:
         place = sources.find_place(node)
     except LookupError:
-        raise FilterError(f"there is no topic {condition.column} under these topics") from None
-    shares = read_topic_shares(use, place)
+        raise FilterError(f"there is no topic {condition.column}; topiary topics lists those of a run") from None
+    shares = read_topic_shares(sources.read_use(node.layer), place)
     return np.asarray((shares >= low) & (shares <= high))
 
 
@@ -241,6 +240,8 @@ def _read_ends(condition: Condition, read: Callable[[str, int], float]) -> tuple
         high = read(last.strip(), 1) if last.strip() else np.inf
     except ValueError as error:
         raise FilterError(f"{str(condition)!r} has no range as in 2004..2005-06, 3.. or 20%..") from error
+    if low > high:
+        raise FilterError(f"the range of {str(condition)!r} ends before it begins; write the smaller end first")
     return low, high
 
 

@@ -1,6 +1,7 @@
 """The tables of a run that pages, commands and the library export: one definition of each, so that numbers agree."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,14 @@ from app.analysis.hierarchy import Hierarchy, Relative, format_identity
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
 from app.analysis.shares import describe_placed, find_placed_snapshot
-from app.analysis.trends import ColumnError, choose_column, group_documents, join_shares, measure_by_group
+from app.analysis.trends import (
+    ColumnError,
+    choose_column,
+    group_documents,
+    join_shares,
+    measure_by_group,
+    measure_shares,
+)  # fmt: skip
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
 from engine.contract import Array
@@ -54,7 +62,7 @@ class RunTableRequest(NamedTuple):
     by : "tokens" or "documents"
         Weight of a document in shares over time and by group.
     where : sequence of str
-        Conditions on documents (`app.analysis.filters`); a table of topics does not depend on them.
+        Conditions on documents (`app.analysis.filters`); in a table of topics, the shares are those in these documents.
     note : str
         A sentence on topics and shares that are not of the newest snapshot; may be empty.
     """
@@ -95,11 +103,16 @@ def read_request(
     """
     chosen = find_snapshot_at(db, row, minibatch)
     newest = chosen.minibatch
-    if kind not in WITHOUT_SHARES:
+    if reads_shares(kind, options.get("where", ())):
         chosen = find_placed_snapshot(db, row, minibatch)
     hierarchy = read_recurrence(db, row, read_hierarchy(db, row, chosen))[1]
     note = describe_placed(row, chosen.minibatch, newest)
     return RunTableRequest(db, row, corpora.get_run_corpus(db, row), hierarchy, note=note, **options)
+
+
+def reads_shares(kind: str, where: Sequence[str]) -> bool:
+    """Return whether a table reads the shares of topics in documents: only a table of all topics does not."""
+    return kind != "topics" or len(where) > 0
 
 
 def build_table(kind: str, request: RunTableRequest) -> ExportTable:
@@ -118,10 +131,27 @@ def build_table(kind: str, request: RunTableRequest) -> ExportTable:
 
 
 def _build_topics(request: RunTableRequest) -> ExportTable:
-    """Return the table of topics: names, words, shares, certainty, parents, children and documents."""
+    """Return the table of topics: names, words, shares, certainty, parents, children and documents.
+
+    With conditions, the shares are those of the words of the documents that meet them, as on Explore.
+    """
     hierarchy = request.hierarchy
+    if request.where:
+        hierarchy = replace(hierarchy, shares=_measure_selected(request))
     rows = [_describe_topic(hierarchy, facts) for facts in list_topics(hierarchy, request.layer)]
     return ExportTable("topics", (pd.DataFrame(rows),))
+
+
+def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
+    """Return the shares of the topics of every layer in the documents that meet the conditions."""
+    hierarchy, sources = request.hierarchy, _open_sources(request)
+    selected = _select(request, sources)
+    if selected is not None and not selected.any():
+        raise TableFileError(
+            "no document meets all conditions, so that topics have no shares; give others with --where"
+        )
+    layers = range(1, hierarchy.n_layers + 1)
+    return tuple(measure_shares(hierarchy, layer, sources.read_use(layer), selected) for layer in layers)
 
 
 def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +292,10 @@ def _build_time(request: RunTableRequest) -> ExportTable:
     n = len(shares.rest)
     selected = _select(request, sources)
     selected = None if selected is None else selected[:n]
-    cut = periods.cut_periods(sources.read_column(column)[:n], request.unit)
+    try:
+        cut = periods.cut_periods(sources.read_column(column)[:n], request.unit)
+    except ValueError as error:  # there are too many
+        raise TableFileError(str(error)) from error
     measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
     interval = measured.find_intervals()
     starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
@@ -315,7 +348,6 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
     return ExportTable("groups", frames or (_describe_shares(hierarchy, layer, *(np.zeros(0),) * 3),))
 
 
-WITHOUT_SHARES = ("topics",)  # tables that do not read the shares of documents
 TABLES: Mapping[str, Callable[[RunTableRequest], ExportTable]] = {
     "topics": _build_topics,
     "documents": _build_documents,

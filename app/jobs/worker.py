@@ -50,7 +50,8 @@ def main(argv: list[str] | None = None) -> int:
         status = 1
     finally:
         if store_works:  # without a usable store, workers would start each other for ever
-            _start_map(db, arguments.run)
+            if not status:  # else another worker may have trained the run, and starts it
+                _start_map(db, arguments.run)
             _start_next(db)
         db.close()
     logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import find_snapshot_at
 from app.export.report import render_report
-from app.export.run_tables import WITHOUT_SHARES, build_table, read_request
+from app.export.run_tables import build_table, read_request, reads_shares
 from app.export.tables import TableFileError, write_table
 from app.ingest.column_kinds import list_columns
 from app.jobs.downloads import DOWNLOADS
@@ -214,7 +214,9 @@ def write_run_table(
     try:
         row = runs.get_run(context.db, run)
         hierarchy = context.feed.hierarchy(run, snapshot or None)
-        is_newest = not snapshot and kind not in WITHOUT_SHARES  # then of the newest topics with shares, as on pages
+        is_newest = not snapshot and reads_shares(
+            kind, options["where"]
+        )  # then of the newest topics with shares, as on pages
         minibatch = None if hierarchy is None or is_newest else hierarchy.minibatch
         offered = list_columns(context.db, corpora.get_run_corpus(context.db, row))
         fitting = {column.name for column in offered if column.kind in _KINDS.get(kind, ())}

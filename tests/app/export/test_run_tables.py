@@ -9,6 +9,7 @@ from app.cli.main import main
 from app.export.run_tables import build_table, read_request
 from app.export.tables import TableFileError
 from app.export.topics import list_topics
+from engine.lens import periods
 from store import runs
 from store.database import open_database
 from store.errors import NotFound
@@ -88,11 +89,32 @@ def test_time_and_groups_have_the_numbers_of_the_page(dated):
         ("time", {"column": "source"}, "is of kind category; this needs date"),
         ("groups", {"where": ["source=ITV"]}, "has no category 'ITV'"),
         ("contexts", {}, "needs a search"),
+        ("time", {"unit": "day", "where": ["day=2004..1999"]}, "ends before it begins"),
+        ("topics", {"where": ["day=1999"]}, "no document meets all conditions"),
+        ("documents", {"where": ["L3:9=10%.."]}, "there is no topic L3:9; topiary topics lists"),
+        ("documents", {"where": ["L9:1=10%.."]}, "there is no topic L9:1"),
     ],
 )
 def test_what_a_table_lacks_is_one_sentence(dated, kind, options, message):
     with pytest.raises(TableFileError, match=message):
         read_table(dated, kind, **options)
+
+
+def test_too_many_periods_are_one_sentence(dated, monkeypatch):
+    monkeypatch.setattr(periods, "MOST", 10)
+    with pytest.raises(TableFileError, match="above 10; take a longer unit"):
+        read_table(dated, "time", unit="day")
+
+
+def test_topics_of_some_documents_have_their_shares_there(dated):
+    everywhere, herald = (
+        read_table(dated, "topics", layer=3),
+        read_table(dated, "topics", layer=3, where=["source=herald"]),
+    )
+    assert herald["share"].sum() == pytest.approx(1.0)
+    by_group = read_table(dated, "groups", column="source").query("group == 'herald'").set_index("topic")["share"]
+    assert herald["share"].tolist() == pytest.approx(by_group[herald["topic"]].tolist())
+    assert herald["share"].tolist() != pytest.approx(everywhere["share"].tolist())
 
 
 def test_without_stored_shares_the_command_that_computes_them_is_named(db):
