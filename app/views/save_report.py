@@ -9,7 +9,7 @@ from app.views.text import escape, shorten
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
 
-QUOTATIONS = {"three": "Three for each topic", "none": "None"}
+QUOTATIONS = {"three": "Three for each topic", "none": "Without quotations"}
 _USUAL, _USUAL_QUOTATIONS = "all", "three"
 _DIALOG = "save-report"
 _TIP = "Save a report for people who do not have Topiary, as one HTML file"

@@ -114,7 +114,7 @@ def read_article(page, anchor):
 @pytest.mark.parametrize(("topic", "change"), [(1, "grew"), (2, "shrank")])
 def test_topics_are_shown_over_time_and_by_group_with_the_numbers_of_the_tables(dated, topic, change):
     article = read_article(open_report(dated), f"topic-3-{topic}")
-    request = read_request(dated, runs.get_run(dated, 1))
+    request = read_request(dated, runs.get_run(dated, 1), "time")
     over_time, by_group = (build_table(kind, request).join() for kind in ("time", "groups"))
     series = over_time[over_time["topic"] == f"L3:{topic}"]
     first, last = (format_percent(series["share"].iloc[place]) for place in (0, -1))

@@ -36,7 +36,7 @@ def store(tmp_path_factory):
 
 def read_table(store, kind, **options):
     db = open_database(store, readonly=True)
-    table = build_table(kind, read_request(db, runs.get_run(db, 1), **options)).join()
+    table = build_table(kind, read_request(db, runs.get_run(db, 1), kind, **options)).join()
     db.close()
     return table
 
