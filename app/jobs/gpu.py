@@ -88,16 +88,26 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
     """
     card = check_card()
     if not hasattr(config, "explain_device_refusal"):
-        raise GpuError(f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda")
-    if refusal := config.explain_device_refusal(facts):
+        raise GpuError(
+            f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda or lda-gibbs"
+        )
+    if refusal := config.explain_device_refusal():
         raise GpuError(refusal)
-    needed = count_bytes(tuple(config.layers), facts.n_words, facts.n_documents, facts.n_tokens)
+    needed = count_bytes(tuple(config.layers), facts.n_words, *_count_held(config, facts))
     if needed > card.memory:
         raise GpuError(
             f"the documents need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
             f"{card.memory / GIGABYTE:.1f} GB; use fewer topics, or leave out --on gpu"
         )
     return card
+
+
+def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
+    """Return the numbers of documents and tokens that are on the device: all, or those of a mini-batch."""
+    if config.sweeps_after(facts) is not None:
+        return facts.n_documents, facts.n_tokens
+    n_documents = min(config.batch_size, facts.n_documents)
+    return n_documents, n_documents * facts.n_tokens // max(1, facts.n_documents)
 
 
 def open_device(config: Any, facts: "Facts") -> "Device":
@@ -112,7 +122,7 @@ def open_device(config: Any, facts: "Facts") -> "Device":
     try:
         from engine.gpu.cuda import CudaDevice
 
-        return CudaDevice(choose_lanes(tuple(config.layers), facts.n_documents))
+        return CudaDevice(choose_lanes(tuple(config.layers), _count_held(config, facts)[0]))
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(

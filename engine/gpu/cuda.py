@@ -71,6 +71,8 @@ class CudaDevice:
 
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:
         """Start a kernel over ``n`` documents; it runs after those started before."""
+        if n == 0:  # which a driver refuses
+            return
         with explain_errors():
             if kernel in devices.SINGLE:
                 self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)

@@ -9,7 +9,7 @@ from engine.contract import Array
 from engine.gpu import layers, tokens
 
 GROUPED = {"tokens": tokens.sweep_tokens, "tables": layers.sweep_tables, "activations": layers.sweep_activations}
-SINGLE = {"sums": layers.sum_rows, "rates": layers.draw_rates}
+SINGLE = {"fill": layers.fill_rows, "sums": layers.sum_rows, "rates": layers.draw_rates}
 
 
 class Device(Protocol):

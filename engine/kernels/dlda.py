@@ -169,9 +169,11 @@ def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) 
     SettingError
         When it cannot do this work.
     """
-    if refusal := setup.config.explain_device_refusal(setup.facts):
+    if refusal := setup.config.explain_device_refusal():
         raise SettingError(refusal)
+    is_prepared = setup.config.inference == "gibbs"
     return kernel._replace(
+        prepare=lambda seed, state, docs: _prepare_on_device(sweeper, seed, state, docs) if is_prepared else state,
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
         settle=lambda seed, state, docs, local: _settle_on_device(sweeper, seed, state, docs, local),
     )
@@ -316,22 +318,37 @@ def _gather_statistics(
 
 def _gather_on_device(
     setup: _DldaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[DldaStatistics, DeviceSwept]:
-    """Sweep all documents on a device, as `_gather_statistics` does on the CPU."""
+) -> tuple[DldaStatistics, DeviceSwept | None]:
+    """Sweep documents on a device, as `_gather_statistics` does on the CPU."""
+    swept = setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
     t = int(state.t) + 1
-    if local is None:
-        plan = setup.plan_sweeps(state)._replace(collect=1)
-        local = setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.LOCAL, t))
-    else:
+    at, plan, start = Address(seed, streams.LOCAL, t), setup.plan_sweeps(state), None
+    tokens = float(docs.counts.sum(dtype=np.float64))
+    if swept and local is not None and not events:
         plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-    counted, swept = sweeper.gather(state.phi, state.r, docs, local, Address(seed, streams.LOCAL, t), plan)
-    tokens = len(local.topics)
-    statistics = DldaStatistics(counted, len(docs.documents), float(tokens), float(tokens * (plan.burn_in + 1)))
-    return statistics, swept
+        start = sweeper.load_locals(local, tuple(layer.shape[1] for layer in state.phi))
+    elif swept:
+        plan = plan._replace(collect=1)
+    after: DeviceSwept | None = None
+    if swept:
+        counted, after = sweeper.gather(state.phi, state.r, docs, start, at, plan)
+    else:
+        counted = sweeper.gather_few(state.phi, state.r, docs, at, plan)
+    return DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect)), after
 
 
-def _settle_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, swept: DeviceSwept) -> Locals:
+def _prepare_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with initial local variables of all training documents, as `_prepare_state` does on the CPU."""
+    return _put_local(state, sweeper.start_locals(state.phi, state.r, docs, Address(seed, streams.INIT, 0)))
+
+
+def _settle_on_device(
+    sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, swept: DeviceSwept | None
+) -> Locals | None:
     """Redraw theta on a device, as `_settle_documents` does on the CPU; the results stay there until read."""
+    if swept is None:
+        return None
     address = Address(seed, streams.REDRAW, int(state.t))
     return sweeper.redraw(state.phi, state.r, docs, swept, address)
 

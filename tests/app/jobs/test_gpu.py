@@ -13,8 +13,10 @@ from app.cli import runs as command
 from app.jobs import claim, gpu, new_run, trainer
 from app.jobs.cluster import place
 from app.jobs.run_rules import NewRunError
+from engine.contract import Facts
 from engine.gpu.devices import OneLane
 from engine.gpu.memory import DeviceError
+from engine.models import load
 from store import events, points, runs
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
@@ -28,15 +30,19 @@ def card(monkeypatch):
     monkeypatch.setattr(gpu, "open_device", lambda config, facts: OneLane())
 
 
-def train(file, **texts):
-    return new_run.create_run(
-        file, "small", model="dlda", texts={"layers": "5-3", "inference": "gibbs"} | texts, minibatches=60, on="gpu"
-    ).number
+def train(file, model="dlda", **texts):
+    texts = ({"layers": "5-3", "inference": "gibbs"} if model == "dlda" else {"layers": "5"}) | texts
+    return new_run.create_run(file, "small", model=model, texts=texts, minibatches=60, on="gpu").number
 
 
-def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch):
+@pytest.mark.parametrize(
+    ("model", "texts"),
+    [("dlda", {}), ("dlda", {"inference": "tlasgr"}), ("lda-gibbs", {})],
+    ids=["gibbs", "tlasgr", "lda"],
+)
+def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch, model, texts):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    whole, broken = train(file), train(file)
+    whole, broken = train(file, model, **texts), train(file, model, **texts)
     trainer.train_run(file, whole)
     assert runs.get_run(file, whole).state == "finished"
     assert kill_after(file, broken, 30)
@@ -60,9 +66,14 @@ def test_documents_that_do_not_fit_are_refused(file, card, monkeypatch):
         train(file)
 
 
-@pytest.mark.parametrize(
-    ("texts", "words"), [({"inference": "tlasgr"}, "set inference to gibbs"), ({"sampler": "plain"}, "collapsed")]
-)
+def test_a_card_holds_a_mini_batch_of_a_corpus_that_does_not_fit(card):
+    facts, config = Facts(10_000, 10**9, n_tokens=10**11), load("dlda").Config
+    assert gpu.check_run_on_card("dlda", config(inference="tlasgr"), facts) == CARD
+    with pytest.raises(gpu.GpuError, match="use fewer topics"):
+        gpu.check_run_on_card("dlda", config(inference="gibbs"), facts)
+
+
+@pytest.mark.parametrize(("texts", "words"), [({"link": "gamma"}, "counts"), ({"sampler": "plain"}, "collapsed")])
 def test_what_a_card_cannot_do_is_refused_before_the_run_is_made(file, card, texts, words):
     with pytest.raises(NewRunError, match=words):
         train(file, **texts)
@@ -70,8 +81,8 @@ def test_what_a_card_cannot_do_is_refused_before_the_run_is_made(file, card, tex
 
 
 def test_a_model_without_kernels_for_cards_is_refused(file, card):
-    with pytest.raises(NewRunError, match="model lda-gibbs has no kernels for graphics processors"):
-        new_run.create_run(file, "small", model="lda-gibbs", texts={"layers": "3"}, on="gpu")
+    with pytest.raises(NewRunError, match="model lda-cavi has no kernels for graphics processors"):
+        new_run.create_run(file, "small", model="lda-cavi", texts={"layers": "3"}, on="gpu")
 
 
 def test_without_a_card_or_the_extra_one_sentence_says_so(file, monkeypatch):

@@ -33,7 +33,8 @@ arguments = {
     "activations": (*start, *(rows(u64),) * 3, rows(i32), rows(f32), i64, rows(f32)),
     "sums": (rows(f32), i64, i64, rows(f32)),
     "rates": (numba.typeof(Hyper(.1, .1, 1., 1.)), i64, i64, i64, line(i64), line(i64), rows(f32), types.float64,
-              types.boolean, rows(f32), rows(f32), line(i64)),
+              types.boolean, types.boolean, rows(f32), rows(f32), line(i64)),
+    "fill": (types.float64, i64, rows(f32)),
 }
 bodies = KernelBodies(int(sys.argv[1]))
 sizes = {"tokens": (96, 64), "tables": (70, 64), "activations": (64, 32)}
@@ -53,7 +54,7 @@ def test_the_kernels_are_compiled_for_a_card(n_lanes):
         pytest.skip("the compiler of CUDA is missing; pip install nvidia-nvvm nvidia-cuda-nvcc")
     assert found.returncode == 0, found.stderr[-2000:]
     counts = {line.split()[0]: list(map(int, line.split()[1:])) for line in found.stdout.splitlines()}
-    assert set(counts) == {"tokens", "tables", "activations", "sums", "rates"}
+    assert set(counts) == {"tokens", "tables", "activations", "fill", "sums", "rates"}
     assert all(calls == 0 for _, _, calls in counts.values())  # everything is inlined
     assert all(counts[kernel][0] > 0 for kernel in ("tokens", "tables"))
     assert counts["tokens"][1] > 0
