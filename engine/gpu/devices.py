@@ -6,10 +6,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from engine.contract import Array
-from engine.gpu import layers, tokens
+from engine.gpu import kept, layers, tokens
 
-GROUPED = {"tokens": tokens.sweep_tokens, "tables": layers.sweep_tables, "activations": layers.sweep_activations}
-SINGLE = {"fill": layers.fill_rows, "sums": layers.sum_rows, "rates": layers.draw_rates}
+GROUPED = {
+    "tokens": tokens.sweep_tokens,
+    "tables": layers.sweep_tables,
+    "activations": layers.sweep_activations,
+    "cells": kept.rate_cells,
+    "places": kept.place_documents,
+}
+SINGLE = {"fill": layers.fill_rows, "sums": layers.sum_rows, "rates": layers.draw_rates, "add": kept.add_rows}
 
 
 class Device(Protocol):

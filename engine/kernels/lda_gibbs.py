@@ -154,7 +154,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
 
 
 def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:
-    """Return the kernel with the work on training documents done by a device.
+    """Return the kernel with the work on documents done by a device.
 
     Raises
     ------
@@ -166,6 +166,9 @@ def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -
     return kernel._replace(
         prepare=lambda seed, state, docs: _prepare_on_device(setup, sweeper, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
+        infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
+        start_chain=lambda seed, state, docs: _start_on_device(setup, sweeper, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_on_device(setup, sweeper, *arguments),
     )
 
 
@@ -245,8 +248,7 @@ def _gather_on_device(
         (state.phi,), setup.get_alpha(state), docs, start, Address(seed, streams.LOCAL, int(state.t) + 1), plan,
         counts_top=setup.config.learn_concentrations,
     )  # fmt: skip
-    topics = sweeper.wrap_tokens(swept.locals, sweeper.load_documents(docs))
-    return _count_topics(setup, seed, state, docs, sums), TokenTopics(topics)
+    return _count_topics(setup, seed, state, docs, sums), TokenTopics(sweeper.wrap_tokens(swept.locals))
 
 
 def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
@@ -344,6 +346,40 @@ def _advance_chain(
         glob, Address(seed, streams.CHAIN, clock), observed, scored, variables, sweeps, first_rates=_NEVER
     )
     return TopicChain(np.array(clock, dtype=np.int64), variables.topics), rates
+
+
+def _infer_on_device(
+    setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, sweeps: Sweeps | None
+) -> Local:
+    """Return E[theta] of documents, as `_infer_theta` does on the CPU."""
+    plan, at = plan_inference(1, sweeps, _NEVER), Address(seed, streams.INFER, 0)
+    local = sweeper.place_documents((state.phi,), setup.get_alpha(state), docs, at, plan)
+    return local._replace(theta=(normalise_shares(local.theta[0]),))
+
+
+def _start_on_device(setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> TopicChain:
+    """Return the initial chains of documents under evaluation, as `_start_chain` does on the CPU."""
+    local = sweeper.start_chain((state.phi,), setup.get_alpha(state), docs, Address(seed, streams.CHAIN, 0))
+    return TopicChain(np.array(0, dtype=np.int64), local.topics)
+
+
+def _advance_on_device(
+    setup: _LdaSetup,
+    sweeper: DeviceSweeper,
+    seed: int,
+    state: State,
+    chain: TopicChain,
+    observed: Batch,
+    scored: Batch,
+    sweeps: Sweeps,
+) -> tuple[TopicChain, Rates]:
+    """Return the chains after more sweeps on a device, as `_advance_chain` does on the CPU."""
+    clock = int(chain.clock) + 1
+    local, rates = sweeper.rate_cells(
+        (state.phi,), setup.get_alpha(state), observed, scored, sweeper.load_tokens(chain.topics),
+        Address(seed, streams.CHAIN, clock), SweepPlan(fresh=False, **sweeps._asdict(), first_rates=_NEVER),
+    )  # fmt: skip
+    return TopicChain(np.array(clock, dtype=np.int64), sweeper.wrap_tokens(local)), rates
 
 
 def _keep_state(state: State) -> dict[str, Array]:

@@ -9,6 +9,7 @@ import pytest
 from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from engine.gpu.devices import DeviceArray, OneLane
 from engine.hierarchy.evaluate import evaluate_point
+from engine.hierarchy.shares import compute_shares
 from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
 from engine.models.lda_gibbs import Config as LdaConfig
@@ -39,6 +40,7 @@ def draw_corpus(n_documents, seed):
 
 TRAIN = draw_corpus(300, 1)
 FACTS = Facts(90, 300, n_tokens=int(TRAIN.counts.sum()))
+SHORT, LONG = Sweeps(40, 80, 2), Sweeps(200, 1600, 2)
 CONFIG = Config(layers=(12, 5), inference="gibbs", start="flat")
 
 
@@ -50,12 +52,12 @@ def train(kernel, seed, n_steps, state=None):
     return state, info
 
 
-def score(kernel, state):
+def score(kernel, state, sweeps=SHORT):
     observed, scored = draw_corpus(150, 2), draw_corpus(150, 2)
     keeps = np.random.default_rng(3).random(len(observed.words)) < 0.8
     observed = observed.cells.select_cells(keeps).batch(observed.documents)
     scored = scored.cells.select_cells(~keeps).batch(scored.documents)
-    return evaluate_point(kernel, 1, kernel.find_shown_state(state), observed, scored, Sweeps(40, 80, 2))
+    return evaluate_point(kernel, 1, kernel.find_shown_state(state), observed, scored, sweeps)
 
 
 LDA = LdaConfig(layers=(12,), start="random", learn_concentrations=True)
@@ -118,6 +120,35 @@ def test_the_processor_continues_a_run_of_a_device_and_a_device_one_of_the_proce
         after = flatten(train(second, 5, 2, unflatten(model.State, before))[0])
         assert int(after["t"]) == 4
         assert all(after[name].dtype == before[name].dtype for name in before)
+
+
+@pytest.mark.parametrize(("model", "config"), [(dlda, CONFIG), (lda_gibbs, LDA)], ids=["dlda", "lda"])
+def test_a_device_evaluates_and_places_documents_as_the_processor_does(model, config):
+    cpu, device = model.build(config, FACTS), model.build(config, FACTS, 1, OneLane())
+    state = cpu.find_shown_state(train(cpu, 4, 40)[0])
+    ours, theirs = (score(each, state, LONG) for each in (device, cpu))
+    assert ours == pytest.approx(theirs, rel=0.005)  # seeds differ by .002
+    docs = draw_mini_batch(0)
+    here, again, there = (
+        np.concatenate(compute_shares(each.topics(state), each.infer(seed, state, docs, LONG), docs), axis=1)
+        for each, seed in ((cpu, 1), (cpu, 2), (device, 1))
+    )
+    np.testing.assert_allclose(there.sum(axis=1), here.sum(axis=1))
+    assert np.abs(there - here).mean() < 1.3 * np.abs(again - here).mean()  # as two seeds of the processor
+    np.testing.assert_allclose(there.mean(axis=0), here.mean(axis=0), atol=0.02)
+
+
+def test_chains_under_evaluation_continue_with_the_same_bits_from_a_state_that_was_stored():
+    kernel = dlda.build(CONFIG, FACTS, 1, OneLane())
+    state, docs = kernel.init(3), draw_mini_batch(1)
+    chain, _ = kernel.advance_chain(3, state, kernel.start_chain(3, state, docs), docs, docs, Sweeps(2, 1))
+    stored = unflatten(type(chain), flatten(chain))
+    assert np.asarray(stored.topics).dtype == np.uint16
+    (one, ours), (two, theirs) = (
+        kernel.advance_chain(3, state, start, docs, docs, Sweeps(1, 2)) for start in (chain, stored)
+    )
+    assert np.array_equal(ours.cells, theirs.cells)
+    assert all(np.array_equal(a, b) for a, b in zip(flatten(one).values(), flatten(two).values(), strict=True))
 
 
 def test_a_device_learns_the_concentrations_of_lda_as_the_processor_does():

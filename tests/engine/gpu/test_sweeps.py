@@ -160,6 +160,44 @@ def test_a_mini_batch_is_swept_with_the_topics_of_its_words_alone_and_all_its_co
         assert np.array_equal(getattr(sums, name), sum(getattr(part, name) for part in parts))
 
 
+class FixedTopics(OneLane):
+    """A device on which no topic of a token ever changes, nor anything else that is drawn."""
+
+    def launch(self, kernel, n, *arguments):
+        if kernel == "tokens":
+            arguments[9][:] = arguments[8]  # the new topics are those before
+        elif kernel not in {"tables", "activations"}:
+            super().launch(kernel, n, *arguments)
+
+
+@pytest.mark.parametrize("widths", [(5,), (5, 3, 2)])
+def test_kept_sweeps_add_the_mean_rates_and_activations_given_counts_and_layers_above(widths):
+    rng = np.random.default_rng(12)
+    phi = tuple(draw_simplex(rng, *shape) for shape in itertools.pairwise((40, *widths)))
+    r, batch = rng.gamma(1.0, size=widths[-1]), make_corpus(rng, 9, 40, 6)
+    scored, n = make_corpus(rng, 9, 40, 4), 9
+    documents = np.repeat(np.arange(n), np.add.reduceat(batch.counts, batch.starts[:-1]))
+    topics = rng.integers(0, widths[0], len(documents)).astype(np.uint16)
+    theta, c = rng.gamma(1.0, size=(n, sum(widths[1:]))), rng.gamma(2.0, size=(n, len(widths)))
+    sweeper = DeviceSweeper(FixedTopics(), HYPER)
+    local = sweeper.load_locals(Locals(topics, np.zeros(0), theta, c, np.ones(n)), widths)
+    plan = SweepPlan(fresh=False, burn_in=3, collect=4, thin=2, first_rates=99)
+    _, rates = sweeper.rate_cells(phi, r, batch, scored, local, Address(1, LOCAL, 1), plan)
+    counts = np.zeros((n, widths[0]))
+    np.add.at(counts, (documents, topics), 1)
+    shapes = theta[:, : widths[1]] @ phi[1].T if len(widths) > 1 else r
+    mean = (counts + shapes) / (1.0 + c[:, :1])
+    expected = (phi[0][scored.words] * mean[np.repeat(np.arange(n), np.diff(scored.starts))]).sum(axis=1)
+    np.testing.assert_allclose(rates.cells, 2 * expected, rtol=1e-5)
+    np.testing.assert_allclose(rates.totals, 2 * mean.sum(axis=1), rtol=1e-5)
+    sweeper._copy_locals = lambda run, start: local  # places begin here, and not at the start of a chain
+    placed = sweeper.place_documents(phi, r, batch, Address(1, LOCAL, 1), plan)
+    np.testing.assert_allclose(placed.theta[0], mean, rtol=1e-5)
+    np.testing.assert_allclose(placed.tokens, counts, rtol=1e-5)
+    if len(widths) > 1:
+        np.testing.assert_allclose(np.concatenate(placed.theta[1:], axis=1), theta, rtol=1e-5)
+
+
 @compiled
 def fill_gammas(shape, out):
     rng = start_stream(5, 1, 1, np.int64(1000.0 * shape))
