@@ -5,6 +5,7 @@ Cards are listed by the driver alone, so that nothing of CUDA is imported before
 
 import ctypes
 import sys
+import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 EXTRA_MISSING = "--on gpu needs numba-cuda, which is not installed; pip install 'topiary-explorer[gpu]'"
 NO_CARD = "--on gpu needs a graphics processor of NVIDIA and its driver, and there is none here; leave it out"
+USE_SECONDS = 2.0  # between two looks at the memory of a card
 GIGABYTE = 1e9
 
 
@@ -32,6 +34,28 @@ class GraphicsCard(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}, {self.memory / GIGABYTE:.0f} GB, CUDA {self.cuda}"
+
+
+class CardUse:
+    """The use of a card by a run, as pages show it.
+
+    Parameters
+    ----------
+    card : GraphicsCard
+    device : Device
+    """
+
+    def __init__(self, card: GraphicsCard, device: "Device") -> None:
+        self._card, self._device = card, device
+        self._looked = -USE_SECONDS
+
+    def report(self) -> dict[str, Any]:
+        """Return facts for the row of the run; none if the last ones are two seconds old at most."""
+        if time.monotonic() - self._looked < USE_SECONDS:
+            return {}
+        self._looked = time.monotonic()
+        used = self._device.count_used()
+        return {"card": {"name": self._card.name, "memory": self._card.memory, "used": used}}
 
 
 def list_cards() -> list[GraphicsCard]:

@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
-from engine.gpu.memory import FEW, DeviceError
+from engine.gpu.memory import FEW, DeviceError, explain_failure
 from engine.gpu.warp import WARP
 
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
@@ -80,6 +80,12 @@ class CudaDevice:
             else:
                 self._launch_groups(kernel, n, *arguments)
 
+    def count_used(self) -> int:
+        """Return the bytes of the memory of the device that are in use, by all programs."""
+        with explain_errors():
+            free, total = cuda.current_context().get_memory_info()
+        return int(total - free)
+
     def _launch_groups(self, kernel: str, n: int, sizes: tuple[int, int], *arguments: Any) -> None:
         """Start a kernel in which a group of lanes works on each document."""
         memory = 4 * count_words(kernel, sizes)
@@ -128,10 +134,7 @@ def explain_errors() -> Iterator[None]:
         yield
     except (CudaDriverError, CudaSupportError) as error:
         text = " ".join(str(error).split())
-        raise DeviceError(
-            f"the graphics processor failed ({text}); if its memory is too small, use fewer topics or train without "
-            "--on gpu, else resume the run"
-        ) from error
+        raise DeviceError(explain_failure(text)) from error
 
 
 class KernelBodies:

@@ -3,6 +3,7 @@
 The device is the processor of this machine with one lane.
 """
 
+import re
 import subprocess
 import sys
 
@@ -10,14 +11,18 @@ import pytest
 from process_samples import bury, kill_after, order, written
 
 from app.cli import runs as command
-from app.jobs import claim, gpu, new_run, trainer
+from app.jobs import claim, gpu, launcher, new_run, trainer
 from app.jobs.cluster import place
+from app.jobs.forks import list_remedies
 from app.jobs.run_rules import NewRunError
+from app.views.run_facts import format_size
+from app.views.runs.kpis import RunHealth, describe_card, draw_kpis
 from engine.contract import Facts
 from engine.gpu.devices import OneLane
-from engine.gpu.memory import DeviceError
+from engine.gpu.memory import DeviceError, explain_failure
 from engine.models import load
 from store import events, points, runs
+from store.errors import Conflict
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
 
@@ -109,6 +114,64 @@ def test_a_device_that_fails_ends_the_run_with_its_sentence(file, card, monkeypa
         trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert (row.state, row.message) == ("failed", "the graphics processor failed (lost)")
+
+
+def test_a_run_whose_card_is_lost_goes_on_by_the_processor(file, card, monkeypatch):
+    class Lost(OneLane):
+        left = 60
+
+        def launch(self, kernel, n, *arguments):
+            self.left -= kernel == "tokens"
+            if self.left < 0:
+                raise DeviceError(explain_failure("CUDA_ERROR_NO_DEVICE"))
+            super().launch(kernel, n, *arguments)
+
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
+    monkeypatch.setattr(gpu, "open_device", lambda config, facts: Lost())
+    run = train(file)
+    with pytest.raises(DeviceError, match="is lost"):
+        trainer.train_run(file, run)
+    assert "resume-here" in [remedy.action for remedy in list_remedies(runs.get_run(file, run))]
+    with pytest.raises(Conflict, match="goes on here or on gpu; got 'cloud'"):
+        launcher.resume_run(file, run, "cloud")
+    launcher.resume_run(file, run, "here")
+    monkeypatch.setattr(gpu, "open_device", None)  # which the processor does not need
+    trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert (row.state, row.minibatch, row.options["on"], "card" in row.process) == ("finished", 60, "", False)
+
+
+def test_a_run_that_no_card_can_sweep_does_not_go_on_there(file, card, monkeypatch):
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
+    run = order(file, inference="gibbs", sampler="plain").number
+    launcher.pause_run(file, run)
+    with pytest.raises(Conflict, match="collapsed sampler"):
+        launcher.resume_run(file, run, "gpu")
+    assert runs.get_run(file, run).state == "paused"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", "memory of the graphics processor is full"),
+        ("[214] CUDA_ERROR_ECC_UNCORRECTABLE", r"graphics processor is lost \(\[214"),
+        ("[719] CUDA_ERROR_LAUNCH_FAILED", r"graphics processor failed \(\[719"),
+    ],
+)
+def test_a_failure_of_the_driver_is_explained_in_a_sentence_with_what_to_do(text, words):
+    assert re.search(words, explain_failure(text))
+    assert "topiary resume RUN --on here" in explain_failure(text)
+
+
+def test_a_run_shows_the_card_and_its_memory(file, card, monkeypatch):
+    monkeypatch.setattr(OneLane, "count_used", lambda _: 3 * 10**9)
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    run = train(file)
+    trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert describe_card(row.process) == f"Test Card, {format_size(3 * 10**9)} of {format_size(CARD.memory)} in use"
+    assert describe_card(row.process) in draw_kpis(row, RunHealth("running", None, 0))
+    assert describe_card({}) == ""
 
 
 def test_nothing_of_cuda_is_imported_before_a_run_needs_it():
