@@ -9,6 +9,7 @@ from engine import schedule
 from engine.contract import Facts, FloatArray
 from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
 
+MOST_DEVICE_TOPICS = 1024  # of a layer: what the memory of the lanes of a graphics processor holds
 GUESSED = 50.0  # sum of alpha over the topics if none is given
 
 # The paper's settings for all models with an encoder.  Only the second head differs: with ``head=scale`` (eq. 24) and
@@ -48,6 +49,13 @@ def layers_setting() -> Any:
         low=1,
         high=65535,
     )
+
+
+def explain_device_width(layers: tuple[int, ...]) -> str:
+    """Return why a graphics processor cannot sweep layers of these widths; an empty text if it can."""
+    if max(layers) <= MOST_DEVICE_TOPICS:
+        return ""
+    return f"a layer has at most {MOST_DEVICE_TOPICS:,} topics on a graphics processor; got {max(layers):,}"
 
 
 def grow_setting() -> Any:

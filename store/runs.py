@@ -313,8 +313,8 @@ def send_request(db: Database, n: int, request: str) -> RunRow:
     return db.transact(work)
 
 
-def requeue_run(db: Database, n: int) -> RunRow:
-    """Queue a run again that is paused, stopped, failed, or running without a sign of life.
+def requeue_run(db: Database, n: int, *, options: Mapping[str, Any] | None = None) -> RunRow:
+    """Queue a run again that is paused, stopped, failed, or running without a sign of life; with new options if given.
 
     Raises
     ------
@@ -340,6 +340,7 @@ def requeue_run(db: Database, n: int) -> RunRow:
             message="",
             ended=None,
             place=None,
+            **({} if options is None else {"options": dict(options)}),
             **_NO_LEASE,
         )
         return run_rows.read_run(connection, n)

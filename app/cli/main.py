@@ -469,6 +469,8 @@ def _add_control(commands: "argparse._SubParsersAction[Parser]") -> None:
         _add_run(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
+            place_help = "sweep documents by the processor (here) or a graphics processor (gpu) from now on"
+            parser.add_argument("--on", default="", choices=("here", "gpu"), help=place_help)
     queue = _add_command(
         commands, "queue", "runs.queue", "list the queued runs, or put one elsewhere among them", reads=True
     )

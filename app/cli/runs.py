@@ -165,7 +165,7 @@ def resume(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     saved = checkpoints.find_checkpoint(db, run)
-    launcher.resume_run(db, run)
+    launcher.resume_run(db, run, arguments.on)
     logs.record_action(db.place, f"resumed run {run}")
     if saved is None:
         notify(f"run {run} begins from the start: it has no checkpoint yet")

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from app.jobs.plan import read_options
 from engine import models, settings
+from engine.gpu.memory import NAME
 from engine.settings import Setting
 from engine.shared_settings import EncoderSettings
 from store import corpora, runs, snapshots
@@ -136,7 +137,10 @@ LEAST_BATCH = 2  # documents of a mini-batch that can be halved
 
 
 class Remedy(NamedTuple):
-    """An action for a failed run: its name (``retry``, ``resume``, ``log``, ``delete``), and words for users."""
+    """An action for a failed run, and words for users.
+
+    Actions are ``retry``, ``resume``, ``resume-here``, ``log`` and ``delete``.
+    """
 
     action: str
     words: str
@@ -147,6 +151,8 @@ def list_remedies(row: RunRow) -> list[Remedy]:
     if row.state != "failed" or row.unusable:
         return []
     remedies = [Remedy("resume", "Resume from the checkpoint")]
+    if row.options.get("on") == NAME:
+        remedies.append(Remedy("resume-here", "Resume without the graphics processor"))
     size = read_batch_size(row)
     if size is not None:
         half = Remedy("retry", f"Start again with mini-batches of {size // 2:,} documents")

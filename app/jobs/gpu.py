@@ -5,6 +5,7 @@ Cards are listed by the driver alone, so that nothing of CUDA is imported before
 
 import ctypes
 import sys
+import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 EXTRA_MISSING = "--on gpu needs numba-cuda, which is not installed; pip install 'topiary-explorer[gpu]'"
 NO_CARD = "--on gpu needs a graphics processor of NVIDIA and its driver, and there is none here; leave it out"
+USE_SECONDS = 2.0  # between two looks at the memory of a card
 GIGABYTE = 1e9
 
 
@@ -32,6 +34,28 @@ class GraphicsCard(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}, {self.memory / GIGABYTE:.0f} GB, CUDA {self.cuda}"
+
+
+class CardUse:
+    """The use of a card by a run, as pages show it.
+
+    Parameters
+    ----------
+    card : GraphicsCard
+    device : Device
+    """
+
+    def __init__(self, card: GraphicsCard, device: "Device") -> None:
+        self._card, self._device = card, device
+        self._looked = -USE_SECONDS
+
+    def report(self) -> dict[str, Any]:
+        """Return facts for the row of the run; none if the last ones are two seconds old at most."""
+        if time.monotonic() - self._looked < USE_SECONDS:
+            return {}
+        self._looked = time.monotonic()
+        used = self._device.count_used()
+        return {"card": {"name": self._card.name, "memory": self._card.memory, "used": used}}
 
 
 def list_cards() -> list[GraphicsCard]:
@@ -88,16 +112,26 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
     """
     card = check_card()
     if not hasattr(config, "explain_device_refusal"):
-        raise GpuError(f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda")
-    if refusal := config.explain_device_refusal(facts):
+        raise GpuError(
+            f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda or lda-gibbs"
+        )
+    if refusal := config.explain_device_refusal():
         raise GpuError(refusal)
-    needed = count_bytes(tuple(config.layers), facts.n_words, facts.n_documents, facts.n_tokens)
+    needed = count_bytes(tuple(config.layers), facts.n_words, *_count_held(config, facts))
     if needed > card.memory:
         raise GpuError(
             f"the documents need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
             f"{card.memory / GIGABYTE:.1f} GB; use fewer topics, or leave out --on gpu"
         )
     return card
+
+
+def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
+    """Return the numbers of documents and tokens that are on the device: all, or those of a mini-batch."""
+    if config.sweeps_after(facts) is not None:
+        return facts.n_documents, facts.n_tokens
+    n_documents = min(config.batch_size, facts.n_documents)
+    return n_documents, n_documents * facts.n_tokens // max(1, facts.n_documents)
 
 
 def open_device(config: Any, facts: "Facts") -> "Device":
@@ -112,7 +146,7 @@ def open_device(config: Any, facts: "Facts") -> "Device":
     try:
         from engine.gpu.cuda import CudaDevice
 
-        return CudaDevice(choose_lanes(tuple(config.layers), facts.n_documents))
+        return CudaDevice(choose_lanes(tuple(config.layers), _count_held(config, facts)[0]))
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(

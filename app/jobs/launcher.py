@@ -14,17 +14,24 @@ import os
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import psutil
 
-from app.jobs import logs, process
+from app.jobs import gpu, logs, process
 from app.jobs.cluster import whole
+from app.jobs.plan import read_options
+from app.jobs.records import load_model
+from app.jobs.run_rules import collect_row_facts
 from app.machine import count_processors
-from store import queue, runs
+from engine.gpu.memory import NAME
+from store import corpora, queue, runs
 from store.database import PATIENCE_SECONDS, Database
 from store.errors import Conflict, StoreError
 from store.run_rows import RunRow
 
+HERE = "here"  # the processor of this machine, as the place where a run goes on
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0
 LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it gets another worker
@@ -196,13 +203,21 @@ def _request_end(db: Database, run: int, request: str, state: str) -> None:
         runs.send_request(db, run, request)
 
 
-def resume_run(db: Database, run: int) -> None:
+def resume_run(db: Database, run: int, on: str = "") -> None:
     """Queue a run to go on from its checkpoint, and start it if there is room.
+
+    Parameters
+    ----------
+    db : Database
+    run : int
+    on : str
+        Where its documents are swept from now on: "gpu", or "here", the processor of this machine; where they were by
+        default.
 
     Raises
     ------
     Conflict
-        When it is training or finished.
+        When it is training or finished, or cannot go on there.
     DamagedRow
         When its row is too damaged to go on.
     """
@@ -211,11 +226,28 @@ def resume_run(db: Database, run: int) -> None:
     state = find_work_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
+    options = _move_documents(db, row, on) if on else None
     if state == "silent":
         _end_run(db, row, "paused")
-    if state != "queued":
-        runs.requeue_run(db, run)
+    if state != "queued" or options is not None:
+        runs.requeue_run(db, run, options=options)
     start_queued_runs(db)
+
+
+def _move_documents(db: Database, row: RunRow, on: str) -> dict[str, Any]:
+    """Return the options of a run whose documents are swept elsewhere from now on."""
+    options = read_options(row)
+    if on not in (HERE, NAME):
+        raise Conflict(f"a run goes on here or on gpu; got {on!r}")
+    if options.cluster:
+        raise Conflict(f"the documents of run {row.number} are swept by {options.on}, where alone it can go on")
+    if on == NAME:
+        _, config = load_model(row)
+        try:
+            gpu.check_run_on_card(row.model, config, collect_row_facts(corpora.get_run_corpus(db, row)))
+        except gpu.GpuError as error:
+            raise Conflict(str(error)) from error
+    return replace(options, on="" if on == HERE else on).to_json()
 
 
 def delete_run(db: Database, run: int) -> None:

@@ -4,7 +4,8 @@ While a run trains, its worker does the same in a small part of the time, under 
 other, so that pages can show shares before the run ends.
 
 Documents are placed as pages place one of them: by the kernel of the run, under the topics that a snapshot shows, with
-the same random streams.  So stored shares are those that a page would compute, for documents appended later too.
+the same random streams.  So stored shares are those that a page would compute, for documents appended later too; a run
+on a graphics processor places them there, and its shares are those of a page up to chance.
 """
 
 import hashlib

@@ -34,6 +34,7 @@ from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
+    from app.jobs.gpu import CardUse
     from app.jobs.shares import LivePlacement
     from app.jobs.training import Position, Training
     from engine.contract import Facts, Info, Kernel
@@ -106,6 +107,7 @@ class Trainer:
         self._best: SnapshotRow | None = None  # of a run that overfits
         self._cluster: RunCluster | None = None
         self._live: LivePlacement | None = None
+        self._card: CardUse | None = None
 
     def run(self) -> None:
         """Train until the plan is done, or a user asks the run to pause or stop."""
@@ -153,6 +155,8 @@ class Trainer:
                 return None
             if self._cluster is not None:
                 self._cluster.report()
+            if self._card is not None and (use := self._card.report()):
+                self.claim.process = self.claim.row.process | use
             if self._live is not None:
                 self._live.advance()
             self.claim.beat_if_due()
@@ -248,6 +252,7 @@ class Trainer:
         row = self.claim.row
         card = gpu.check_run_on_card(row.model, config, facts)
         device = gpu.open_device(config, facts)
+        self._card = gpu.CardUse(card, device)
         text = f"documents are swept by {card}, with {device.lanes} of its lanes for each"
         events.append_event(self.claim.db, row.number, row.attempt, self.claim.minibatch, "device", text)
         return module.build(config, facts, n_threads=self.options.threads, device=device)

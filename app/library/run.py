@@ -363,9 +363,12 @@ class Run(RunBridges, RunEvidence):
         launcher.stop_run(self._opened.db, self.number)
         self._record("stopped")
 
-    def resume(self) -> None:
-        """Resume a run that was paused, stopped or killed, or that failed, from its checkpoint."""
-        launcher.resume_run(self._opened.db, self.number)
+    def resume(self, *, on: str = "") -> None:
+        """Resume a run that was paused, stopped or killed, or that failed, from its checkpoint.
+
+        ``on`` is "here" or "gpu" for a run whose documents the processor or a graphics processor sweeps from now on.
+        """
+        launcher.resume_run(self._opened.db, self.number, on)
         self._record("resumed")
 
     def delete(self) -> None:

@@ -252,9 +252,9 @@ class Actions:
         self._record(f"paused run {run}")
         self.feed.look()
 
-    def resume(self, run: int) -> None:
-        """Continue a run from its checkpoint."""
-        launcher.resume_run(self._writing(), run)
+    def resume(self, run: int, on: str = "") -> None:
+        """Continue a run from its checkpoint, with documents swept elsewhere if ``on`` says so."""
+        launcher.resume_run(self._writing(), run, on)
         self._record(f"resumed run {run}")
         self.feed.look()
 

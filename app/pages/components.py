@@ -20,8 +20,8 @@ from app.machine import find_asset
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
-    "pause", "resume", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise", "start", "make",
-    "train-more", "refine",
+    "pause", "resume", "resume-here", "stop", "move", "delete", "rename", "demo", "new", "add", "fork", "supervise",
+    "start", "make", "train-more", "refine",
     "note-add", "note-change", "note-delete", "carry",
     "kind", "match", "unmatch", "dismiss", "add-again", "sending", "sent", "not-sent",
 )  # fmt: skip

@@ -22,6 +22,7 @@ GROUPS = {
         "runs-in-the-background",
         "cluster",
         "cluster-recipe",
+        "large-collections",
         "gpu",
         "sharing",
         "security",

@@ -168,6 +168,8 @@ class FailedRun:
                 context.later(partial(context.actions.retry, run.number), self._show_retry)
             case {"do": "resume"}:
                 context.later(partial(context.actions.resume, run.number), lambda _: None)
+            case {"do": "resume-here"}:
+                context.later(partial(context.actions.resume, run.number, "here"), lambda _: None)
             case {"do": "log"}:
                 context.later(partial(context.actions.log, run.number), partial(self._read, run.number))
             case {"do": "delete", "form": {"typed": str(typed)}}:

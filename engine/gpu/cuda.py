@@ -5,6 +5,7 @@ several documents share a warp and always make the same turns of a loop, so that
 Numbers are those of IEEE arithmetic, so that the same seed gives the same bits on any card.
 """
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -17,8 +18,8 @@ from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 
 from engine import streams
 from engine.contract import Array
-from engine.gpu import devices, draws, lanes, layers, relink, tokens, warp
-from engine.gpu.memory import FEW, DeviceError
+from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
+from engine.gpu.memory import FEW, DeviceError, explain_failure
 from engine.gpu.warp import WARP
 
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
@@ -71,11 +72,19 @@ class CudaDevice:
 
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:
         """Start a kernel over ``n`` documents; it runs after those started before."""
+        if n == 0:  # which a driver refuses
+            return
         with explain_errors():
             if kernel in devices.SINGLE:
                 self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)
             else:
                 self._launch_groups(kernel, n, *arguments)
+
+    def count_used(self) -> int:
+        """Return the bytes of the memory of the device that are in use, by all programs."""
+        with explain_errors():
+            free, total = cuda.current_context().get_memory_info()
+        return int(total - free)
 
     def _launch_groups(self, kernel: str, n: int, sizes: tuple[int, int], *arguments: Any) -> None:
         """Start a kernel in which a group of lanes works on each document."""
@@ -83,8 +92,9 @@ class CudaDevice:
         groups = 1 if n < FEW else max(1, min(128 // self.lanes, MOST_SHARED // memory))
         threads = max(WARP, groups * self.lanes // WARP * WARP)
         groups = threads // self.lanes
-        configured = self._find_kernel((kernel, *sizes))[-(-n // groups), threads, 0, memory * groups]
-        configured(*self._view_pairs(kernel, list(arguments)))
+        compiled = self._find_kernel((kernel, *sizes))
+        viewed = view_pairs(kernel, compiled.py_func, arguments, cuda.to_device(np.zeros((0, 1), np.uint64)))
+        compiled[-(-n // groups), threads, 0, memory * groups](*viewed)
 
     def _find_kernel(self, key: tuple[Any, ...]) -> Any:
         """Return a compiled kernel for rows of these lengths."""
@@ -92,17 +102,23 @@ class CudaDevice:
             self._kernels[key] = cuda.jit(self._bodies.make_entry(*key))
         return self._kernels[key]
 
-    def _view_pairs(self, kernel: str, arguments: list[Any]) -> list[Any]:
-        """Return the arguments with rows that lanes read in pairs as numbers of 64 bits."""
-        viewed = list(arguments)
-        for i in PAIRED[kernel]:
-            rows = viewed[i]
-            empty = rows.shape[0] == 0
-            viewed[i] = cuda.to_device(np.zeros((0, 1), np.uint64)) if empty else rows.view(np.uint64)
-        return viewed
+
+PAIRED = {  # arguments that lanes read in pairs
+    "tokens": {"phi", "columns", "theta", "r"},
+    "tables": {"weights", "theta"},
+    "activations": {"columns", "above_theta", "r"},
+    "cells": {"phi", "columns", "theta", "r"},
+    "places": {"columns", "theta", "r"},
+}
 
 
-PAIRED = {"tokens": (8, 9, 10, 11), "tables": (7, 8), "activations": (5, 6, 7)}  # arguments that are read in pairs
+def view_pairs(kernel: str, entry: Any, arguments: tuple[Any, ...], none: Any) -> list[Any]:
+    """Return the arguments of a kernel with rows that are read in pairs as numbers of 64 bits; ``none`` has no rows."""
+    names = inspect.signature(entry).parameters
+    return [
+        value if name not in PAIRED[kernel] else value.view(np.uint64) if value.shape[0] else none
+        for name, value in zip(names, arguments, strict=True)
+    ]
 
 
 def count_words(kernel: str, sizes: tuple[int, int]) -> int:
@@ -118,10 +134,7 @@ def explain_errors() -> Iterator[None]:
         yield
     except (CudaDriverError, CudaSupportError) as error:
         text = " ".join(str(error).split())
-        raise DeviceError(
-            f"the graphics processor failed ({text}); if its memory is too small, use fewer topics or train without "
-            "--on gpu, else resume the run"
-        ) from error
+        raise DeviceError(explain_failure(text)) from error
 
 
 class KernelBodies:
@@ -134,12 +147,21 @@ class KernelBodies:
         self.draws = relink.copy_module(draws, replaced, _compile)
         self.tokens = relink.copy_module(tokens, replaced, _compile)
         self.layers = relink.copy_module(layers, replaced, _compile)
+        self.kept = relink.copy_module(kept, replaced, _compile)
 
     def make_entry(self, kernel: str, *sizes: int) -> Any:
         """Return the function of a kernel; ``sizes`` are the lengths of rows, for which it is compiled."""
         if kernel in devices.SINGLE:
-            return getattr(self.layers, devices.SINGLE[kernel].__name__).py_func
-        makers = {"tokens": self._make_tokens, "tables": self._make_tables, "activations": self._make_activations}
+            function = devices.SINGLE[kernel]
+            module = self.kept if function.__module__ == kept.__name__ else self.layers
+            return getattr(module, function.__name__).py_func
+        makers = {
+            "tokens": self._make_tokens,
+            "tables": self._make_tables,
+            "activations": self._make_activations,
+            "cells": self._make_cells,
+            "places": self._make_places,
+        }
         return makers[kernel](*sizes)
 
     def _make_tokens(self, first_size: int, second_size: int) -> Any:
@@ -233,6 +255,68 @@ class KernelBodies:
             draw_activations(rng, j, is_document, lane, shapes, counts, scales[j, layer], theta, floats, base)
 
         return sweep_activations
+
+    def _make_cells(self, first_size: int, second_size: int) -> Any:
+        """Return the kernel of :func:`engine.gpu.kept.rate_cells`."""
+        rate_document, set_prior, count_topics = (
+            self.kept.rate_document,
+            self.tokens.set_prior,
+            self.tokens.count_topics,
+        )
+        n_lanes, n_words = self.n_lanes, count_words("cells", (first_size, second_size))
+        n_first, n_second = first_size // n_lanes, second_size // n_lanes
+
+        def rate_cells(
+            order: Any, starts: Any, topics: Any, columns: Any, theta: Any, r: Any, phi: Any, c: Any,
+            cell_starts: Any, words: Any, cells: Any, totals: Any,
+        ) -> None:  # fmt: skip
+            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
+            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
+            shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
+            above = cuda.local.array(n_second, float32)
+            is_document = item < len(order)
+            j = order[item] if is_document else order[0]
+            n_tokens = starts[j + 1] - starts[j] if is_document else 0
+            base = group * n_words
+            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
+            p = float32(1.0) / (float32(1.0) + c[j, 0])
+            rate_document(
+                j, is_document, lane, cell_starts, words, phi, p, shapes, row, ints, base, cells, totals
+            )  # fmt: skip
+
+        return rate_cells
+
+    def _make_places(self, first_size: int, second_size: int) -> Any:
+        """Return the kernel of :func:`engine.gpu.kept.place_documents`."""
+        place_document, set_prior, count_topics = (
+            self.kept.place_document,
+            self.tokens.set_prior,
+            self.tokens.count_topics,
+        )
+        n_lanes, n_words = self.n_lanes, count_words("places", (first_size, second_size))
+        n_first, n_second = first_size // n_lanes, second_size // n_lanes
+
+        def place_documents(
+            order: Any, starts: Any, topics: Any, columns: Any, theta: Any, r: Any, c: Any, share: float, first: Any,
+            counts: Any,
+        ) -> None:  # fmt: skip
+            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
+            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
+            shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
+            above = cuda.local.array(n_second, float32)
+            is_document = item < len(order)
+            j = order[item] if is_document else order[0]
+            n_tokens = starts[j + 1] - starts[j] if is_document else 0
+            base = group * n_words
+            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
+            p = float32(1.0) / (float32(1.0) + c[j, 0])
+            place_document(j, is_document, lane, p, float32(share), shapes, ints, base, first, counts)
+
+        return place_documents
 
 
 def _compile(function: Any) -> Any:

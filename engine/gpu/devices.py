@@ -6,18 +6,24 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from engine.contract import Array
-from engine.gpu import layers, tokens
+from engine.gpu import kept, layers, tokens
 
-GROUPED = {"tokens": tokens.sweep_tokens, "tables": layers.sweep_tables, "activations": layers.sweep_activations}
-SINGLE = {"sums": layers.sum_rows, "rates": layers.draw_rates}
+GROUPED = {
+    "tokens": tokens.sweep_tokens,
+    "tables": layers.sweep_tables,
+    "activations": layers.sweep_activations,
+    "cells": kept.rate_cells,
+    "places": kept.place_documents,
+}
+SINGLE = {"fill": layers.fill_rows, "sums": layers.sum_rows, "rates": layers.draw_rates, "add": kept.add_rows}
 
 
 class Device(Protocol):
     """A processor with its own memory.
 
     ``lanes`` work on one document together.  ``load`` copies an array to the device, ``make`` returns an array of zeros
-    there, ``reserve`` one whose numbers are still to be written, ``read`` copies one back, and ``launch`` runs a kernel
-    over ``n`` documents.
+    there, ``reserve`` one whose numbers are still to be written, ``read`` copies one back, ``launch`` runs a kernel
+    over ``n`` documents, and ``count_used`` tells how much of the memory is in use.
     """
 
     lanes: int
@@ -39,6 +45,9 @@ class Device(Protocol):
 
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:
         """Run a kernel, named as in ``GROUPED`` and ``SINGLE``, over ``n`` documents."""
+
+    def count_used(self) -> int:
+        """Return the bytes of the memory of the device that are in use, by all programs."""
 
 
 class OneLane:
@@ -69,6 +78,10 @@ class OneLane:
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:  # noqa: ARG002 - kernels loop over all documents
         """Run a kernel over all documents."""
         (GROUPED.get(kernel) or SINGLE[kernel])(*arguments)
+
+    def count_used(self) -> int:
+        """Return 0: what this process uses is not known by array."""
+        return 0
 
 
 class DeviceArray:

@@ -223,6 +223,14 @@ def sum_rows(rows: FloatArray, width: int, column: int, out: FloatArray) -> None
 
 
 @compiled
+def fill_rows(value: float, width: int, rows: FloatArray) -> None:
+    """Set the first ``width`` numbers of every row to a value, and the rest to 0."""
+    for j in range(lanes.find_first_item(), len(rows), lanes.count_workers()):
+        for k in range(rows.shape[1]):
+            rows[uint(j), uint(k)] = np.float32(value) if k < width else np.float32(0.0)
+
+
+@compiled
 def draw_rates(
     hyper: Hyper,
     seed: int,
@@ -233,6 +241,7 @@ def draw_rates(
     sums: FloatArray,
     r_total: float,
     draws_rates: bool,
+    keep: bool,
     c: FloatArray,
     scales: FloatArray,
     q: Array,
@@ -252,12 +261,14 @@ def draw_rates(
         Sum of r, which is theta^(L+1).
     draws_rates : bool
         False keeps the rates of ``c``.
+    keep : bool
+        Whether q^(L+1) is added to ``q``.
     c : (documents, L) float32
         c^(2) ... c^(L+1), changed in place.
     scales : (documents, L) float32
         Gets ``1 / (c^(l+1) + q^(l))`` of layers l = 1..L.
     q : (documents,) int64
-        Gets q^(L+1) in units of 2^-32.
+        Sums of q^(L+1) in units of 2^-32.
     """
     n_layers = c.shape[1]
     for item in range(lanes.find_first_item(), len(numbers), lanes.count_workers()):
@@ -279,7 +290,8 @@ def draw_rates(
             rate = c[j, uint(layer)]
             scales[j, uint(layer)] = np.float32(1.0) / (rate + value)
             value = np.float32(log1p(value / rate))
-        q[j] = np.int64(value * _UNIT)
+        if keep:
+            q[j] += np.int64(value * _UNIT)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""The lanes and the memory that sweeps of a corpus take on a graphics processor; nothing here loads a compiler."""
+"""Lanes and memory of a graphics processor, and its failures in words; nothing here loads a compiler."""
 
 import numpy as np
 
@@ -6,6 +6,8 @@ NAME = "gpu"  # the place of a run whose documents are swept by a graphics proce
 FEW = 20_000  # documents, below which all lanes of a warp work on each, as there are too few to fill the device
 NARROW = 128  # topics of the widest layer, up to which 8 lanes work on a document
 MOST_LANES = 32  # of a document: a warp
+GO_ON = "resume the run when nothing else uses it, or on the processor by topiary resume RUN --on here"
+GONE = ("NO_DEVICE", "DEVICE_UNAVAILABLE", "ECC_UNCORRECTABLE", "NOT_INITIALIZED", "DEINITIALIZED", "SYSTEM_NOT_READY")
 
 
 class DeviceError(RuntimeError):
@@ -25,3 +27,12 @@ def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_token
     activations = sum(2 * 4 * pad + 4 * width for pad, width in zip(padded[1:], widths[1:], strict=True))
     document = 8 + 8 + 4 + activations + 4 * 4 * len(widths) + 8
     return n_tokens * token + n_documents * document + n_words * 4 * (padded[0] + widths[0])
+
+
+def explain_failure(text: str) -> str:
+    """Return one sentence for users about an error of the driver."""
+    if "OUT_OF_MEMORY" in text:
+        return f"the memory of the graphics processor is full; {GO_ON}, or train with fewer topics"
+    if any(name in text for name in GONE):
+        return f"the graphics processor is lost ({text}); {GO_ON}"
+    return f"the graphics processor failed ({text}); {GO_ON}"

@@ -19,14 +19,14 @@ INVISIBLE = 1e-9  # share of an activation in their sum below which single preci
 
 @inlined
 def count_topics(topics: Array, first: int, n_tokens: int, lane: int, ints: Array, base: int, width: int) -> None:
-    """Count the tokens of every topic of a document in ``ints[base : base + width]``."""
+    """Count the tokens of every topic of a document in ``ints[base : base + width]``; zeros without any topics."""
     k = lane
     while k < width:
         ints[uint(base + k)] = np.int32(0)
         k += lanes.LANES
     lanes.wait()
     token = lane
-    while token < n_tokens:
+    while token < n_tokens and len(topics) > 0:
         lanes.add_token(ints, base + topics[uint(first + token)])
         token += lanes.LANES
     lanes.wait()
@@ -89,7 +89,7 @@ def weigh_parents(
 def choose_topic(
     word: int,
     point: float,
-    is_token: bool,
+    is_counted: bool,
     lane: int,
     phi: FloatArray,
     prior: FloatArray,
@@ -99,9 +99,9 @@ def choose_topic(
     pairs: FloatArray,
     base: int,
 ) -> Any:
-    """Return the topic at ``point``, a uniform, of the mass ``phi_vk (n_jk + a_kj)`` of a word, and count it.
+    """Return the topic at ``point``, a uniform, of the mass ``phi_vk (n_jk + a_kj)`` of a word.
 
-    The arguments are as in :func:`draw_document`; all lanes return the topic.
+    It is counted if ``is_counted``.  The arguments are as in :func:`draw_document`; all lanes return the topic.
     """
     lanes.load_row(phi, word, lane, row)
     lanes.load_memory(pairs, base, lane, sums)
@@ -113,9 +113,15 @@ def choose_topic(
     mass = lanes.share(reached, lanes.LANES - 1)
     entry, source = draws.pick_entry(sums, total, reached, point * mass)
     k = np.int32(lanes.find_place(entry, lane))
-    if is_token and lane == source:
+    if is_counted and lane == source:
         floats[uint(base + k)] += np.float32(1.0)
     return lanes.share(k, source)
+
+
+@inlined
+def find_topic(topics: Array, token: int) -> Any:
+    """Return the topic of a token, 0 without any topics."""
+    return np.int32(topics[uint(token)]) if len(topics) > 0 else np.int32(0)
 
 
 @inlined
@@ -149,7 +155,7 @@ def draw_document(
     lane : int
     words : (tokens,) uint16 or int32
     topics, new : (tokens,) uint16
-        Topics before and after.
+        Topics before and after.  None before: they are drawn in proportion to ``phi_vk a_kj``, and not counted.
     phi : (V, padded K_1) float32
     keep : bool
         Whether the new topics are added to ``table``.
@@ -163,6 +169,7 @@ def draw_document(
         The memory of the group, in three views; the counts n_jk begin at ``base``.
     base : int
     """
+    continues = len(topics) > 0
     for i in range(len(prior)):
         k = base + lanes.find_place(i, lane)
         floats[uint(k)] = np.float32(ints[uint(k)])
@@ -175,13 +182,13 @@ def draw_document(
             u, rng = draws.draw_single(rng)
         if mine < n_tokens:
             word = np.int32(words[uint(first + mine)])
-            old = np.int32(topics[uint(first + mine)])
+            old = find_topic(topics, first + mine)
         for q in range(lanes.LANES):
-            is_token = start + q < n_tokens
+            is_counted = continues and start + q < n_tokens
             before, v, point = lanes.share(old, q), lanes.share(word, q), lanes.share(u, q)
-            if is_token and lane == lanes.find_owner(before):
+            if is_counted and lane == lanes.find_owner(before):
                 floats[uint(base + before)] -= np.float32(1.0)
-            k = choose_topic(v, point, is_token, lane, phi, prior, row, sums, floats, pairs, base)
+            k = choose_topic(v, point, is_counted, lane, phi, prior, row, sums, floats, pairs, base)
             if lane == q:
                 latest = k
         if mine < n_tokens:

@@ -30,7 +30,8 @@ from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, p
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.gpu.devices import Device
-from engine.gpu.sweeps import DeviceSweeper, DeviceSwept
+from engine.gpu.launches import DeviceSwept
+from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics
 from engine.models.dlda import Config
 from engine.pool import Pool
@@ -162,18 +163,23 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
 
 
 def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:
-    """Return the kernel with the work on training documents done by a device.
+    """Return the kernel with the work on documents done by a device.
 
     Raises
     ------
     SettingError
         When it cannot do this work.
     """
-    if refusal := setup.config.explain_device_refusal(setup.facts):
+    if refusal := setup.config.explain_device_refusal():
         raise SettingError(refusal)
+    is_prepared = setup.config.inference == "gibbs"
     return kernel._replace(
+        prepare=lambda seed, state, docs: _prepare_on_device(sweeper, seed, state, docs) if is_prepared else state,
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
         settle=lambda seed, state, docs, local: _settle_on_device(sweeper, seed, state, docs, local),
+        infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
+        start_chain=lambda seed, state, docs: _start_on_device(sweeper, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_on_device(sweeper, *arguments),
     )
 
 
@@ -316,22 +322,37 @@ def _gather_statistics(
 
 def _gather_on_device(
     setup: _DldaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[DldaStatistics, DeviceSwept]:
-    """Sweep all documents on a device, as `_gather_statistics` does on the CPU."""
+) -> tuple[DldaStatistics, DeviceSwept | None]:
+    """Sweep documents on a device, as `_gather_statistics` does on the CPU."""
+    swept = setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
     t = int(state.t) + 1
-    if local is None:
-        plan = setup.plan_sweeps(state)._replace(collect=1)
-        local = setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.LOCAL, t))
-    else:
+    at, plan, start = Address(seed, streams.LOCAL, t), setup.plan_sweeps(state), None
+    tokens = float(docs.counts.sum(dtype=np.float64))
+    if swept and local is not None and not events:
         plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-    counted, swept = sweeper.gather(state.phi, state.r, docs, local, Address(seed, streams.LOCAL, t), plan)
-    tokens = len(local.topics)
-    statistics = DldaStatistics(counted, len(docs.documents), float(tokens), float(tokens * (plan.burn_in + 1)))
-    return statistics, swept
+        start = sweeper.load_locals(local, tuple(layer.shape[1] for layer in state.phi))
+    elif swept:
+        plan = plan._replace(collect=1)
+    after: DeviceSwept | None = None
+    if swept:
+        counted, after = sweeper.gather(state.phi, state.r, docs, start, at, plan)
+    else:
+        counted = sweeper.gather_few(state.phi, state.r, docs, at, plan)
+    return DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect)), after
 
 
-def _settle_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, swept: DeviceSwept) -> Locals:
+def _prepare_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with initial local variables of all training documents, as `_prepare_state` does on the CPU."""
+    return _put_local(state, sweeper.start_locals(state.phi, state.r, docs, Address(seed, streams.INIT, 0)))
+
+
+def _settle_on_device(
+    sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, swept: DeviceSwept | None
+) -> Locals | None:
     """Redraw theta on a device, as `_settle_documents` does on the CPU; the results stay there until read."""
+    if swept is None:
+        return None
     address = Address(seed, streams.REDRAW, int(state.t))
     return sweeper.redraw(state.phi, state.r, docs, swept, address)
 
@@ -420,3 +441,29 @@ def advance_chain(
     clock = int(chain.clock) + 1
     rates = sampler.rate_cells(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)
     return DldaChain(np.array(clock), *local), rates
+
+
+def _infer_on_device(
+    setup: _DldaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, sweeps: Sweeps | None
+) -> Local:
+    """Place new documents on a device, as `_infer_theta` does on the CPU."""
+    plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
+    return sweeper.place_documents(state.phi, state.r, docs, Address(seed, streams.INFER, 0), plan)
+
+
+def _start_on_device(sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> DldaChain:
+    """Return the initial chains of documents under evaluation, as `start_chain` does on the CPU."""
+    local = sweeper.start_chain(state.phi, state.r, docs, Address(seed, streams.CHAIN, 0))
+    return DldaChain(np.array(0, dtype=np.int64), *local)
+
+
+def _advance_on_device(
+    sweeper: DeviceSweeper, seed: int, state: State, chain: DldaChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[DldaChain, Rates]:
+    """Return the chains after more sweeps on a device, as `advance_chain` does on the CPU."""
+    widths, clock = tuple(layer.shape[1] for layer in state.phi), int(chain.clock) + 1
+    local, rates = sweeper.rate_cells(
+        state.phi, state.r, observed, scored, sweeper.load_locals(Locals(*chain[1:]), widths),
+        Address(seed, streams.CHAIN, clock), SweepPlan(fresh=False, **sweeps._asdict()),
+    )  # fmt: skip
+    return DldaChain(np.array(clock), *sweeper.wrap_locals(local, widths)), rates

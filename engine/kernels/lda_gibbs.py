@@ -28,13 +28,16 @@ from engine.contract import (
 )
 from engine.gibbs import collapsed
 from engine.gibbs.collapsed import SweepPlan
-from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, find_token_starts, plan_inference
+from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_token_starts, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
+from engine.gpu.devices import Device
+from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.paths import normalise_shares
 from engine.models.lda_gibbs import Config
 from engine.pool import Pool
+from engine.settings import SettingError
 from engine.streams import Address
 from engine.topic_moves import averages, concentrations, dirichlet
 from engine.topic_moves.rows import LayerAddress
@@ -119,12 +122,15 @@ class _LdaSetup(NamedTuple):
         return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
 
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
+def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | None = None) -> Kernel:
+    """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``.
+
+    With a ``device``, documents are swept there.
+    """
     hyper = Hyper(1.0, 1.0, 1.0, 1.0)  # has no effect, because the rates that it governs are never drawn
     sampler = Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
     setup = _LdaSetup(config, facts, config.expand_beta(facts.n_words), sampler)
-    return Kernel(
+    kernel = Kernel(
         batch_size=facts.n_documents,
         sweeps_after=0,
         measure="perplexity",
@@ -143,6 +149,26 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=_keep_state,
         restore=lambda _seed, arrays: _restore_state(setup, arrays),
+    )
+    return kernel if device is None else _place_on_device(setup, kernel, DeviceSweeper(device, hyper))
+
+
+def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:
+    """Return the kernel with the work on documents done by a device.
+
+    Raises
+    ------
+    SettingError
+        When it cannot do this work.
+    """
+    if refusal := setup.config.explain_device_refusal():
+        raise SettingError(refusal)
+    return kernel._replace(
+        prepare=lambda seed, state, docs: _prepare_on_device(setup, sweeper, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
+        infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
+        start_chain=lambda seed, state, docs: _start_on_device(setup, sweeper, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_on_device(setup, sweeper, *arguments),
     )
 
 
@@ -193,12 +219,36 @@ def _gather_statistics(
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     sums, _ = setup.sampler.gather(glob, address, docs, variables, plan, setup.facts.n_tokens)
+    return _count_topics(setup, seed, state, docs, sums), TokenTopics(variables.topics)
+
+
+def _count_topics(setup: _LdaSetup, seed: int, state: State, docs: Batch, sums: SweepSums) -> TopicCounts:
+    """Return the counts of a sweep, with what their lengths say about alpha if it is learnt."""
     q = np.int64(0)
     if setup.config.learn_concentrations:
         at = LayerAddress(seed, int(state.t) + 1, _DOCUMENTS)
         alpha_sum = float(setup.get_alpha(state).sum())
         q = np.int64(concentrations.draw_lengths(docs.documents, find_token_starts(docs), alpha_sum, at))
-    return TopicCounts(sums.words, len(docs.documents), sums.top, sums.seats, q), TokenTopics(variables.topics)
+    return TopicCounts(sums.words, len(docs.documents), sums.top, sums.seats, q)
+
+
+def _prepare_on_device(setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with initial topics of all training tokens, as `_prepare_state` does on the CPU."""
+    at = Address(seed, streams.INIT, 0)
+    return state._replace(topics=sweeper.start_locals((state.phi,), setup.get_alpha(state), docs, at).topics)
+
+
+def _gather_on_device(
+    setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, local: TokenTopics
+) -> tuple[TopicCounts, TokenTopics]:
+    """Sweep the tokens of the documents once on a device, as `_gather_statistics` does on the CPU."""
+    plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
+    start = sweeper.load_tokens(local.topics) if len(local.topics) else None
+    sums, swept = sweeper.gather(
+        (state.phi,), setup.get_alpha(state), docs, start, Address(seed, streams.LOCAL, int(state.t) + 1), plan,
+        counts_top=setup.config.learn_concentrations,
+    )  # fmt: skip
+    return _count_topics(setup, seed, state, docs, sums), TokenTopics(sweeper.wrap_tokens(swept.locals))
 
 
 def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCounts) -> tuple[State, Info]:
@@ -237,7 +287,8 @@ def _draw_concentrations(setup: _LdaSetup, seed: int, state: State, statistics: 
     config, t, n_topics = setup.config, int(state.t) + 1, state.phi.shape[1]
     old, given = setup.get_alpha(state), float(config.expand_alpha(n_topics).mean())
     tables = statistics.top.copy()
-    collapsed.draw_seated_tables(Address(seed, streams.LOCAL, t), old, statistics.seats, tables)
+    if statistics.seats.size:  # a device draws all tables itself
+        collapsed.draw_seated_tables(Address(seed, streams.LOCAL, t), old, statistics.seats, tables)
     shares = concentrations.ShareTables(tables.astype(np.float64), float(statistics.q) * FINEST)
     prior = concentrations.choose_prior(given)
     shared = len(config.alpha) == 1
@@ -295,6 +346,40 @@ def _advance_chain(
         glob, Address(seed, streams.CHAIN, clock), observed, scored, variables, sweeps, first_rates=_NEVER
     )
     return TopicChain(np.array(clock, dtype=np.int64), variables.topics), rates
+
+
+def _infer_on_device(
+    setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch, sweeps: Sweeps | None
+) -> Local:
+    """Return E[theta] of documents, as `_infer_theta` does on the CPU."""
+    plan, at = plan_inference(1, sweeps, _NEVER), Address(seed, streams.INFER, 0)
+    local = sweeper.place_documents((state.phi,), setup.get_alpha(state), docs, at, plan)
+    return local._replace(theta=(normalise_shares(local.theta[0]),))
+
+
+def _start_on_device(setup: _LdaSetup, sweeper: DeviceSweeper, seed: int, state: State, docs: Batch) -> TopicChain:
+    """Return the initial chains of documents under evaluation, as `_start_chain` does on the CPU."""
+    local = sweeper.start_chain((state.phi,), setup.get_alpha(state), docs, Address(seed, streams.CHAIN, 0))
+    return TopicChain(np.array(0, dtype=np.int64), local.topics)
+
+
+def _advance_on_device(
+    setup: _LdaSetup,
+    sweeper: DeviceSweeper,
+    seed: int,
+    state: State,
+    chain: TopicChain,
+    observed: Batch,
+    scored: Batch,
+    sweeps: Sweeps,
+) -> tuple[TopicChain, Rates]:
+    """Return the chains after more sweeps on a device, as `_advance_chain` does on the CPU."""
+    clock = int(chain.clock) + 1
+    local, rates = sweeper.rate_cells(
+        (state.phi,), setup.get_alpha(state), observed, scored, sweeper.load_tokens(chain.topics),
+        Address(seed, streams.CHAIN, clock), SweepPlan(fresh=False, **sweeps._asdict(), first_rates=_NEVER),
+    )  # fmt: skip
+    return TopicChain(np.array(clock, dtype=np.int64), sweeper.wrap_tokens(local)), rates
 
 
 def _keep_state(state: State) -> dict[str, Array]:

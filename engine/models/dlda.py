@@ -16,6 +16,7 @@ from engine.shared_settings import (
     below_setting,
     concentrations_setting,
     every_setting,
+    explain_device_width,
     grow_setting,
     layers_setting,
     simplex_setting,
@@ -23,7 +24,6 @@ from engine.shared_settings import (
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
-MOST_DEVICE_TOPICS = 1024  # of a layer: what the memory of the lanes of a graphics processor holds
 PRESETS = {
     "paper": {  # Table 1
         "inference": "tlasgr", "start": "flat", "simplex": "clamp", "burn_in": "20", "collect": "10", "settle": "10",
@@ -186,18 +186,10 @@ class Config:
         """Return the Dirichlet parameters of ``n_layers`` layers; if widths are learnt, a run starts with one layer."""
         return (self.eta + self.eta[-1:] * n_layers)[:n_layers]
 
-    def explain_device_refusal(self, facts: Facts) -> str:
-        """Return why a graphics processor cannot sweep the documents of a corpus; an empty text if it can."""
+    def explain_device_refusal(self) -> str:
+        """Return why a graphics processor cannot sweep documents; an empty text if it can."""
         if self.link != "poisson":
             return f"a graphics processor sweeps counts; set link to poisson, or leave out --on gpu; got {self.link}"
         if not self.collapsed:
             return "a graphics processor has the collapsed sampler with sampled statistics only; set these"
-        if self.grow:
-            return "a graphics processor sweeps layers of fixed widths; set grow to no, or leave out --on gpu"
-        if self.sweeps_after(facts) != 0:
-            return "a graphics processor sweeps all documents, without mini-batches; set inference to gibbs"
-        if max(self.layers) > MOST_DEVICE_TOPICS:
-            return (
-                f"a layer has at most {MOST_DEVICE_TOPICS:,} topics on a graphics processor; got {max(self.layers):,}"
-            )
-        return ""
+        return explain_device_width(self.layers)

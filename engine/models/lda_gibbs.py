@@ -8,7 +8,7 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generativ
 from dataclasses import dataclass
 
 from engine.settings import SettingError
-from engine.shared_settings import EveryDocument, LdaSettings, concentrations_setting
+from engine.shared_settings import EveryDocument, LdaSettings, concentrations_setting, explain_device_width
 
 TITLE = "LDA: latent Dirichlet allocation by Gibbs sampling"
 CHILD = "LDA has one layer: its topics have no children."
@@ -31,3 +31,7 @@ class Config(LdaSettings, EveryDocument):
         super().__post_init__()
         if self.learn_concentrations and len(self.beta) > 1:
             raise SettingError("learn_concentrations needs a single beta for all words; got a number for each")
+
+    def explain_device_refusal(self) -> str:
+        """Return why a graphics processor cannot sweep documents; an empty text if it can."""
+        return explain_device_width(self.layers)

@@ -74,7 +74,8 @@ def test_the_planted_trends_are_in_the_table(walked, theme, direction):
 
 def test_the_figure_has_the_shares_of_the_parties_in_the_years_chosen(walked):
     db = open_database(str(walked / "store.db"), readonly=True)
-    table = build_table("groups", read_request(db, runs.get_run(db, 1), "groups", layer=2, where=["date=1950.."])).join()
+    request = read_request(db, runs.get_run(db, 1), "groups", layer=2, where=["date=1950.."])
+    table = build_table("groups", request).join()
     db.close()
     assert sorted(set(table["group"])) == sorted(PARTIES)
     texts = Counter(re.findall(r">([^<>]+)</text>", (walked / "parties.svg").read_text(encoding="utf-8")))

@@ -133,8 +133,8 @@ class WorkPlace(NamedTuple):
     address: str = ""
 
 
-def parse_place(text: str) -> WorkPlace:
-    """Return the place that a text such as ``local:2`` names.
+def parse_place(text: str, *, takes_gpu: bool = False) -> WorkPlace:
+    """Return the place that a text such as ``local:2`` names; with ``takes_gpu``, an error names gpu too.
 
     Raises
     ------
@@ -146,7 +146,8 @@ def parse_place(text: str) -> WorkPlace:
         return WorkPlace(processes=int(rest))
     if _ADDRESS.fullmatch(text):
         return WorkPlace(address=text)
-    raise PlaceError(f"--on takes local:N, such as local:2, or the address of a Dask scheduler; got {text!r}")
+    choices = "the address of a Dask scheduler, or gpu" if takes_gpu else "or the address of a Dask scheduler"
+    raise PlaceError(f"--on takes local:N, such as local:2, {choices}; got {text!r}")
 
 
 def is_dask_installed() -> bool:
@@ -182,7 +183,7 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
     if text == memory.NAME:
         _check_card()
         return
-    place = parse_place(text)
+    place = parse_place(text, takes_gpu=True)
     if not is_dask_installed() and not (whole and place.processes):
         raise PlaceError(DASK_MISSING)
     if place.address and store.startswith("sqlite") and not _is_here(place.address):

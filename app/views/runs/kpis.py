@@ -92,7 +92,7 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
         (
             "Tokens per second",
             format_rate(run.tokens_per_second),
-            "while training",
+            describe_card(run.process) or "while training",
             f"Tokens of the {STEPS[step]} read per second of training.",
         ),
         _draw_time_left(run, about.state, seconds_left),
@@ -101,6 +101,14 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     ]
     inside = _draw_estimate(run, about) + "".join(map(_draw_kpi, cells))
     return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{inside}</div>'
+
+
+def describe_card(process: Mapping[str, Any]) -> str:
+    """Return the graphics processor that sweeps the documents of a run, and its memory in use; empty without one."""
+    match process.get("card"):
+        case {"name": str(name), "memory": int(memory), "used": int(used)}:
+            return f"{escape(name)}, {format_size(used)} of {format_size(memory)} in use"
+    return ""
 
 
 def draw_continuation(run: RunFacts, about: RunHealth) -> str:

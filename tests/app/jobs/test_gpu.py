@@ -3,6 +3,7 @@
 The device is the processor of this machine with one lane.
 """
 
+import re
 import subprocess
 import sys
 
@@ -10,12 +11,18 @@ import pytest
 from process_samples import bury, kill_after, order, written
 
 from app.cli import runs as command
-from app.jobs import claim, gpu, new_run, trainer
+from app.jobs import claim, gpu, launcher, new_run, trainer
 from app.jobs.cluster import place
+from app.jobs.forks import list_remedies
 from app.jobs.run_rules import NewRunError
+from app.views.run_facts import format_size
+from app.views.runs.kpis import RunHealth, describe_card, draw_kpis
+from engine.contract import Facts
 from engine.gpu.devices import OneLane
-from engine.gpu.memory import DeviceError
+from engine.gpu.memory import DeviceError, explain_failure
+from engine.models import load
 from store import events, points, runs
+from store.errors import Conflict
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
 
@@ -28,15 +35,19 @@ def card(monkeypatch):
     monkeypatch.setattr(gpu, "open_device", lambda config, facts: OneLane())
 
 
-def train(file, **texts):
-    return new_run.create_run(
-        file, "small", model="dlda", texts={"layers": "5-3", "inference": "gibbs"} | texts, minibatches=60, on="gpu"
-    ).number
+def train(file, model="dlda", **texts):
+    texts = ({"layers": "5-3", "inference": "gibbs"} if model == "dlda" else {"layers": "5"}) | texts
+    return new_run.create_run(file, "small", model=model, texts=texts, minibatches=60, on="gpu").number
 
 
-def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch):
+@pytest.mark.parametrize(
+    ("model", "texts"),
+    [("dlda", {}), ("dlda", {"inference": "tlasgr"}), ("lda-gibbs", {})],
+    ids=["gibbs", "tlasgr", "lda"],
+)
+def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch, model, texts):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    whole, broken = train(file), train(file)
+    whole, broken = train(file, model, **texts), train(file, model, **texts)
     trainer.train_run(file, whole)
     assert runs.get_run(file, whole).state == "finished"
     assert kill_after(file, broken, 30)
@@ -60,9 +71,14 @@ def test_documents_that_do_not_fit_are_refused(file, card, monkeypatch):
         train(file)
 
 
-@pytest.mark.parametrize(
-    ("texts", "words"), [({"inference": "tlasgr"}, "set inference to gibbs"), ({"sampler": "plain"}, "collapsed")]
-)
+def test_a_card_holds_a_mini_batch_of_a_corpus_that_does_not_fit(card):
+    facts, config = Facts(10_000, 10**9, n_tokens=10**11), load("dlda").Config
+    assert gpu.check_run_on_card("dlda", config(inference="tlasgr"), facts) == CARD
+    with pytest.raises(gpu.GpuError, match="use fewer topics"):
+        gpu.check_run_on_card("dlda", config(inference="gibbs"), facts)
+
+
+@pytest.mark.parametrize(("texts", "words"), [({"link": "gamma"}, "counts"), ({"sampler": "plain"}, "collapsed")])
 def test_what_a_card_cannot_do_is_refused_before_the_run_is_made(file, card, texts, words):
     with pytest.raises(NewRunError, match=words):
         train(file, **texts)
@@ -70,8 +86,8 @@ def test_what_a_card_cannot_do_is_refused_before_the_run_is_made(file, card, tex
 
 
 def test_a_model_without_kernels_for_cards_is_refused(file, card):
-    with pytest.raises(NewRunError, match="model lda-gibbs has no kernels for graphics processors"):
-        new_run.create_run(file, "small", model="lda-gibbs", texts={"layers": "3"}, on="gpu")
+    with pytest.raises(NewRunError, match="model lda-cavi has no kernels for graphics processors"):
+        new_run.create_run(file, "small", model="lda-cavi", texts={"layers": "3"}, on="gpu")
 
 
 def test_without_a_card_or_the_extra_one_sentence_says_so(file, monkeypatch):
@@ -98,6 +114,64 @@ def test_a_device_that_fails_ends_the_run_with_its_sentence(file, card, monkeypa
         trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert (row.state, row.message) == ("failed", "the graphics processor failed (lost)")
+
+
+def test_a_run_whose_card_is_lost_goes_on_by_the_processor(file, card, monkeypatch):
+    class Lost(OneLane):
+        left = 60
+
+        def launch(self, kernel, n, *arguments):
+            self.left -= kernel == "tokens"
+            if self.left < 0:
+                raise DeviceError(explain_failure("CUDA_ERROR_NO_DEVICE"))
+            super().launch(kernel, n, *arguments)
+
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
+    monkeypatch.setattr(gpu, "open_device", lambda config, facts: Lost())
+    run = train(file)
+    with pytest.raises(DeviceError, match="is lost"):
+        trainer.train_run(file, run)
+    assert "resume-here" in [remedy.action for remedy in list_remedies(runs.get_run(file, run))]
+    with pytest.raises(Conflict, match="goes on here or on gpu; got 'cloud'"):
+        launcher.resume_run(file, run, "cloud")
+    launcher.resume_run(file, run, "here")
+    monkeypatch.setattr(gpu, "open_device", None)  # which the processor does not need
+    trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert (row.state, row.minibatch, row.options["on"], "card" in row.process) == ("finished", 60, "", False)
+
+
+def test_a_run_that_no_card_can_sweep_does_not_go_on_there(file, card, monkeypatch):
+    monkeypatch.setattr(launcher, "start_queued_runs", lambda _: None)
+    run = order(file, inference="gibbs", sampler="plain").number
+    launcher.pause_run(file, run)
+    with pytest.raises(Conflict, match="collapsed sampler"):
+        launcher.resume_run(file, run, "gpu")
+    assert runs.get_run(file, run).state == "paused"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", "memory of the graphics processor is full"),
+        ("[214] CUDA_ERROR_ECC_UNCORRECTABLE", r"graphics processor is lost \(\[214"),
+        ("[719] CUDA_ERROR_LAUNCH_FAILED", r"graphics processor failed \(\[719"),
+    ],
+)
+def test_a_failure_of_the_driver_is_explained_in_a_sentence_with_what_to_do(text, words):
+    assert re.search(words, explain_failure(text))
+    assert "topiary resume RUN --on here" in explain_failure(text)
+
+
+def test_a_run_shows_the_card_and_its_memory(file, card, monkeypatch):
+    monkeypatch.setattr(OneLane, "count_used", lambda _: 3 * 10**9)
+    monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
+    run = train(file)
+    trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert describe_card(row.process) == f"Test Card, {format_size(3 * 10**9)} of {format_size(CARD.memory)} in use"
+    assert describe_card(row.process) in draw_kpis(row, RunHealth("running", None, 0))
+    assert describe_card({}) == ""
 
 
 def test_nothing_of_cuda_is_imported_before_a_run_needs_it():

@@ -1,4 +1,4 @@
-"""DLDA whose documents are swept by a device, with one lane on the CPU: the contract, its law, and refusals."""
+"""Models whose documents are swept by a device, with one lane on the CPU: the contract, their law, and refusals."""
 
 from dataclasses import replace
 
@@ -9,9 +9,10 @@ import pytest
 from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
 from engine.gpu.devices import DeviceArray, OneLane
 from engine.hierarchy.evaluate import evaluate_point
-from engine.kernels import dlda
+from engine.hierarchy.shares import compute_shares
+from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
-from engine.schedule import MOST_SWEPT
+from engine.models.lda_gibbs import Config as LdaConfig
 from engine.settings import SettingError
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
@@ -39,57 +40,129 @@ def draw_corpus(n_documents, seed):
 
 TRAIN = draw_corpus(300, 1)
 FACTS = Facts(90, 300, n_tokens=int(TRAIN.counts.sum()))
+SHORT, LONG = Sweeps(40, 80, 2), Sweeps(200, 1600, 2)
 CONFIG = Config(layers=(12, 5), inference="gibbs", start="flat")
 
 
 def train(kernel, seed, n_steps, state=None):
     state = kernel.prepare(seed, kernel.init(seed), TRAIN) if state is None else state
     for _ in range(n_steps):
-        state, info = kernel.step(seed, state, TRAIN)
+        docs = TRAIN if kernel.is_sweeping(state) else draw_mini_batch(int(state.t))
+        state, info = kernel.step(seed, state, docs)
     return state, info
 
 
-def score(kernel, state):
+def score(kernel, state, sweeps=SHORT):
     observed, scored = draw_corpus(150, 2), draw_corpus(150, 2)
     keeps = np.random.default_rng(3).random(len(observed.words)) < 0.8
     observed = observed.cells.select_cells(keeps).batch(observed.documents)
     scored = scored.cells.select_cells(~keeps).batch(scored.documents)
-    return evaluate_point(kernel, 1, kernel.find_shown_state(state), observed, scored, Sweeps(40, 80, 2))
+    return evaluate_point(kernel, 1, kernel.find_shown_state(state), observed, scored, sweeps)
+
+
+LDA = LdaConfig(layers=(12,), start="random", learn_concentrations=True)
+
+
+def draw_mini_batch(step):
+    """Return 60 documents that a step reads."""
+    first = 60 * (step % 5)
+    return TRAIN.cells.rows(first, first + 60).batch(TRAIN.documents[first : first + 60])
 
 
 @pytest.mark.slow
-def test_a_device_finds_topics_as_good_as_the_processor():
+@pytest.mark.parametrize(
+    ("model", "config", "n_steps"),
+    [(dlda, CONFIG, 120), (dlda, replace(CONFIG, inference="tlasgr", batch_size=60), 150), (lda_gibbs, LDA, 120)],
+    ids=["gibbs", "tlasgr", "lda"],
+)
+def test_a_device_finds_topics_as_good_as_the_processor(model, config, n_steps):
     scores = {"cpu": [], "device": []}
     for seed in (1, 2, 3):
         for name, device in (("cpu", None), ("device", OneLane())):
-            kernel = dlda.build(CONFIG, FACTS, 1, device)
-            scores[name].append(score(kernel, train(kernel, seed, 120)[0]))
+            kernel = model.build(config, FACTS, 1, device)
+            scores[name].append(score(kernel, train(kernel, seed, n_steps)[0]))
     cpu, device = (np.array(values) for values in scores.values())
     spread = max(cpu.std(), device.std(), 0.2)
     assert abs(cpu.mean() - device.mean()) < 4 * spread, scores
     assert device.mean() < 0.7 * 90
 
 
-def test_a_step_has_the_same_bits_from_a_state_that_was_stored_and_leaves_its_state_unchanged():
-    kernel = dlda.build(CONFIG, FACTS, 1, OneLane())
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [
+        (dlda, CONFIG),
+        (dlda, replace(CONFIG, inference="tlasgr", batch_size=60)),
+        (dlda, replace(CONFIG, inference="tlfsgr", batch_size=60)),
+        (dlda, replace(CONFIG, inference="auto", first_minibatches=5)),
+        (dlda, replace(CONFIG, grow=True, grow_every=3)),
+        (lda_gibbs, LDA),
+    ],
+    ids=["gibbs", "tlasgr", "tlfsgr", "auto", "grow", "lda"],
+)
+def test_a_step_has_the_same_bits_from_a_state_that_was_stored_and_leaves_its_state_unchanged(model, config):
+    kernel = model.build(config, FACTS, 1, OneLane())
     state, info = train(kernel, 5, 4)
-    assert isinstance(state.topics, DeviceArray)
-    assert info.tokens == FACTS.n_tokens
+    assert isinstance(state.topics, DeviceArray) == kernel.is_sweeping(state)
+    assert info.tokens == (FACTS.n_tokens if kernel.is_sweeping(state) else draw_mini_batch(3).counts.sum())
     before = {name: array.copy() for name, array in flatten(state).items()}
-    resumed = unflatten(dlda.State, before)
-    other = dlda.build(CONFIG, FACTS, 2, OneLane())
+    resumed = unflatten(model.State, before)
+    other = model.build(config, FACTS, 2, OneLane())
     one, two = (flatten(train(each, 5, 3, start)[0]) for each, start in ((kernel, state), (other, resumed)))
     assert all(np.array_equal(one[name], two[name]) for name in one)
     assert all(np.array_equal(array, before[name]) for name, array in flatten(state).items())
 
 
-def test_the_processor_continues_a_run_of_a_device_and_a_device_one_of_the_processor():
-    cpu, device = dlda.build(CONFIG, FACTS), dlda.build(CONFIG, FACTS, 1, OneLane())
+@pytest.mark.parametrize(("model", "config"), [(dlda, CONFIG), (lda_gibbs, LDA)], ids=["dlda", "lda"])
+def test_the_processor_continues_a_run_of_a_device_and_a_device_one_of_the_processor(model, config):
+    cpu, device = model.build(config, FACTS), model.build(config, FACTS, 1, OneLane())
     for first, second in ((cpu, device), (device, cpu)):
-        stored = unflatten(dlda.State, flatten(train(first, 5, 2)[0]))
-        state = train(second, 5, 2, stored)[0]
-        assert int(state.t) == 4
-        assert np.asarray(state.theta).dtype == np.float64
+        before = flatten(train(first, 5, 2)[0])
+        after = flatten(train(second, 5, 2, unflatten(model.State, before))[0])
+        assert int(after["t"]) == 4
+        assert all(after[name].dtype == before[name].dtype for name in before)
+
+
+@pytest.mark.parametrize(("model", "config"), [(dlda, CONFIG), (lda_gibbs, LDA)], ids=["dlda", "lda"])
+def test_a_device_evaluates_and_places_documents_as_the_processor_does(model, config):
+    cpu, device = model.build(config, FACTS), model.build(config, FACTS, 1, OneLane())
+    state = cpu.find_shown_state(train(cpu, 4, 40)[0])
+    ours, theirs = (score(each, state, LONG) for each in (device, cpu))
+    assert ours == pytest.approx(theirs, rel=0.005)  # seeds differ by .002
+    docs = draw_mini_batch(0)
+    here, again, there = (
+        np.concatenate(compute_shares(each.topics(state), each.infer(seed, state, docs, LONG), docs), axis=1)
+        for each, seed in ((cpu, 1), (cpu, 2), (device, 1))
+    )
+    np.testing.assert_allclose(there.sum(axis=1), here.sum(axis=1))
+    assert np.abs(there - here).mean() < 1.3 * np.abs(again - here).mean()  # as two seeds of the processor
+    np.testing.assert_allclose(there.mean(axis=0), here.mean(axis=0), atol=0.02)
+
+
+def test_chains_under_evaluation_continue_with_the_same_bits_from_a_state_that_was_stored():
+    kernel = dlda.build(CONFIG, FACTS, 1, OneLane())
+    state, docs = kernel.init(3), draw_mini_batch(1)
+    chain, _ = kernel.advance_chain(3, state, kernel.start_chain(3, state, docs), docs, docs, Sweeps(2, 1))
+    stored = unflatten(type(chain), flatten(chain))
+    assert np.asarray(stored.topics).dtype == np.uint16
+    (one, ours), (two, theirs) = (
+        kernel.advance_chain(3, state, start, docs, docs, Sweeps(1, 2)) for start in (chain, stored)
+    )
+    assert np.array_equal(ours.cells, theirs.cells)
+    assert all(np.array_equal(a, b) for a, b in zip(flatten(one).values(), flatten(two).values(), strict=True))
+
+
+def test_a_device_learns_the_concentrations_of_lda_as_the_processor_does():
+    alphas, betas = ([], []), ([], [])
+    for seed in (1, 2, 3):
+        for i, device in enumerate((None, OneLane())):
+            kernel = lda_gibbs.build(LDA, FACTS, 1, device)
+            state = train(kernel, seed, 60)[0]
+            for _ in range(20):
+                state = kernel.step(seed, state, TRAIN)[0]
+                alphas[i].append(state.alpha.sum())
+                betas[i].append(state.beta[0])
+    for values in (alphas, betas):
+        assert np.mean(values[1]) == pytest.approx(np.mean(values[0]), rel=0.1)
 
 
 def test_documents_without_local_variables_are_swept_until_they_have_left_their_start():
@@ -106,8 +179,6 @@ def test_documents_without_local_variables_are_swept_until_they_have_left_their_
     [
         ({"link": "bernoulli"}, "set link to poisson"),
         ({"sampler": "plain"}, "collapsed sampler"),
-        ({"inference": "tlasgr"}, "set inference to gibbs"),
-        ({"grow": True}, "set grow to no"),
         ({"layers": (1025,)}, "at most 1,024 topics"),
     ],
 )
@@ -118,8 +189,6 @@ def test_what_a_device_cannot_do_is_refused_in_a_sentence(changes, words):
     dlda.build(replace(CONFIG, **changes), FACTS)
 
 
-def test_a_corpus_too_large_for_sweeps_by_itself_asks_for_gibbs():
-    config, facts = replace(CONFIG, inference="auto"), FACTS._replace(n_tokens=MOST_SWEPT + 1)
-    with pytest.raises(SettingError, match="set inference to gibbs"):
-        dlda.build(config, facts, 1, OneLane())
-    dlda.build(CONFIG, facts, 1, OneLane())
+def test_lda_of_more_topics_than_a_device_holds_is_refused():
+    with pytest.raises(SettingError, match="at most 1,024 topics"):
+        lda_gibbs.build(replace(LDA, layers=(1025,)), FACTS, 1, OneLane())

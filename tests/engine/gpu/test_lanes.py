@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine import streams
-from engine.gpu import draws, lanes, layers, relink, tokens
+from engine.gpu import draws, kept, lanes, layers, relink, tokens
 
 
 class Warp:
@@ -21,9 +21,9 @@ class Warp:
         self.n, self.slots, self.place = n, [None] * n, threading.local()
         self.barrier, self.lock = threading.Barrier(n, timeout=60), threading.Lock()
         replaced = {lanes: self.make_lanes()}
-        self.streams, self.draws, self.tokens, self.layers = (
+        self.streams, self.draws, self.tokens, self.layers, self.kept = (
             relink.copy_module(module, replaced, lambda function: function)
-            for module in (streams, draws, tokens, layers)
+            for module in (streams, draws, tokens, layers, kept)
         )
 
     def exchange(self, value):
@@ -164,6 +164,67 @@ def test_lanes_sweep_a_document_with_counts_that_agree(n_lanes):
     assert np.all(new_theta[0, : widths[1]] > 0)
     assert not new_theta[0, widths[1] :].any()
     assert np.all(np.diff(np.sort(new_theta[0, : widths[1]])[-3:]) > 0)  # lanes have streams of their own
+
+
+@pytest.mark.parametrize("n_lanes", [8, 16, 32])
+def test_lanes_sum_the_rates_and_activations_of_a_document_as_one_does(n_lanes):
+    warp, rng = Warp(n_lanes), np.random.default_rng(3)
+    width, words = 37, np.array([4, 9, 11], np.int32)
+    phi, prior, counts = rng.gamma(0.3, size=(12, width)), rng.gamma(0.5, size=width), np.arange(width) % 3
+    size = warp.pad(width)
+    rows, ints = warp.pad_rows(phi), np.zeros(size, np.int32)
+    ints[:width] = counts
+    cell_starts, rates, totals = np.array([0, 1, 3]), np.zeros(3), np.zeros(2)
+    theta, kept_counts = np.zeros((2, size), np.float32), np.zeros((2, size), np.float32)
+
+    def add(lane):
+        own = [warp.kept.lanes.find_place(i, lane) for i in range(size // n_lanes)]
+        shapes = np.array([prior[k] if k < width else 0.0 for k in own], np.float32)
+        row, half = np.zeros(len(own), np.float32), np.float32(0.5)
+        warp.kept.place_document(1, True, lane, half, half, shapes, ints, 0, theta, kept_counts)
+        warp.kept.rate_document(1, True, lane, cell_starts, words, rows, half, shapes, row, ints, 0, rates, totals)
+
+    warp.run(add)
+    np.testing.assert_allclose(rates, [0.0, *(phi[words[1:]] @ (prior + counts) / 2)], rtol=1e-5)
+    np.testing.assert_allclose(totals, [0.0, (prior + counts).sum() / 2], rtol=1e-5)
+    np.testing.assert_allclose(theta[1, :width], (prior + counts) / 4, rtol=1e-5)
+    np.testing.assert_allclose(kept_counts[1, :width], counts / 2, rtol=1e-5)
+    assert not theta[0].any()
+
+
+@pytest.mark.parametrize("n_lanes", [8, 32])
+def test_lanes_start_a_chain_and_count_the_tables_of_a_single_layer(n_lanes):
+    warp, rng = Warp(n_lanes), np.random.default_rng(5)
+    width, n_tokens = 21, 120
+    phi = np.zeros((2, width))
+    phi[0, 3], phi[1, 10:13] = 1.0, 1.0
+    words = np.arange(n_tokens).astype(np.uint16) % 2
+    rows, r = warp.pad_rows(phi), warp.pad_rows(rng.gamma(1.0, size=(1, width)))
+    size, none = warp.pad(width), np.zeros((0, 1), np.float32)
+    ints = np.zeros(3 * size, np.int32)
+    floats, new, top = ints.view(np.float32), np.zeros(n_tokens, np.uint16), np.zeros((1, width), np.int32)
+    table = np.zeros((2, width), np.int32)
+
+    def start(lane):
+        prior, row, sums = (np.zeros(size // n_lanes, np.float32) for _ in range(3))
+        rng = warp.draws.start_lane(3, 2, 1, 5, lane)
+        before = new[:0]
+        warp.tokens.set_prior(0, lane, none, none, warp.pad_rows(np.ones((1, width))), floats, ints, 0, row, row, prior)
+        warp.tokens.count_topics(before, 0, n_tokens, lane, ints, 0, size)
+        warp.tokens.draw_document(
+            rng, 0, n_tokens, lane, words, before, new, rows, False, table, prior, row, sums, floats, ints, floats, 0
+        )
+        warp.layers.lanes.wait()
+        warp.tokens.count_topics(new, 0, n_tokens, lane, ints, 0, width)
+        warp.layers.raise_top(rng, lane, width, r, True, top, ints, 0)
+
+    warp.run(start)
+    counts = np.bincount(new, minlength=width)
+    assert counts[3] == n_tokens // 2
+    assert counts[10:13].sum() == n_tokens // 2
+    assert np.all(np.abs(counts[10:13] - n_tokens / 6) < 19)  # 5 deviations
+    assert np.array_equal(top[0] > 0, counts > 0)
+    assert np.all(top[0] <= counts)
 
 
 def test_lanes_seat_customers_with_the_law_of_one_lane():

@@ -7,6 +7,7 @@ import numba
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import poch
 
 from engine.contract import Batch
 from engine.gibbs.collapsed import SweepPlan
@@ -57,7 +58,7 @@ class Chain:
     def sweep(self, plan=NEXT):
         self.step += 1
         at = Address(self.seed, LOCAL, self.step)
-        sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.locals, at, plan)
+        sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.local, at, plan)
         at = at._replace(purpose=REDRAW)
         self.locals = self.sweeper.redraw(self.phi, self.r, self.batch, swept, at)
         return sums
@@ -85,14 +86,8 @@ def test_a_chain_of_three_layers_has_the_law_of_the_model():
     rng = np.random.default_rng(3)
     phi, r, c = (draw_simplex(rng, 4, 3), draw_simplex(rng, 3, 2), draw_simplex(rng, 2, 2)), np.array([0.7, 0.4]), None
     c = np.array([0.5, 1.3, 0.8])
-    words, n_copies = np.array([0, 2, 3]), 4000
-    batch = Batch(
-        np.tile(words, n_copies).astype(np.int32),
-        np.ones(3 * n_copies, np.int32),
-        np.arange(n_copies + 1, dtype=np.int64) * 3,
-        np.full(n_copies, -1),
-        np.arange(n_copies, dtype=np.int64),
-    )
+    words = np.array([0, 2, 3])
+    batch = copy_documents(words, 4000)
     chain = Chain(phi, r, batch, c)
     states, theta = np.zeros(27), np.zeros(4)
     for _ in range(30):
@@ -104,6 +99,103 @@ def test_a_chain_of_three_layers_has_the_law_of_the_model():
     chances, means = enumerate_law(phi, r, words, c, 400_000)
     assert 0.5 * np.abs(states / states.sum() - chances).sum() < 0.01
     np.testing.assert_allclose(theta, means, rtol=0.03)
+
+
+def copy_documents(words, n_copies):
+    """Return a batch of ``n_copies`` of a document with these words, one token of each."""
+    n = len(words)
+    return Batch(
+        np.tile(words, n_copies).astype(np.int32),
+        np.ones(n * n_copies, np.int32),
+        np.arange(n_copies + 1, dtype=np.int64) * n,
+        np.full(n_copies, -1),
+        np.arange(n_copies, dtype=np.int64),
+    )
+
+
+def test_topics_of_tokens_have_the_law_of_lda_and_their_tables_that_of_its_prior():
+    rng = np.random.default_rng(6)
+    phi, alpha, words, n_copies = draw_simplex(rng, 4, 3), np.array([0.2, 0.9, 0.5]), np.array([0, 2, 2, 3]), 4000
+    batch, sweeper = copy_documents(np.array([0, 2, 3]), n_copies), DeviceSweeper(OneLane(), HYPER)
+    batch = batch._replace(counts=np.tile([1, 2, 1], n_copies).astype(np.int32))
+    local, states, tables, plan = None, np.zeros(81), np.zeros(3), NEXT._replace(first_rates=2)
+    for step in range(1, 91):
+        sums, swept = sweeper.gather((phi,), alpha, batch, local, Address(7, LOCAL, step), plan)
+        local = sweeper.load_tokens(swept.locals.topics)
+        if step > 30:
+            states += np.bincount(local.topics.reshape(-1, 4) @ [27, 9, 3, 1], minlength=81)
+            tables += sums.top / (60 * n_copies)
+    assignments = np.array(list(itertools.product(range(3), repeat=4)))
+    counts = (assignments[:, :, None] == np.arange(3)).sum(axis=1)
+    chances = np.prod(phi[words, assignments], axis=1) * np.prod(poch(alpha, counts), axis=1)
+    chances /= chances.sum()
+    assert 0.5 * np.abs(states / states.sum() - chances).sum() < 0.01
+    opened = [[sum(a / (a + i) for i in range(n)) for a, n in zip(alpha, row, strict=True)] for row in counts]
+    np.testing.assert_allclose(tables, chances @ opened, rtol=0.02)
+
+
+def test_a_chain_starts_with_topics_in_proportion_to_the_words_and_equal_activations():
+    rng = np.random.default_rng(9)
+    phi, r = (draw_simplex(rng, 4, 5), draw_simplex(rng, 5, 3)), np.full(3, 0.5)
+    batch, sweeper = copy_documents(np.array([1, 3]), 20_000), DeviceSweeper(OneLane(), HYPER)
+    local = sweeper.start_locals(phi, r, batch, Address(1, LOCAL, 1))
+    for i, word in enumerate((1, 3)):
+        counts = np.bincount(np.asarray(local.topics)[i::2], minlength=5)
+        assert stats.chisquare(counts, phi[0][word] / phi[0][word].sum() * 20_000).pvalue > 1e-4
+    assert np.all(np.asarray(local.theta) == np.float32(1 / 3))
+    assert np.all(np.asarray(local.c) == 1.0)
+
+
+def test_a_mini_batch_is_swept_with_the_topics_of_its_words_alone_and_all_its_collected_sweeps_count():
+    rng = np.random.default_rng(10)
+    phi = tuple(draw_simplex(rng, *shape) for shape in itertools.pairwise((500, 7, 4, 3)))
+    r, batch, sweeper = np.full(3, 0.5), make_corpus(rng, 30, 500, 8), DeviceSweeper(OneLane(), HYPER)
+    tokens, at = batch.counts.sum(), Address(3, LOCAL, 2)
+    plan = SweepPlan(fresh=True, burn_in=4, collect=3, first_rates=2)
+    parts = [sweeper.gather_few(phi, r, batch, at, plan._replace(burn_in=n, collect=1)) for n in (4, 5, 6)]
+    sums, (whole, _) = sweeper.gather_few(phi, r, batch, at, plan), sweeper.gather(phi, r, batch, None, at, plan)
+    assert sums.words.sum() == 3 * tokens
+    for name in ("words", "upper", "top", "q"):
+        assert np.array_equal(getattr(sums, name), getattr(whole, name))
+        assert np.array_equal(getattr(sums, name), sum(getattr(part, name) for part in parts))
+
+
+class FixedTopics(OneLane):
+    """A device on which no topic of a token ever changes, nor anything else that is drawn."""
+
+    def launch(self, kernel, n, *arguments):
+        if kernel == "tokens":
+            arguments[9][:] = arguments[8]  # the new topics are those before
+        elif kernel not in {"tables", "activations"}:
+            super().launch(kernel, n, *arguments)
+
+
+@pytest.mark.parametrize("widths", [(5,), (5, 3, 2)])
+def test_kept_sweeps_add_the_mean_rates_and_activations_given_counts_and_layers_above(widths):
+    rng = np.random.default_rng(12)
+    phi = tuple(draw_simplex(rng, *shape) for shape in itertools.pairwise((40, *widths)))
+    r, batch = rng.gamma(1.0, size=widths[-1]), make_corpus(rng, 9, 40, 6)
+    scored, n = make_corpus(rng, 9, 40, 4), 9
+    documents = np.repeat(np.arange(n), np.add.reduceat(batch.counts, batch.starts[:-1]))
+    topics = rng.integers(0, widths[0], len(documents)).astype(np.uint16)
+    theta, c = rng.gamma(1.0, size=(n, sum(widths[1:]))), rng.gamma(2.0, size=(n, len(widths)))
+    sweeper = DeviceSweeper(FixedTopics(), HYPER)
+    local = sweeper.load_locals(Locals(topics, np.zeros(0), theta, c, np.ones(n)), widths)
+    plan = SweepPlan(fresh=False, burn_in=3, collect=4, thin=2, first_rates=99)
+    _, rates = sweeper.rate_cells(phi, r, batch, scored, local, Address(1, LOCAL, 1), plan)
+    counts = np.zeros((n, widths[0]))
+    np.add.at(counts, (documents, topics), 1)
+    shapes = theta[:, : widths[1]] @ phi[1].T if len(widths) > 1 else r
+    mean = (counts + shapes) / (1.0 + c[:, :1])
+    expected = (phi[0][scored.words] * mean[np.repeat(np.arange(n), np.diff(scored.starts))]).sum(axis=1)
+    np.testing.assert_allclose(rates.cells, 2 * expected, rtol=1e-5)
+    np.testing.assert_allclose(rates.totals, 2 * mean.sum(axis=1), rtol=1e-5)
+    sweeper._copy_locals = lambda run, start: local  # places begin here, and not at the start of a chain
+    placed = sweeper.place_documents(phi, r, batch, Address(1, LOCAL, 1), plan)
+    np.testing.assert_allclose(placed.theta[0], mean, rtol=1e-5)
+    np.testing.assert_allclose(placed.tokens, counts, rtol=1e-5)
+    if len(widths) > 1:
+        np.testing.assert_allclose(np.concatenate(placed.theta[1:], axis=1), theta, rtol=1e-5)
 
 
 @compiled
@@ -148,7 +240,9 @@ def test_rates_have_the_means_of_their_gammas():
     n, sums = 20_000, np.array([2.5, 1.5, 0.8], np.float32)
     c, scales, q = np.ones((n, 3), np.float32), np.zeros((n, 3), np.float32), np.zeros(n, np.int64)
     numbers, starts = np.arange(n), np.arange(n + 1) * 9
-    layers.draw_rates(HYPER, 3, 2, 1, numbers, starts, np.tile(sums[:2], (n, 1)), float(sums[2]), True, c, scales, q)
+    layers.draw_rates(
+        HYPER, 3, 2, 1, numbers, starts, np.tile(sums[:2], (n, 1)), float(sums[2]), True, True, c, scales, q
+    )
     p = 1.0 / (1.0 + c[:, 0].astype(float))
     assert stats.kstest(p, stats.beta(0.01 + 9, 0.01 + 2.5).cdf).pvalue > 1e-4
     assert stats.kstest(c[:, 1], stats.gamma(1 + 1.5, scale=1 / (1 + 2.5)).cdf).pvalue > 1e-4
@@ -253,7 +347,8 @@ def simulate_joint(hyper, n=3000, turns=25):
         batch, topics, counts = draw_documents(rng, phi, shapes, c[:, 0] + (turn > 0))
         if turn in (0, turns):
             found.append([counts.sum(axis=1), *theta.T, *c.T, theta[:, 0] * c[:, 1], theta[:, 2] * c[:, 2]])
-        local, at = Locals(topics, np.zeros(0), theta, c, np.ones(n)), Address(4, LOCAL, turn + 1)
+        local = sweeper.load_locals(Locals(topics, np.zeros(0), theta, c, np.ones(n)), (3, 2, 2))
+        at = Address(4, LOCAL, turn + 1)
         _, swept = sweeper.gather(phi, r, batch, local, at, NEXT)
         local = sweeper.redraw(phi, r, batch, swept, at._replace(purpose=REDRAW))
         theta, c = np.asarray(local.theta), np.asarray(local.c)
