@@ -116,7 +116,7 @@ class DeviceSweeper:
         plan: SweepPlan,
         *,
         counts_top: bool = True,
-    ) -> tuple[SweepSums, "DeviceSwept"]:
+    ) -> tuple[SweepSums, DeviceSwept]:
         """Sweep every document as planned, without changing ``local``, and count the kept sweeps.
 
         Parameters
@@ -163,7 +163,7 @@ class DeviceSweeper:
         table[distinct] = sums.words
         return sums._replace(words=table)
 
-    def _sweep(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> tuple[SweepSums, "DeviceSwept"]:
+    def _sweep(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> tuple[SweepSums, DeviceSwept]:
         """Sweep documents as planned; the activations of the last sweep are left to :meth:`redraw`."""
         new = self._copy_locals(run, local)
         last = plan.burn_in + plan.collect
@@ -174,7 +174,7 @@ class DeviceSweeper:
         return run.read_sums(), DeviceSwept(new, run.counts, run.scales)
 
     def redraw(
-        self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, swept: "DeviceSwept", at: Address
+        self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, swept: DeviceSwept, at: Address
     ) -> Locals:
         """Draw the activations in place, under topics drawn after the sweep, and return the local variables."""
         topics, docs = self.load_topics(phi, r), self.load_documents(batch)
