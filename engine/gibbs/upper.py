@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
+from engine.gibbs.gammas import GammaSpace, draw_gammas, make_gamma_space
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
@@ -67,6 +68,7 @@ class Scratch(NamedTuple):
     n_live: Array  # (L,) int64
     sums: FloatArray  # (max K,): running sums of a split, by blocks
     q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
+    gammas: GammaSpace  # (max K,)
     r_total: float  # sum of r, which every document needs
 
 
@@ -108,6 +110,7 @@ def make_scratch(upper: Layers) -> Scratch:
         np.zeros(len(upper.widths), np.int64),
         np.zeros(widest),
         np.zeros(len(upper.widths) + 1),
+        make_gamma_space(widest),
         np.sum(upper.r),
     )
 
@@ -306,9 +309,11 @@ def draw_theta(rng: Stream, upper: Layers, theta: FloatArray, c: FloatArray, s: 
         _set_shapes(upper, theta, s, layer)
         begin, width = upper.first[layer], upper.widths[layer]
         scale = 1.0 / (c[layer] + s.q[layer])
-        shapes, counts = s.shapes, s.counts
-        for k in range(uint(begin), uint(begin + width)):
-            draw, rng = draw_gamma(rng, shapes[k] + counts[k])
-            theta[k] = max(draw * scale, SMALLEST)
+        first, gammas = uint(begin), s.gammas
+        for k in range(uint(width)):
+            gammas.shapes[k] = s.shapes[first + k] + s.counts[first + k]
+        rng = draw_gammas(rng, width, gammas)
+        for k in range(uint(width)):
+            theta[first + k] = max(gammas.out[k] * scale, SMALLEST)
         _list_live(theta, begin, width, s.live, s.n_live, layer)
     return rng

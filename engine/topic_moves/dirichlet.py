@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs import augment
+from engine.gibbs import augment, gammas
 from engine.gibbs.latent import draw_poisson
 from engine.gibbs.upper import uint
 from engine.jit import compiled, inlined
@@ -22,11 +22,9 @@ from engine.topic_moves import proposals
 from engine.topic_moves.proposals import EntryPrior, Group
 from engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, divide_columns, run_blocks, start_row_stream
 
-_S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
-_MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+_S11 = np.uint64(11)
+_MASK32 = np.uint64(0xFFFFFFFF)
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
-_UNIT24 = 1.0 / 16777216.0  # 2^-24
-_UNIT31 = 1.0 / 2147483648.0  # 2^-31
 
 
 class Singles(NamedTuple):
@@ -101,7 +99,7 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
     for i in range(n):
         e = uint(mine[i])
         new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
-    n = proposals.list_flagged(lists.flags[:n], lists.places)
+    n = gammas.list_flagged(lists.flags[:n], lists.places)
     for i in range(n):
         mine[i] = mine[uint(lists.places[i])]
     return _draw_again(rng, n, prior, lists, new)
@@ -120,7 +118,7 @@ def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: Float
     _judge_proposals(single, prior.eta, lists.flags[:n])
     for i in range(n):
         out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+    for j in range(gammas.list_flagged(lists.flags[:n], lists.places)):
         i = lists.places[j]
         out[i], rng = augment.draw_root_gamma(rng, prior.root) if prior.root > 0 else augment.draw_gamma(rng, prior.eta)
     for i in range(n):
@@ -161,9 +159,9 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
         least = min(least, shapes[i])
     rng = _fill_random(rng, words)
     _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+    for j in range(gammas.list_flagged(lists.flags[:n], lists.places)):
         i = lists.places[j]
-        out[i], rng = _settle_proposal(rng, words[i], _lift_shape(shapes[i]), lists.u[i], lists.v[i])
+        out[i], rng = gammas.settle_gamma(rng, words[i], gammas.lift_shape(shapes[i]), lists.u[i], lists.v[i])
     if least < 1.0:
         for i in range(n):
             if shapes[i] < 1.0:
@@ -174,49 +172,13 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
     return rng
 
 
-@inlined
-def _lift_shape(shape: float) -> float:
-    """Return a shape below 1 raised by 1, other shapes as they are."""
-    return shape + (1.0 if shape < 1.0 else 0.0)
-
-
 @compiled
 def _propose_gammas(
     words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
 ) -> None:
-    """Propose cubes of normals, as ``augment.draw_gamma`` does, and flag those that the quick test does not accept.
-
-    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform of the acceptance test.
-    So coarse a uniform changes the law by less than 2^-24, which 10^14 draws would not show.
-    """
+    """Propose cubes of normals and flag those that the quick test does not accept."""
     for i in range(len(flags)):
-        strip = words[i] & augment.LAYER_MASK
-        x = (np.float64(np.int64(words[i]) >> _S32) + 0.5) * _UNIT31 * augment.NORMAL_X[strip]
-        y = (np.float64((words[i] >> _S8) & _MASK24) + 0.5) * _UNIT24
-        d = _lift_shape(shapes[i]) - 1.0 / 3.0
-        v = 1.0 + x / np.sqrt(9.0 * d)
-        out[i] = d * (v * v * v)
-        z[i], u[i] = x, y
-        square = x * x
-        flags[i] = (
-            (abs(x) >= augment.NORMAL_X[strip + np.uint64(1)])
-            | (v <= 0.0)
-            | (y * d >= d - augment.SQUEEZE * square * square)
-        )
-
-
-@compiled
-def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
-    """Return a proposal if the exact test accepts it, else another draw."""
-    strip = word & augment.LAYER_MASK
-    if abs(z) >= augment.NORMAL_X[strip + np.uint64(1)]:
-        z, accepted, rng = augment.judge_normal_edge(rng, strip, z)
-        if not accepted:
-            z, rng = augment.draw_normal(rng)
-    value, accepted = augment.judge_large_gamma(shape, z, u)
-    if accepted:
-        return value, rng
-    return augment.draw_gamma(rng, shape)
+        out[i], z[i], u[i], flags[i] = gammas.propose_gamma(words[i], gammas.lift_shape(shapes[i]))
 
 
 # The part of themselves that topics keep
@@ -258,7 +220,7 @@ def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
 def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
     """Write the kept part of every entry to ``out``; ``T = -ln(1 - u)``."""
     for i in range(len(u)):
-        s = rates[i] + proposals.logarithm(1.0 - u[i])
+        s = rates[i] + gammas.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
         value = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
         out[i] = max(value, 0.0) if s > 0.0 else 0.0
@@ -338,7 +300,7 @@ def _draw_group(
     else:
         new[:] = 0.0
         flags[:] |= proposals.COUNTED
-    places = group.places[: proposals.list_flagged(flags, group.places)]
+    places = group.places[: gammas.list_flagged(flags, group.places)]
     if small:
         rng = draw_refused(
             rng, group, proposals.list_marked(proposals.REFUSED, flags, places, lists.mine), prior, lists, new

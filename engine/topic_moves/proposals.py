@@ -8,10 +8,9 @@ for eta below 1), whose logarithm is at least ``-22 / eta``: smaller values have
 quarters are the first bits of two uniforms, compared with the chance to keep nothing and the chance to be accepted.
 If the 16 bits do not decide, the entry is listed and further bits are drawn, so that both chances are exact.
 
-The functions for logarithms, powers, exponentials and sines use products and sums alone, so that loops over them are
-compiled to vector code, which loops over the functions of ``math`` are not.  If only the chance to be accepted or the
-size of noise depends on them, they use single precision, eight numbers to a register of AVX2: an error of 1e-7 there
-changes a law by as much, which 10^13 draws would not show.
+The functions for logarithms, exponentials and sines use products and sums alone, as those of ``gammas.py`` do.  If only
+the chance to be accepted or the size of noise depends on them, they use single precision, eight numbers to a register
+of AVX2: an error of 1e-7 there changes a law by as much, which 10^13 draws would not show.
 """
 
 from math import factorial, log, pi
@@ -21,18 +20,13 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import compute_tail_share, find_root
+from engine.gibbs.gammas import power
 from engine.gibbs.upper import uint
 from engine.jit import compiled, inlined
 from engine.streams import mix_bits
 from engine.topic_moves.rows import LayerAddress, start_row_stream
 
-_LOG_2 = log(2.0)
-_LEAST = -708.0  # for smaller x, e^x is not a normal number
-_BIAS = np.int64(1023)
-_S52 = np.int64(52)
-_ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
-
-_LOG_2_SINGLE = np.float32(_LOG_2)
+_LOG_2_SINGLE = np.float32(log(2.0))
 _S23 = np.int32(23)
 _ROOT_HALF_SINGLE = np.int32(0x3F3504F3)
 _PI = np.float32(pi)
@@ -40,29 +34,6 @@ _ONE, _TWO, _MINUS_QUARTER = np.float32(1.0), np.float32(2.0), np.float32(-0.25)
 _THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1.0 / n) for n in (3, 5, 7, 9))
 _E2, _E3, _E4, _E5, _E6 = (np.float32(1.0 / factorial(n)) for n in range(2, 7))
 _S3, _S5, _S7, _S9, _S11 = (np.float32((-1) ** (n // 2) / factorial(n)) for n in range(3, 12, 2))
-
-
-@inlined
-def logarithm(x: float) -> float:
-    """Return ``ln x`` of a positive normal float64, to 1e-10, from its exponent and a series for its mantissa."""
-    bits = np.float64(x).view(np.int64)
-    exponent = (bits - _ROOT_HALF) >> _S52
-    m = np.int64(bits - (exponent << _S52)).view(np.float64)
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    series = 1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0))))
-    return np.float64(exponent) * _LOG_2 + 2.0 * s * (1.0 + z * series)
-
-
-@inlined
-def power(x: float, exponent: float) -> float:
-    """Return ``x^exponent`` of a normal number up to 1, at least 1e-308, with a relative error of 1e-9."""
-    y = max(logarithm(x) * exponent, _LEAST)
-    n = np.floor(y * (1.0 / _LOG_2) + 0.5)
-    r = y - n * _LOG_2
-    tail = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0 + r * (1.0 / 40320.0))))
-    series = 1.0 + r * (1.0 + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * tail)))
-    return series * np.int64((np.int64(n) + _BIAS) << _S52).view(np.float64)
 
 
 @inlined
@@ -223,16 +194,6 @@ def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
         flags[i] |= REFUSED if (take_refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0
-
-
-@compiled
-def list_flagged(flags: Array, places: Array) -> Any:
-    """Write the places of flagged entries to ``places`` and return how many there are."""
-    n = uint(0)
-    for i in range(uint(len(flags))):
-        places[n] = i
-        n += uint(flags[i] != 0)
-    return n
 
 
 @compiled

@@ -4,6 +4,7 @@ import naive
 import numpy as np
 import pytest
 
+from engine.gibbs import gammas
 from engine.streams import TOPICS, start_stream
 from engine.topic_moves import proposals
 from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
@@ -79,7 +80,7 @@ def test_counts_are_flagged_and_flags_can_be_listed_apart():
     assert list(flags) == [0, COUNTED, 0, COUNTED, 0, 0]
     flags[[0, 1]] |= KEEPS
     left, mine = np.empty(6, np.int64), np.empty(6, np.int64)
-    n = int(proposals.list_flagged(flags, left))
+    n = int(gammas.list_flagged(flags, left))
     assert list(left[:n]) == [0, 1, 3]
     assert list(mine[: int(proposals.list_marked(KEEPS, flags, left[:n], mine))]) == [0, 1]
     assert list(mine[: int(proposals.list_marked(COUNTED, flags, left[:n], mine))]) == [1, 3]
@@ -95,22 +96,6 @@ RNG = np.random.default_rng(4)
 
 def values(function, arguments):
     return np.array([function(x) for x in arguments], dtype=np.float64)
-
-
-@pytest.mark.parametrize("least", [1e-300, 1e-9, 0.5, 1.0 - 1e-9])
-def test_the_logarithm_is_right_to_1e_10(least):
-    x = np.exp(RNG.uniform(np.log(least), 0.0, 300))
-    np.testing.assert_allclose(values(proposals.logarithm, x), np.log(x), rtol=1e-9, atol=1e-10)
-
-
-def test_the_logarithm_of_a_number_next_to_1_keeps_its_digits():
-    x = 1.0 - np.geomspace(1e-15, 1e-3, 50)
-    np.testing.assert_allclose(values(proposals.logarithm, x), np.log(x), rtol=1e-9)
-    assert proposals.logarithm(1.0) == 0.0
-
-
-def test_the_logarithm_of_0_is_far_down_and_no_nan():
-    assert proposals.logarithm(0.0) < -700.0
 
 
 @pytest.mark.parametrize("least", [2.0**-32, 0.5, 0.999])
@@ -131,10 +116,3 @@ def test_the_single_sine_is_right_to_single_precision():
     y = RNG.uniform(-0.5, 0.5, 300).astype(np.float32)
     expected = np.sin(np.pi * y.astype(np.float64))
     np.testing.assert_allclose(values(proposals.single_sine, y), expected, atol=3e-7)
-
-
-@pytest.mark.parametrize("exponent", [1.0, 1.7, 33.3, 5_000.5])
-def test_a_power_is_right_to_1e_8_and_never_below_the_smallest_normal_number(exponent):
-    x = np.append(np.exp(-RNG.exponential(size=300) / exponent), [2.0**-32, 1.0])
-    got = values(lambda each: proposals.power(each, exponent), x)
-    np.testing.assert_allclose(got, np.maximum(x**exponent, np.exp(-708.0)), rtol=1e-8)
