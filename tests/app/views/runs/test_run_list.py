@@ -49,6 +49,7 @@ def run(**changes):
         "run_group": None,
         "parent": None,
         "parent_minibatch": None,
+        "process": {},
     }
     return SimpleNamespace(**fields | changes)
 
