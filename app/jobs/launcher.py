@@ -22,8 +22,6 @@ import psutil
 from app.jobs import gpu, logs, process
 from app.jobs.cluster import whole
 from app.jobs.plan import read_options
-from app.jobs.records import load_model
-from app.jobs.run_rules import collect_row_facts
 from app.machine import count_processors
 from engine.gpu.memory import NAME
 from store import corpora, queue, runs
@@ -236,6 +234,9 @@ def resume_run(db: Database, run: int, on: str = "") -> None:
 
 def _move_documents(db: Database, row: RunRow, on: str) -> dict[str, Any]:
     """Return the options of a run whose documents are swept elsewhere from now on."""
+    from app.jobs.records import load_model  # loads the compiler, which commands need not wait for
+    from app.jobs.run_rules import collect_row_facts
+
     options = read_options(row)
     if on not in (HERE, NAME):
         raise Conflict(f"a run goes on here or on gpu; got {on!r}")

@@ -75,10 +75,12 @@ def more_documents(db: Database, number: int, first: int) -> DocumentBlock:
 
 
 def order(
-    db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", **texts: str
+    db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", seed: int = 1, **texts: str
 ) -> RunRow:
     """A queued run of a small model."""
-    return new_run.create_run(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
+    return new_run.create_run(
+        db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged, seed=seed
+    )
 
 
 class Written(NamedTuple):
