@@ -203,6 +203,8 @@ def _meet_condition(sources: FilterSources, condition: Condition) -> Array:
 def _has_share(sources: FilterSources, node: Node, condition: Condition) -> Array:
     """Return which documents have a share of a topic in a range; shares below 1 % count as 0."""
     low, high = _read_ends(condition, _read_number)
+    if any(end > 1.0 for end in (low, high) if np.isfinite(end)):
+        raise FilterError(f"a share is between 0 and 1, or 0% and 100%; got {str(condition)!r}")
     try:
         place = sources.find_place(node)
     except LookupError:

@@ -91,6 +91,7 @@ def test_all_conditions_have_to_be_met_and_none_selects_everything():
         ("date=May", "has no range as in 2004"),
         ("date=2004-13", "has no range as in 2004"),
         ("rating=many", "has no range"),
+        ("L1:1=20..", "a share is between 0 and 1, or 0% and 100%; got 'L1:1=20..'"),
         ("map:6=1:1~2:2", "is no line on the map"),
         ("map:6=1:1~2:2~x:3", "is no line on the map"),
     ],
