@@ -77,7 +77,7 @@ def make_map_after_run(db: Database, run: int, snapshot: int) -> None:
     try:
         make_map(db, run, snapshot, record.write)
     finally:
-        with suppress(StoreError):  # what has ended the work is the error to be told
+        with suppress(StoreError):  # the first error is the one to report
             record.remove()
 
 
