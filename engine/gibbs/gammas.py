@@ -83,7 +83,7 @@ def draw_gammas(rng: Stream, n: int, space: GammaSpace) -> Stream:
     """Draw ``Gam(shapes[i], 1)`` for the first ``n`` shapes into ``out``; return the stream to continue with.
 
     About 9 in 100 fail the quick test and are tested exactly.  The law is that of ``augment.draw_gamma`` up to 2^-24
-    (see :func:`propose_gamma`) and the relative error of :func:`power`; values below 1e-308 are not told apart, and
+    (see :func:`propose_gamma`) and the relative error of :func:`power`; values below 1e-308 are inexact and
     may be 0.
     """
     _propose_gammas(rng, n, space)

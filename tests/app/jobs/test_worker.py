@@ -39,7 +39,7 @@ def names(db, run):
 
 def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     small_corpus(db)
-    run = order(db, seed=8).number  # of 24 seeds, 10 end above 80
+    run = order(db, seed=8).number  # chosen: of 24 seeds, 12 end above 80 (11 before gammas.py)
     trainer.train_run(db, run)
     row = runs.get_run(db, run)
     assert row.state == "finished"
