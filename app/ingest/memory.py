@@ -1,162 +1,27 @@
 """Corpora that are not read from files of documents: texts in memory, and docstrings of the installed packages."""
 
-import ast
-import inspect
 import os
-import re
-import sysconfig
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from app.ingest import docstrings
+from app.ingest.docstrings import Docstring
 from app.ingest.errors import IngestError
 from app.ingest.importing import ignore_progress, import_source
 from app.ingest.options import ImportOptions
 from app.ingest.registry import refuse_idle
 from app.ingest.source import Map, Progress, TextDocument, TextSource
-from app.ingest.text.cleaning import clean_text, make_storable
+from app.ingest.text.cleaning import make_storable
 from store import corpus_writer
 from store.corpus_rows import CorpusRow
 from store.database import Database
 
-STANDARD_LIBRARY = "standard library"
-
-_SKIPPED = {
-    "test", "tests", "testing", "_testing", "idlelib", "lib2to3", "turtledemo", "ensurepip", "site-packages",
-    "dist-packages", "__pycache__", "_vendor", "vendor", "_vendored", "extern", "node_modules", "typeshed",
-}  # fmt: skip
-_SHORT, _LONG = 200, 800  # bytes: shorter docstrings are not useful, and longer ones count as this length
-_SMALL_FILE = 4_000  # bytes added to the size of a file, so that tiny files are not ranked first
-_TEST_FILE = re.compile(r"(?:test_.*|.*_tests?|conftest)\.py")
-
-
-class Docstring(NamedTuple):
-    """A docstring: its place in a package, and its text without indentation."""
-
-    package: str
-    module: str
-    name: str  # qualified name of the class or function; "" for the module itself
-    kind: str  # "module", "class" or "function"
-    text: str
-
-
-class Package(NamedTuple):
-    """A top-level package (or the standard library), and its source files, those with most docstrings first."""
-
-    label: str
-    root: Path
-    files: tuple[Path, ...]
-
-
-def list_packages() -> list[Package]:
-    """Return the standard library, then all installed packages with docstrings, sorted by name."""
-    paths = sysconfig.get_paths()
-    standard = Path(paths["stdlib"])
-    packages = {STANDARD_LIBRARY: Package(STANDARD_LIBRARY, standard, _rank_files(_list_sources(standard)))}
-    for site in dict.fromkeys((Path(paths["purelib"]), Path(paths["platlib"]))):
-        for entry in sorted(site.iterdir()) if site.is_dir() else ():
-            if entry.name.startswith(("__", ".")) or entry.name in _SKIPPED:
-                continue
-            sources = _list_sources(entry) if entry.is_dir() else [entry] * (entry.suffix == ".py")
-            ranked = _rank_files(sources)
-            if ranked:
-                packages.setdefault(entry.stem, Package(entry.stem, site, ranked))
-    return list(packages.values())
-
-
-def read_docstrings(package: Package) -> Iterator[Docstring]:
-    """Yield the docstrings of a package, file by file, skipping files that this Python cannot parse."""
-    for path in package.files:
-        tree = _parse_file(path)
-        if tree is None:
-            continue
-        parts = path.relative_to(package.root).with_suffix("").parts
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        for kind, name, text in _walk_tree(tree):
-            yield Docstring(package.label, module, name, kind, inspect.cleandoc(text))
-
-
-def _list_sources(folder: Path) -> list[Path]:
-    """Return the Python files under a folder, except tests, copies of other packages and folders with invalid names."""
-    sources = []
-    for entry in sorted(folder.iterdir()):
-        if entry.is_dir():
-            if entry.name not in _SKIPPED and entry.name.isidentifier():
-                sources += _list_sources(entry)
-        elif entry.suffix == ".py" and not _TEST_FILE.fullmatch(entry.name):
-            sources.append(entry)
-    return sources
-
-
-def _rank_files(sources: list[Path]) -> tuple[Path, ...]:
-    """Return files with docstrings, those with most docstrings for their size first; ties are sorted by name.
-
-    The size matters because the time that parsing takes is proportional to it.
-    """
-    scored = ((-_rate_docstrings(path), path.as_posix(), path) for path in sources)
-    return tuple(path for score, _, path in sorted(scored) if score < 0)
-
-
-def _rate_docstrings(path: Path) -> float:
-    """Return the share of a file in docstrings of useful length, of which long ones count only in part."""
-    try:
-        raw = path.read_bytes()
-    except OSError:
-        return 0.0
-    useful = sum(min(len(docstring), _LONG) for docstring in raw.split(b'"""')[1::2] if len(docstring) >= _SHORT)
-    return useful / (len(raw) + _SMALL_FILE)
-
-
-def _parse_file(path: Path) -> ast.Module | None:
-    """Return the syntax tree of a file; None if it cannot be read or parsed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as invalid escapes in the sources of other packages
-        try:
-            return ast.parse(path.read_bytes())
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-
-
-def _walk_tree(node: ast.Module | ast.ClassDef | ast.If | ast.Try, prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield ``(kind, dotted name, docstring)`` of a module, its classes and their functions, in file order."""
-    if isinstance(node, ast.Module) and (text := ast.get_docstring(node, clean=False)):
-        yield "module", "", text
-    for inner in node.body:
-        if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            name = prefix + inner.name
-            if text := ast.get_docstring(inner, clean=False):
-                yield "class" if isinstance(inner, ast.ClassDef) else "function", name, text
-            if isinstance(inner, ast.ClassDef):
-                yield from _walk_tree(inner, f"{name}.")
-        elif isinstance(inner, ast.If | ast.Try):
-            yield from _walk_tree(inner, prefix)
-
-
 DOCS_NAME = "python-docs"
-MOST = 5_000  # documents of the corpus, about
-MOST_OF_ONE = 800  # documents of one package, so that no package dominates the corpus
-MOST_OF_STANDARD = 2_200  # documents of the standard library
 _SHUFFLE = 1  # seed of the order of documents
-STANDARD_FILES = 3  # files of the standard library in a turn, since it is like many packages
-FEWEST_WORDS = 25  # words of a document
-_SHORTEST_WORD = 4  # characters of a word and a blank; texts that are shorter than this allows are not examined
-
-_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[^\n]*$|^[ \t]*~~~.*?^[ \t]*~~~[^\n]*$", re.MULTILINE | re.DOTALL)
-_DOCTEST = re.compile(r"^[ \t]*>>>[^\n]*(?:\n[ \t]*\S[^\n]*)*", re.MULTILINE)
-_LITERAL = re.compile(r"::[ \t]*\n(?:[ \t]*\n)*(?P<indent>[ \t]+)\S[^\n]*(?:\n(?:(?P=indent)[^\n]*|[ \t]*))*")
-_CODE = re.compile(
-    r"^[ \t]*\.\. (?:code|code-block|sourcecode|ipython|plot|math|jupyter-execute|testcode)::[^\n]*$", re.MULTILINE
-)
-_DIRECTIVE = re.compile(r"^[ \t]*\.\. [^\n]*$", re.MULTILINE)
-_HEADING = re.compile(r"^[^\n]{1,60}\n[ \t]*(?:-{3,}|={3,}|~{3,})[ \t]*$", re.MULTILINE)
-_FIELD = re.compile(r":(?:param|type|arg|keyword|raises|return|returns|rtype)\b[^:\n]*:")
-_ROLE = re.compile(r":[a-z:]+:`")
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Words that docstrings use whatever their subject.
 _NOISE = """
@@ -184,12 +49,15 @@ vice want way ways whether will within wrapper ws xs ys
 """
 
 
-def import_builtin(db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME) -> CorpusRow:
+def import_builtin(
+    db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME, *, map_files: Map = map
+) -> CorpusRow:
     """Make a corpus of the docstrings of the standard library and of the installed packages.
 
     It has a document for each module, class or function with a docstring of useful length.  Identifiers are split into
     their words, and examples and code removed.  The label is the top-level package.  The same installation gives the
-    same corpus.
+    same corpus, in an order that is shuffled with a fixed seed, so that the first documents are of many packages.
+    ``map_files`` may read the files in other processes.
 
     Raises
     ------
@@ -199,76 +67,18 @@ def import_builtin(db: Database, progress: Progress = ignore_progress, name: str
         When the name is taken.
     """
     progress("Reading the documentation of the Python packages on this machine", None)
-    docstrings, prose = collect_docstrings(list_packages(), progress)
-    if not docstrings:
+    collected, prose = docstrings.collect_docstrings(docstrings.list_packages(), progress, map_files)
+    if not collected:
         raise IngestError("Python", "its standard library and packages are installed without sources or docstrings")
+    order = np.random.default_rng(_SHUFFLE).permutation(len(collected))
     source = TextSource(
         where="docstrings of the installed Python packages",
-        documents=lambda: map(_make_document, docstrings),
+        documents=lambda: (_make_document(collected[index]) for index in order),
         counted=lambda document: prose[document.text],
         stop_words=frozenset(_NOISE.split()),
     )
     options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # HTML in docstrings is example code
     return import_source(db, source, name, options, progress, {"format": "built-in"})
-
-
-def collect_docstrings(packages: list[Package], progress: Progress) -> tuple[list[Docstring], dict[str, str]]:
-    """Return about MOST different docstrings of useful length, and the prose to count in each, by its text.
-
-    Packages take turns, so that all contribute their best documented files when there are more than enough.  The
-    result is shuffled with a fixed seed, so that the first documents are of many packages.
-    """
-    taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
-    prepared: dict[str, str] = {}
-    remaining = {package.label: _group_by_file(package) for package in packages}
-    total = 0
-    while remaining and total < MOST:
-        for label in list(remaining):
-            standard = label == STANDARD_LIBRARY
-            batch = list(islice(remaining[label], STANDARD_FILES if standard else 1))
-            if not batch or len(taken[label]) >= (MOST_OF_STANDARD if standard else MOST_OF_ONE):
-                del remaining[label]
-                continue
-            new = [docstring for docstring in chain.from_iterable(batch) if _take_docstring(docstring, prepared)]
-            taken[label] += new
-            total += len(new)
-        progress(f"Reading documentation: {total:,} docstrings", min(total / MOST, 1.0))
-    collected = list(chain.from_iterable(taken.values()))
-    return [collected[index] for index in np.random.default_rng(_SHUFFLE).permutation(len(collected))], prepared
-
-
-def _take_docstring(docstring: Docstring, prepared: dict[str, str]) -> bool:
-    """Return whether a docstring is new and long enough, and if so add its prose to ``prepared``."""
-    if docstring.text in prepared or len(docstring.text) < FEWEST_WORDS * _SHORTEST_WORD:
-        return False
-    words = join_words(docstring)
-    useful = len(_WORD.findall(words)) >= FEWEST_WORDS
-    if useful:
-        prepared[docstring.text] = words
-    return useful
-
-
-def _group_by_file(package: Package) -> Iterator[list[Docstring]]:
-    """Yield the docstrings of each file."""
-    for path in package.files:
-        yield list(read_docstrings(package._replace(files=(path,))))
-
-
-def extract_prose(text: str) -> str:
-    r"""Return a docstring without examples, code, headings and markup, its identifiers split into words.
-
-    >>> extract_prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
-    ['Read', 'a', 'Data', 'Frame.', 'See', 'Text', 'Reader`.']
-    """
-    text = _CODE.sub("::", _FENCED.sub(" ", text))
-    for pattern in (_DOCTEST, _DIRECTIVE, _LITERAL, _HEADING, _FIELD, _ROLE):
-        text = pattern.sub(" ", text)
-    return _HUMP.sub(" ", text)
-
-
-def join_words(docstring: Docstring) -> str:
-    """Return the name and the prose of a docstring, in lower case."""
-    return clean_text(f"{_HUMP.sub(' ', docstring.name)}\n{extract_prose(docstring.text)}")
 
 
 def _make_document(docstring: Docstring) -> TextDocument:

@@ -1,7 +1,7 @@
 """The demo: a corpus of the documentation on this machine and runs on it, prepared while a page is already open.
 
 ``topiary demo`` and a button on the page of an empty store start it.  A separate process
-(``python -P -m app.jobs.demo``) reads the corpus, queues the runs and reports progress line by line.
+(``python -P -m app.jobs.run_demo``) reads the corpus, queues the runs and reports progress line by line.
 Others compile the kernels at the same time, so that the first topics appear sooner.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
+from app.ingest.docstrings import open_readers
 from app.ingest.memory import DOCS_NAME, import_builtin
 from app.jobs import compile_kernels, gallery, launcher, process, progress
 from app.jobs.preparation import Preparation
@@ -42,7 +43,7 @@ def begin_demo(url: str, *, quick: bool = False, hold: bool = False) -> "subproc
     """
     progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine", 0.0)
     child = process.start_module(
-        "app.jobs.demo",
+        "app.jobs.run_demo",
         *([QUICK] if quick else []),
         store=url,
         stdin=subprocess.PIPE if hold else subprocess.DEVNULL,
@@ -70,9 +71,9 @@ def prepare_demo(db: Database, notify: Notifier, wait: Callable[[], object] = bo
         Number of the run to show.
     """
     report = Preparation(notify)
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, open_readers() as map_files:
         starting = pool.submit(_start_compilers, db.url, wait)
-        row = find_corpus(db) or import_builtin(db, report)
+        row = find_corpus(db) or import_builtin(db, report, map_files=map_files)
         compilers = starting.result()
     while any(compiler.poll() is None for compiler in compilers):  # whatever its status: the worker compiles the rest
         report("Compiling the model, once", None)
@@ -92,7 +93,7 @@ def find_corpus(db: Database) -> CorpusRow | None:
     return next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None)
 
 
-def main(arguments: list[str]) -> int:
+def prepare_stored_demo(arguments: list[str]) -> int:
     """Prepare the demo of the store in TOPIARY_STORE, and write its progress to standard output."""
     notify = Notifier(sys.stdout)
     try:
@@ -130,7 +131,3 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
             progress.post_notice(sentence, failed=True)
         case _:
             progress.post_notice("The demo could not be prepared; the terminal of the server says why", failed=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from sources import ROOT, sources
 
 from app.cli.main import build_parser
-from app.ingest import memory
+from app.ingest import docstrings
 from app.jobs import run_rules
 from app.pages.guide import list_chapters, render_chapter
 from engine import models, settings
@@ -152,6 +152,6 @@ def test_the_readme_opens_with_what_topiary_is_and_a_picture_of_it():
 
 def test_the_picture_of_the_readme_shows_as_many_layers_as_a_demo_has():
     facts = readme_picture.read_facts()
-    assert facts["layers"] == len(run_rules.propose_widths(memory.MOST, 60 * memory.MOST))
+    assert facts["layers"] == len(run_rules.propose_widths(docstrings.MOST, 60 * docstrings.MOST))
     assert facts["boxes"] > 20
     assert facts["curves"] > 1  # a run by sweeps has no step sizes

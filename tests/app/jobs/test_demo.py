@@ -25,7 +25,7 @@ def db(tmp_path, monkeypatch):
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
     options = ImportOptions(name=demo.DOCS_NAME, min_df=1, max_df=1.0)
-    monkeypatch.setattr(demo, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
+    monkeypatch.setattr(demo, "import_builtin", lambda db, notify, map_files: import_path(db, folder, options, notify))
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     database = open_database(str(tmp_path / "store.db"))
@@ -56,8 +56,8 @@ def test_documents_are_read_at_once_and_kernels_compiled_once_the_server_answers
     events, served = [], Event()
     read = demo.import_builtin
 
-    def import_and_serve(db, notify):
-        row = read(db, notify)
+    def import_and_serve(db, notify, map_files):
+        row = read(db, notify, map_files)
         events.append("read")
         served.set()
         return row
