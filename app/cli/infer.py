@@ -22,6 +22,7 @@ from app.ingest.new_documents import (
     read_new_documents,
 )
 from app.ingest.options import NEW_DOCUMENT_OPTIONS, ImportOptions, parse_count
+from app.jobs.plan import name_step
 from app.jobs.progress import Progress
 from engine.contract import Array
 from engine.hierarchy.tree import Node
@@ -96,7 +97,8 @@ def place(arguments: argparse.Namespace) -> int:
         found = complete_shares(db, run, snapshot, progress.show_placing)
     finally:
         progress.end()
-    say(f"run {run.number}, mini-batch {snapshot.minibatch:,}: {found.documents:,} documents are placed in its topics")
+    moment = f"{name_step(run)} {snapshot.minibatch:,}"
+    say(f"run {run.number}, {moment}: {found.documents:,} documents are placed in its topics")
     return 0
 
 

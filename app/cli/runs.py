@@ -15,6 +15,7 @@ from app.jobs.gpu import EXTRA_MISSING, GIGABYTE, is_extra_installed, list_cards
 from app.jobs.logs import list_events, read_tail
 from app.jobs.new_run import create_group, create_run
 from app.jobs.new_run import fork_run as order_fork
+from app.jobs.plan import STEPS, name_step
 from app.jobs.progress import Progress
 from app.jobs.run_rules import describe_widths, proposes_widths
 from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
@@ -65,7 +66,7 @@ def fork(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     origin = find_origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
     row = order_fork(db, origin, model=arguments.model, texts=texts, **options)
-    parent = f"goes on from run {origin.run.number} at mini-batch {origin.snapshot.minibatch:,}"
+    parent = f"goes on from run {origin.run.number} at {name_step(origin.run)} {origin.snapshot.minibatch:,}"
     return _start_runs(db, [row], arguments, f"run {row.number} {parent}")
 
 
@@ -163,14 +164,15 @@ def pause(arguments: argparse.Namespace) -> int:
 def resume(arguments: argparse.Namespace) -> int:
     """Resume a run from its checkpoint."""
     db = open_existing(arguments.store)
-    run = find_run(db, arguments.run).number
+    row = find_run(db, arguments.run)
+    run = row.number
     saved = checkpoints.find_checkpoint(db, run)
     launcher.resume_run(db, run, arguments.on)
     logs.record_action(db.place, f"resumed run {run}")
     if saved is None:
         notify(f"run {run} begins from the start: it has no checkpoint yet")
     else:
-        notify(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
+        notify(f"run {run} goes on from its checkpoint at {name_step(row)} {saved:,}")
     return wait_for_run(db, run) if arguments.wait else 0
 
 
@@ -213,14 +215,18 @@ def queue(arguments: argparse.Namespace) -> int:
         print_json([_list_facts(position, row) for position, row in enumerate(rows, 1)])
         return 0
     print_table(
-        ("place", "run", "name", "corpus", "model", "mini-batches"),
+        ("place", "run", "name", "corpus", "model", "length"),
         [
-            (position, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
+            (position, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", _name_length(row))
             for position, row in enumerate(rows, 1)
         ],
         "no run is queued",
     )
     return 0
+
+
+def _name_length(row: RunRow) -> str:
+    return f"{row.planned:,} {STEPS[name_step(row)]}"
 
 
 def _list_facts(position: int, row: RunRow) -> dict[str, Any]:
@@ -242,7 +248,7 @@ def log(arguments: argparse.Namespace) -> int:
         return 0
     for event in events:
         when = event.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        say(f"{when}  mini-batch {event.minibatch:>6,}  {event.kind}{': ' if event.text else ''}{event.text}")
+        say(f"{when}  {name_step(row)} {event.minibatch:>6,}  {event.kind}{': ' if event.text else ''}{event.text}")
     _print_log(path, lines)
     return 0
 

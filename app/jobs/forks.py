@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.jobs.plan import read_options
+from app.jobs.plan import name_step, read_options
 from engine import models, settings
 from engine.gpu.memory import NAME
 from engine.settings import Setting
@@ -55,7 +55,7 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
             (candidate for candidate in snapshots.list_snapshots(db, run) if candidate.number == snapshot), None
         )
     if chosen is None:
-        when = "" if minibatch is None else f" at or before mini-batch {minibatch:,}"
+        when = "" if minibatch is None else f" at or before {name_step(row)} {minibatch:,}"
         lost = " that number; fork from its latest one" if snapshot is not None else f"{when} to fork from"
         raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")
     shapes = snapshots.read_shapes(db, chosen.number)

@@ -22,7 +22,7 @@ from app.jobs.estimates import (
     read_latest,
     summarize_estimate,
 )
-from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, read_options
+from app.jobs.plan import PAPER_SCORE_NAME, Effort, Plan, RunOptions, name_step, read_options
 from store import checkpoints, corpora, events, points, queue, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
 READABLE = "topics are readable, as the curve is level; training goes on until the tree has settled"
-OVERFITS = "it overfitted in the end, so the topics are those of mini-batch {step:,}, and later snapshots are deleted"
+OVERFITS = "it overfitted in the end, so the topics are those of {step} {number:,}, and later snapshots are deleted"
 GIVES_WAY = "topics are readable; it goes on when the other runs of its group are as far"
 MOST_LOSSES = 10  # losses of workers without a new checkpoint between them after which a run fails
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
@@ -67,10 +67,11 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
     while lost := _attempt_run(db, row, interrupt):
         previous_start = row.minibatch
         identity = process.identify_process() | keep_lost(runs.get_run(db, run).process)
+        step = name_step(row)
         row = runs.claim_run(db, run, identity, force=True)
         losses = losses + 1 if row.minibatch <= previous_start else 1
         events.append_event(
-            db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
+            db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to {step} {row.minibatch:,}"
         )
         if losses == MOST_LOSSES:
             runs.finish_run(
@@ -78,7 +79,7 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
                 run,
                 row.attempt,
                 "failed",
-                f"{lost}, for the {losses}th time since mini-batch "
+                f"{lost}, for the {losses}th time since {step} "
                 f"{row.minibatch:,}; look at the logs of the workers, give them more memory, then resume",
             )
             return
@@ -511,14 +512,15 @@ class Trainer:
 
     def _describe_end(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
         """Return the last message of the run, about its end and its scores."""
+        step = name_step(self.claim.row)
         if not done:
-            return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
+            return f"{self.claim.ending} after {step} {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
         paper = f"; {PAPER_SCORE_NAME} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.has_converged is not None and training.kernel.has_converged(position.state)
         headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
-        best = "" if self._best is None else f"; {OVERFITS.format(step=self._best.minibatch)}"
+        best = "" if self._best is None else f"; {OVERFITS.format(step=step, number=self._best.minibatch)}"
         return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}{best}"
 
     def _describe_headline(self, trend: str) -> str:

@@ -16,6 +16,7 @@ from app.facts.records import list_all_facts
 from app.jobs import launcher, logs
 from app.jobs.estimates import choose_headline, read_latest
 from app.jobs.forks import format_default
+from app.jobs.plan import STEPS, name_step
 from app.jobs.progress import Progress
 from app.jobs.run_rules import NewRunError
 from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
@@ -169,7 +170,7 @@ class Run(RunBridges, RunEvidence):
         named = f"{row.name}, " if row.name else ""
         best = choose_headline(row, read_latest(self._opened.db, self.number))
         result = "" if best is None else f", {best.name} {format_estimate(best)}"
-        progress = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{result}"
+        progress = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} {STEPS[name_step(row)]}{result}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {progress}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:

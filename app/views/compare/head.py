@@ -9,6 +9,7 @@ from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread, get_layer_value
 from app.jobs.estimates import KINDS, describe_estimate, list_estimates
+from app.jobs.plan import STEPS, name_step
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
 from app.views.palette import declare_hue
@@ -203,7 +204,7 @@ def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "inference": name_inference(run.model, run.inference) or "the usual one",
         "layers": "-".join(map(str, run.layers)),
         "seed": str(run.seed),
-        "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
+        STEPS[name_step(run)]: f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
     facts |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}

@@ -22,8 +22,8 @@ from app.views.run_facts import format_estimate
 from app.views.text import escape, format_percent, format_weight, shorten, write_title
 
 _COUNTS_TIP = (
-    "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at mini-batch "
-    "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
+    "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at {a.moment}, "
+    "B run {b.run} at {b.moment}"
 )
 _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
 _MOST_WORDS = 8  # words listed at most, of those that entered and of those that left
