@@ -205,7 +205,7 @@ def test_a_run_watches_and_ends_by_validation_documents_and_is_judged_on_test_do
 
 def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_by_one_that_goes_on(file, monkeypatch):
     small_corpus(file, name="three", validation=True)
-    whole, run = order(file, corpus="three").number, order(file, corpus="three").number
+    whole, run = (order(file, corpus="three", inference="gibbs").number for _ in range(2))
     trainer.train_run(file, whole)
     worked = claim.Claim.record_minibatch
 
@@ -220,6 +220,7 @@ def test_the_figure_on_test_documents_is_of_a_run_that_has_ended_and_made_again_
     monkeypatch.setattr(claim.Claim, "record_minibatch", worked)
     paused = runs.get_run(file, run)
     assert paused.state == "paused"
+    assert paused.message == f"paused after sweep {paused.minibatch} of 60"
     ((at, value),) = points.read_curve(file, run, "test_mean_perplexity")
     assert at == paused.minibatch < 60
     assert estimates.choose_headline(paused, read_latest(file, run)).value == value
