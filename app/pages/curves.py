@@ -130,7 +130,6 @@ class WatchCurves:
         self._runs: tuple[int, ...] = ()
         self._step = "step"
         self._layers = -1
-        self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
         self._phases: tuple[int, ...] = ()
         self._cursor: int | None = None
@@ -230,11 +229,6 @@ class WatchCurves:
             card.page.visible = is_measured
             self._streams.update((name,), card.chart.sources[0], history, name)
 
-    def report_heldout(self, documents: int) -> None:
-        """Set the corpus's number of held-out documents, the label's number until the run reports its own."""
-        self._heldout = documents
-        self._set_label(self._get_history())
-
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
         """Mark changes of the run's structure by vertical lines on the curves."""
         events = list(happened)
@@ -298,7 +292,7 @@ class WatchCurves:
         self._mark_changes()
         self.place_cursor(self._cursor)
         self._shade_burn_in(history)
-        self._set_label(history)
+        self._set_label()
         self._draw_waiting()
 
     def _stream_steps(self, history: History | None) -> None:
@@ -317,16 +311,10 @@ class WatchCurves:
             layer = place + 1
             self._streams.update(("step", place), source, history if layer in layers else None, "step_size_mean", layer)
 
-    def _set_label(self, history: History | None) -> None:
+    def _set_label(self) -> None:
         run = self._get_run()
-        if run is None:
-            return
-        measured = history.last("evaluation_documents") if history else None
-        documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
-        name = find_estimate_name(run, POINT)
-        label = f"{name} · {documents:,} {find_part(run)} documents" if documents else name
-        if self._perplexity.figure.yaxis[0].axis_label != label:
-            self._perplexity.figure.yaxis[0].axis_label = label
+        if run is not None and self._perplexity.figure.yaxis[0].axis_label != find_estimate_name(run, POINT):
+            self._perplexity.figure.yaxis[0].axis_label = find_estimate_name(run, POINT)
 
     def _get_run(self) -> RunRow | None:
         return self._context.feed.run(self._runs[0]) if self._runs else None

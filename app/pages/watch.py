@@ -30,7 +30,7 @@ from app.views.runs.notices import (
     explain_no_topics,
 )
 from app.views.theme import PAGE
-from store import corpora, events
+from store import events
 from store.run_rows import RunRow
 
 FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
@@ -286,18 +286,15 @@ class WatchPage:
         if run is not None:
             self._context.later(partial(self._read_details, run), partial(self._draw_details, run))
 
-    def _read_details(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int, dict[str, float]]:
+    def _read_details(self, run: RunRow) -> tuple[Sequence[events.RunEvent], dict[str, float]]:
         db = self._context.db
-        corpus = corpora.get_run_corpus(db, run)
-        judged = corpus.validation_documents or corpus.test_documents
-        return events.read_new_events(db, run.number)[0], judged, read_concentrations(db, run)
+        return events.read_new_events(db, run.number)[0], read_concentrations(db, run)
 
-    def _draw_details(self, run: RunRow, details: tuple[Sequence[events.RunEvent], int, dict[str, float]]) -> None:
-        run_events, heldout, learnt = details
+    def _draw_details(self, run: RunRow, details: tuple[Sequence[events.RunEvent], dict[str, float]]) -> None:
+        run_events, learnt = details
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in run_events[-40:]]
         self._details.html = kpis.draw_details(run, lines[::-1], learnt)
         if self._curves is not None:
-            self._curves.report_heldout(heldout)
             self._curves.report_changes(run_events)
 
 
