@@ -212,9 +212,12 @@ def set_prior(
     row: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the prior shapes of a layer to ``out``: Phi theta of the layer above, or r if there is none (no rows)."""
+    """Write the prior shapes of a layer to ``out``: Phi theta of the layer above, or r if there is none (no rows).
+
+    ``r`` has one row, or one for every document.
+    """
     if len(columns) == 0:
-        lanes.load_row(r, 0, lane, out)
+        lanes.load_row(r, document if len(r) > 1 else 0, lane, out)
         return
     lanes.load_row(theta, document, lane, above)
     weigh_parents(columns, above, lane, floats, ints, base, row, out)

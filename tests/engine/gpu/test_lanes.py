@@ -227,6 +227,24 @@ def test_lanes_start_a_chain_and_count_the_tables_of_a_single_layer(n_lanes):
     assert np.all(top[0] <= counts)
 
 
+@pytest.mark.parametrize("n_lanes", [8, 16, 32])
+def test_lanes_take_the_activations_of_their_document_as_shapes_if_every_document_has_its_own(n_lanes):
+    warp, rng = Warp(n_lanes), np.random.default_rng(6)
+    rows = warp.pad_rows(rng.gamma(1.0, size=(3, 21)))
+    size, none, memory = warp.pad(21), np.zeros((0, 1), np.float32), np.zeros(1, np.float32)
+    priors = np.zeros((3, size), np.float32)
+
+    def read(lane):
+        prior = np.zeros(size // n_lanes, np.float32)
+        places = [warp.tokens.lanes.find_place(i, lane) for i in range(len(prior))]
+        for document in range(3):
+            warp.tokens.set_prior(document, lane, none, none, rows, memory, memory, 0, prior, prior, prior)
+            priors[document, places] = prior
+
+    warp.run(read)
+    assert np.array_equal(priors, rows)
+
+
 def test_lanes_seat_customers_with_the_law_of_one_lane():
     warp, n = Warp(8), 150
 
