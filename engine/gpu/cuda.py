@@ -20,6 +20,7 @@ from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
 from engine.gpu.memory import FEW, DeviceError, explain_failure
+from engine.gpu.tokens import LaneDesk
 from engine.gpu.warp import WARP
 
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
@@ -185,11 +186,11 @@ class KernelBodies:
             first = starts[j]
             n_tokens = starts[j + 1] - first if is_document else 0
             rng = start_lane(seed, purpose, step, numbers[j], lane)
-            body.set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, prior)
+            desk = LaneDesk(prior, row, above, floats, ints, base)
+            body.set_prior(j, lane, columns, theta, r, desk)
             body.count_topics(topics, first, n_tokens, lane, ints, base, first_size)
             body.draw_document(
-                rng, first, n_tokens, lane, words, topics, new, phi, keep, table, prior, row, sums, floats, ints,
-                pairs, base,
+                rng, first, n_tokens, lane, words, topics, new, phi, keep, table, sums, pairs, desk,
             )  # fmt: skip
 
         return sweep_tokens
@@ -237,8 +238,9 @@ class KernelBodies:
             shapes, row = cuda.local.array(n_own, float32), cuda.local.array(n_own, float32)
             above = cuda.local.array(n_above, float32)
             rng = start_lane(seed, purpose, step, numbers[j], lane)
-            set_prior(j, lane, columns, above_theta, r, floats, ints, base, above, row, shapes)
-            body.draw_activations(rng, j, is_document, lane, shapes, counts, scales[j, layer], theta, floats, base)
+            desk = LaneDesk(shapes, row, above, floats, ints, base)
+            set_prior(j, lane, columns, above_theta, r, desk)
+            body.draw_activations(rng, j, is_document, lane, counts, scales[j, layer], theta, desk)
 
         return sweep_activations
 
@@ -257,7 +259,7 @@ class KernelBodies:
             shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
             above = cuda.local.array(n_second, float32)
             n_tokens = starts[j + 1] - starts[j] if is_document else 0
-            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            set_prior(j, lane, columns, theta, r, LaneDesk(shapes, row, above, floats, ints, base))
             count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
             p = float32(1.0) / (float32(1.0) + c[j, 0])
             body.rate_document(
@@ -281,7 +283,7 @@ class KernelBodies:
             shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
             above = cuda.local.array(n_second, float32)
             n_tokens = starts[j + 1] - starts[j] if is_document else 0
-            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            set_prior(j, lane, columns, theta, r, LaneDesk(shapes, row, above, floats, ints, base))
             count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
             p = float32(1.0) / (float32(1.0) + c[j, 0])
             body.place_document(j, is_document, lane, p, float32(share), shapes, ints, base, first, counts)
