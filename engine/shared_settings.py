@@ -329,6 +329,14 @@ class EncoderSettings:
         """Return the Dirichlet parameters of the layers of a run."""
         return (self.eta,) * n_layers
 
+    def explain_device_refusal(self) -> str:
+        """Return why a graphics processor cannot sweep documents; an empty text if it can."""
+        if self.inference == "wai" and self.counts == "encoder":
+            return (
+                "a graphics processor counts tokens, which wai with counts of the encoder does not; set counts to gibbs"
+            )
+        return explain_device_width(self.layers)
+
     @property
     def until_overfit(self) -> bool:
         """True: a run without a given length ends once its curve rises again, as encoders memorise documents."""

@@ -113,7 +113,8 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
     card = check_card()
     if not hasattr(config, "explain_device_refusal"):
         raise GpuError(
-            f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda or lda-gibbs"
+            f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda, datm, sdatm or "
+            "lda-gibbs"
         )
     if refusal := config.explain_device_refusal():
         raise GpuError(refusal)
@@ -128,7 +129,7 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
 
 def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
     """Return the numbers of documents and tokens that are on the device: all, or those of a mini-batch."""
-    if config.sweeps_after(facts) is not None:
+    if hasattr(config, "sweeps_after") and config.sweeps_after(facts) is not None:
         return facts.n_documents, facts.n_tokens
     n_documents = min(config.batch_size, facts.n_documents)
     return n_documents, n_documents * facts.n_tokens // max(1, facts.n_documents)

@@ -14,8 +14,10 @@ from engine.autoencoder import encoder, hybrid
 from engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, TablePrior, Tape
 from engine.autoencoder.hybrid import Clock, Hybrid, State
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
+from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import Locals, plan_inference
 from engine.gibbs.tokens import Globals
+from engine.gpu.encoded import EncodedDocuments
 from engine.streams import Address
 from engine.topic_moves import diffusion
 
@@ -95,6 +97,8 @@ def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps
     """Return posterior means of theta by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
     plan = plan_inference(n_layers, sweeps, hybrid.choose_first_rates(at, n_layers))
+    if at.sweeper is not None:
+        return at.sweeper.place_documents(state.phi, state.r, docs, Address(seed, streams.INFER, 0), plan)
     glob = at.sampler.pack_globals(state.phi, state.r, np.unique(docs.words))
     return at.sampler.place_documents(glob, Address(seed, streams.INFER, 0), docs, plan)
 
@@ -153,18 +157,33 @@ def advance_chain(
         address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + sample)
         theta = sample_theta(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
-            local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
-            sweep_address = address._replace(
-                purpose=streams.INFER
-            )  # separate random numbers, as for the draw of topics
-            sample_rates = at.sampler.rate_cells(
-                glob, sweep_address, observed, scored, local, sample_sweeps, hybrid.choose_first_rates(at, 1)
-            )
+            sample_rates = _rate_sample(at, glob, state, address, observed, scored, theta, sample_sweeps)
             rates = Rates(rates.cells + sample_rates.cells, rates.totals + sample_rates.totals)
             continue
         encoder.add_rates(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
         rates.totals[:] += theta[0].sum(axis=1)
     return Clock(np.array(clock)), rates
+
+
+def _rate_sample(
+    at: Hybrid,
+    glob: Globals,
+    state: State,
+    address: Address,
+    observed: Batch,
+    scored: Batch,
+    theta: Sequence[FloatArray],
+    sweeps: Sweeps,
+) -> Rates:
+    """Return the rates of scored cells after Gibbs sweeps that continue from the encoder's draw ``theta``."""
+    sweep_address = address._replace(purpose=streams.INFER)  # separate random numbers, as for the draw of topics
+    first_rates = hybrid.choose_first_rates(at, 1)
+    if at.sweeper is not None:
+        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates)
+        encoded = EncodedDocuments(theta, make_prior(at, state, observed).c)
+        return at.sweeper.rate_encoded(state.phi, state.r, observed, scored, encoded, sweep_address, plan)
+    local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
+    return at.sampler.rate_cells(glob, sweep_address, observed, scored, local, sweeps, first_rates)
 
 
 def make_locals(

@@ -22,8 +22,11 @@ from engine.autoencoder import adam, encoder
 from engine.contract import Array, Batch, Event, Facts, FloatArray
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
+from engine.gpu.devices import Device
+from engine.gpu.encoded import EncodedSweeper
 from engine.hierarchy import topics
 from engine.pool import Pool
+from engine.settings import SettingError
 from engine.topic_moves import steps
 from engine.topic_moves.steps import Variables
 from engine.widths import GrowthRule
@@ -77,17 +80,27 @@ class Clock(NamedTuple):
 
 
 class Hybrid(NamedTuple):
-    """The settings, facts and sampler that the functions below share."""
+    """The settings, facts and sampler that the functions below share; with a ``sweeper``, a device sweeps documents."""
 
     config: Any
     facts: Facts
     sampler: Sampler
+    sweeper: EncodedSweeper | None = None
 
 
-def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
-    """Return the settings, facts and sampler of a kernel."""
+def make_setup(config: Any, facts: Facts, n_threads: int, device: Device | None = None) -> Hybrid:
+    """Return the settings, facts and sampler of a kernel, whose documents are swept by ``device`` if there is one.
+
+    Raises
+    ------
+    SettingError
+        When the device cannot do this work.
+    """
+    if device is not None and (refusal := config.explain_device_refusal()):
+        raise SettingError(refusal)
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
-    return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+    sampler = Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
+    return Hybrid(config, facts, sampler, None if device is None else EncodedSweeper(device, hyper))
 
 
 def estimate_work(layers: tuple[int, ...]) -> float:

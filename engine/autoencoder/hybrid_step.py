@@ -17,6 +17,7 @@ from engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweep
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LayerCounts, SweepSums
 from engine.gibbs.tokens import Globals
+from engine.gpu.encoded import EncodedDocuments, EncodedSweeper
 from engine.streams import Address
 from engine.topic_moves import steps
 
@@ -372,7 +373,8 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
     """Return the topics packed for the kernels, for Gibbs sweeps with the prior mass of the words that occur."""
-    swept = batches if at.config.refine or at.config.counts != "encoder" else ()
+    is_swept_here = at.sweeper is None and (at.config.refine or at.config.counts != "encoder")
+    swept = batches if is_swept_here else ()
     words = np.unique(np.concatenate([np.zeros(0, dtype=np.int32), *(docs.words for docs in swept)]))
     return at.sampler.pack_globals(state.phi, state.r, words)
 
@@ -393,6 +395,8 @@ def _count_tokens(
     All words count, even if the encoder drew ``theta`` from a part of them: only proportions of theta matter for the
     topic of a word, and the tables of half a document are not half of its tables.
     """
+    if at.sweeper is not None:
+        return _count_on_device(at, at.sweeper, seed, state, docs, theta, t)
     glob = pack_globals(at, state, docs)
     parts, draws, n_tokens = [], 0, at.facts.n_tokens
     if at.config.counts != "encoder":
@@ -406,6 +410,26 @@ def _count_tokens(
     if at.config.counts in ("encoder", "mixed"):
         local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
         parts.append(at.sampler.carry_counts(glob, Address(seed, streams.REDRAW, t), docs, local, n_tokens))
+        draws += 1
+    return tuple(parts), draws
+
+
+def _count_on_device(
+    at: Hybrid, sweeper: EncodedSweeper, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
+) -> tuple[tuple[SweepSums, ...], int]:
+    """Return the counts that a device draws, as `_count_tokens` does on the CPU."""
+    phi, r, kind = state.phi, state.r, at.config.counts
+    encoded = EncodedDocuments(theta, amortised.make_prior(at, state, docs).c)
+    plan, address = _plan_sweeps(at, len(phi)), Address(seed, streams.LOCAL, t)
+    parts, draws = [], 0
+    if kind != "encoder":
+        draws += plan.burn_in + plan.collect
+    if kind == "refined":
+        parts.append(sweeper.gather_encoded(phi, r, docs, encoded, address, plan))
+    elif kind != "encoder":
+        parts.append(sweeper.gather_few(phi, r, docs, address, plan))
+    if kind in ("encoder", "mixed"):
+        parts.append(sweeper.carry_encoded(phi, r, docs, encoded, address._replace(purpose=streams.REDRAW)))
         draws += 1
     return tuple(parts), draws
 

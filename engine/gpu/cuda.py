@@ -20,6 +20,7 @@ from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
 from engine.gpu.memory import FEW, DeviceError, explain_failure
+from engine.gpu.tokens import LaneDesk
 from engine.gpu.warp import WARP
 
 MOST_SHARED = 48 * 1024  # bytes of memory that the groups of a block share
@@ -141,8 +142,8 @@ class KernelBodies:
     """The modules of the kernels, compiled for groups of ``n_lanes`` lanes."""
 
     def __init__(self, n_lanes: int) -> None:
-        replaced = {lanes: make_lanes(n_lanes)}
-        self.n_lanes = n_lanes
+        self.n_lanes, self.lanes = n_lanes, make_lanes(n_lanes)
+        replaced = {lanes: self.lanes}
         self.streams = relink.copy_module(streams, replaced, _compile)
         self.draws = relink.copy_module(draws, replaced, _compile)
         self.tokens = relink.copy_module(tokens, replaced, _compile)
@@ -164,55 +165,49 @@ class KernelBodies:
         }
         return makers[kernel](*sizes)
 
+    def _count_memory(self, kernel: str, size: int, above_size: int) -> tuple[int, int, int]:
+        """Return the memory of a group as :func:`count_words` does, and of how many topics of each row a lane has."""
+        return count_words(kernel, (size, above_size)), size // self.n_lanes, above_size // self.n_lanes
+
     def _make_tokens(self, first_size: int, second_size: int) -> Any:
         """Return the kernel of :func:`engine.gpu.tokens.sweep_tokens`."""
-        body, start_lane, n_lanes = self.tokens, self.draws.start_lane, self.n_lanes
-        n_words, n_first, n_second = (
-            count_words("tokens", (first_size, second_size)),
-            first_size // n_lanes,
-            second_size // n_lanes,
-        )
+        body, locate, start_lane = self.tokens, self.lanes.locate, self.draws.start_lane
+        n_words, n_first, n_second = self._count_memory("tokens", first_size, second_size)
 
         def sweep_tokens(
             seed: int, purpose: int, step: int, order: Any, numbers: Any, starts: Any, words: Any, topics: Any,
             new: Any, phi: Any, columns: Any, theta: Any, r: Any, keep: bool, table: Any,
         ) -> None:  # fmt: skip
-            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
-            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            lane, j, is_document, base = locate(order, n_words)
             floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
             pairs = cuda.shared.array(0, uint64)
             prior, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
             sums, above = cuda.local.array(n_first, float32), cuda.local.array(n_second, float32)
-            j = order[item] if item < len(order) else order[0]
             first = starts[j]
-            n_tokens = starts[j + 1] - first if item < len(order) else 0
-            base = group * n_words
+            n_tokens = starts[j + 1] - first if is_document else 0
             rng = start_lane(seed, purpose, step, numbers[j], lane)
-            body.set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, prior)
+            desk = LaneDesk(prior, row, above, floats, ints, base)
+            body.set_prior(j, lane, columns, theta, r, desk)
             body.count_topics(topics, first, n_tokens, lane, ints, base, first_size)
             body.draw_document(
-                rng, first, n_tokens, lane, words, topics, new, phi, keep, table, prior, row, sums, floats, ints,
-                pairs, base,
+                rng, first, n_tokens, lane, words, topics, new, phi, keep, table, sums, pairs, desk,
             )  # fmt: skip
 
         return sweep_tokens
 
     def _make_tables(self, width: int, size: int) -> Any:
         """Return the kernel of :func:`engine.gpu.layers.sweep_tables`."""
-        body, count_topics, start_lane = self.layers, self.tokens.count_topics, self.draws.start_lane
-        n_lanes, n_words, n_above = self.n_lanes, count_words("tables", (width, size)), size // self.n_lanes
+        body, locate, start_lane = self.layers, self.lanes.locate, self.draws.start_lane
+        count_topics = self.tokens.count_topics
+        n_words, _, n_above = self._count_memory("tables", width, size)
 
         def sweep_tables(
             seed: int, purpose: int, step: int, order: Any, numbers: Any, starts: Any, topics: Any, counts: Any,
             weights: Any, theta: Any, r: Any, new: Any, keep: bool, table: Any,
         ) -> None:  # fmt: skip
-            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
-            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            lane, j, is_document, base = locate(order, n_words)
             ints = cuda.shared.array(0, int32)
             above, sums = cuda.local.array(n_above, float32), cuda.local.array(n_above, float32)
-            is_document = item < len(order)
-            j = order[item] if is_document else order[0]
-            base = group * n_words
             rng = start_lane(seed, purpose, step, numbers[j], lane)
             if len(counts) == 0:
                 n_tokens = starts[j + 1] - starts[j] if is_document else 0
@@ -230,59 +225,44 @@ class KernelBodies:
 
     def _make_activations(self, size: int, above_size: int) -> Any:
         """Return the kernel of :func:`engine.gpu.layers.sweep_activations`."""
-        draw_activations, set_prior, start_lane = (
-            self.layers.draw_activations,
-            self.tokens.set_prior,
-            self.draws.start_lane,
-        )
-        n_lanes, n_words = self.n_lanes, count_words("activations", (size, above_size))
-        n_own, n_above = size // n_lanes, above_size // n_lanes
+        body, locate, start_lane = self.layers, self.lanes.locate, self.draws.start_lane
+        set_prior = self.tokens.set_prior
+        n_words, n_own, n_above = self._count_memory("activations", size, above_size)
 
         def sweep_activations(
             seed: int, purpose: int, step: int, order: Any, numbers: Any, columns: Any, above_theta: Any, r: Any,
             counts: Any, scales: Any, layer: int, theta: Any,
         ) -> None:  # fmt: skip
-            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
-            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            lane, j, is_document, base = locate(order, n_words)
             floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
             shapes, row = cuda.local.array(n_own, float32), cuda.local.array(n_own, float32)
             above = cuda.local.array(n_above, float32)
-            is_document = item < len(order)
-            j = order[item] if is_document else order[0]
-            base = group * n_words
             rng = start_lane(seed, purpose, step, numbers[j], lane)
-            set_prior(j, lane, columns, above_theta, r, floats, ints, base, above, row, shapes)
-            draw_activations(rng, j, is_document, lane, shapes, counts, scales[j, layer], theta, floats, base)
+            desk = LaneDesk(shapes, row, above, floats, ints, base)
+            set_prior(j, lane, columns, above_theta, r, desk)
+            body.draw_activations(rng, j, is_document, lane, counts, scales[j, layer], theta, desk)
 
         return sweep_activations
 
     def _make_cells(self, first_size: int, second_size: int) -> Any:
         """Return the kernel of :func:`engine.gpu.kept.rate_cells`."""
-        rate_document, set_prior, count_topics = (
-            self.kept.rate_document,
-            self.tokens.set_prior,
-            self.tokens.count_topics,
-        )
-        n_lanes, n_words = self.n_lanes, count_words("cells", (first_size, second_size))
-        n_first, n_second = first_size // n_lanes, second_size // n_lanes
+        body, locate = self.kept, self.lanes.locate
+        set_prior, count_topics = self.tokens.set_prior, self.tokens.count_topics
+        n_words, n_first, n_second = self._count_memory("cells", first_size, second_size)
 
         def rate_cells(
             order: Any, starts: Any, topics: Any, columns: Any, theta: Any, r: Any, phi: Any, c: Any,
             cell_starts: Any, words: Any, cells: Any, totals: Any,
         ) -> None:  # fmt: skip
-            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
-            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            lane, j, is_document, base = locate(order, n_words)
             floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
             shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
             above = cuda.local.array(n_second, float32)
-            is_document = item < len(order)
-            j = order[item] if is_document else order[0]
             n_tokens = starts[j + 1] - starts[j] if is_document else 0
-            base = group * n_words
-            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            set_prior(j, lane, columns, theta, r, LaneDesk(shapes, row, above, floats, ints, base))
             count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
             p = float32(1.0) / (float32(1.0) + c[j, 0])
-            rate_document(
+            body.rate_document(
                 j, is_document, lane, cell_starts, words, phi, p, shapes, row, ints, base, cells, totals
             )  # fmt: skip
 
@@ -290,31 +270,23 @@ class KernelBodies:
 
     def _make_places(self, first_size: int, second_size: int) -> Any:
         """Return the kernel of :func:`engine.gpu.kept.place_documents`."""
-        place_document, set_prior, count_topics = (
-            self.kept.place_document,
-            self.tokens.set_prior,
-            self.tokens.count_topics,
-        )
-        n_lanes, n_words = self.n_lanes, count_words("places", (first_size, second_size))
-        n_first, n_second = first_size // n_lanes, second_size // n_lanes
+        body, locate = self.kept, self.lanes.locate
+        set_prior, count_topics = self.tokens.set_prior, self.tokens.count_topics
+        n_words, n_first, n_second = self._count_memory("places", first_size, second_size)
 
         def place_documents(
             order: Any, starts: Any, topics: Any, columns: Any, theta: Any, r: Any, c: Any, share: float, first: Any,
             counts: Any,
         ) -> None:  # fmt: skip
-            group, lane = cuda.threadIdx.x // n_lanes, cuda.threadIdx.x % n_lanes
-            item = cuda.blockIdx.x * (cuda.blockDim.x // n_lanes) + group
+            lane, j, is_document, base = locate(order, n_words)
             floats, ints = cuda.shared.array(0, float32), cuda.shared.array(0, int32)
             shapes, row = cuda.local.array(n_first, float32), cuda.local.array(n_first, float32)
             above = cuda.local.array(n_second, float32)
-            is_document = item < len(order)
-            j = order[item] if is_document else order[0]
             n_tokens = starts[j + 1] - starts[j] if is_document else 0
-            base = group * n_words
-            set_prior(j, lane, columns, theta, r, floats, ints, base, above, row, shapes)
+            set_prior(j, lane, columns, theta, r, LaneDesk(shapes, row, above, floats, ints, base))
             count_topics(topics, starts[j], n_tokens, lane, ints, base, first_size)
             p = float32(1.0) / (float32(1.0) + c[j, 0])
-            place_document(j, is_document, lane, p, float32(share), shapes, ints, base, first, counts)
+            body.place_document(j, is_document, lane, p, float32(share), shapes, ints, base, first, counts)
 
         return place_documents
 

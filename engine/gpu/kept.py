@@ -130,15 +130,13 @@ def rate_cells(
     ``sizes`` are the padded widths of layers 1 and 2, and c (documents, L) the rates; the rest is as in
     :func:`rate_document` and :func:`engine.gpu.tokens.set_prior`.
     """
-    shapes, row, above = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[1], np.float32)
-    floats = np.zeros(max(sizes[0], 2 * sizes[1]), np.float32)
-    ints = floats.view(np.int32)
+    desk = tokens.make_desk(sizes)
     for item in range(len(order)):
         j = order[item]
-        tokens.set_prior(j, 0, columns, theta, r, floats, ints, 0, above, row, shapes)
-        tokens.count_topics(topics, starts[j], starts[j + 1] - starts[j], 0, ints, 0, sizes[0])
+        tokens.set_prior(j, 0, columns, theta, r, desk)
+        tokens.count_topics(topics, starts[j], starts[j + 1] - starts[j], 0, desk.ints, 0, sizes[0])
         p = np.float32(1.0) / (np.float32(1.0) + c[j, 0])
-        rate_document(j, True, 0, cell_starts, words, phi, p, shapes, row, ints, 0, cells, totals)
+        rate_document(j, True, 0, cell_starts, words, phi, p, desk.prior, desk.row, desk.ints, 0, cells, totals)
 
 
 @compiled
@@ -156,12 +154,10 @@ def place_documents(
     counts: FloatArray,
 ) -> None:
     """Add what :func:`place_document` does to ``first`` and ``counts`` for all documents, with one lane."""
-    shapes, row, above = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[1], np.float32)
-    floats = np.zeros(max(sizes[0], 2 * sizes[1]), np.float32)
-    ints = floats.view(np.int32)
+    desk = tokens.make_desk(sizes)
     for item in range(len(order)):
         j = order[item]
-        tokens.set_prior(j, 0, columns, theta, r, floats, ints, 0, above, row, shapes)
-        tokens.count_topics(topics, starts[j], starts[j + 1] - starts[j], 0, ints, 0, sizes[0])
+        tokens.set_prior(j, 0, columns, theta, r, desk)
+        tokens.count_topics(topics, starts[j], starts[j + 1] - starts[j], 0, desk.ints, 0, sizes[0])
         p = np.float32(1.0) / (np.float32(1.0) + c[j, 0])
-        place_document(j, True, 0, p, np.float32(share), shapes, ints, 0, first, counts)
+        place_document(j, True, 0, p, np.float32(share), desk.prior, desk.ints, 0, first, counts)

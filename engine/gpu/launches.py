@@ -126,9 +126,8 @@ class StepLaunches:
         """Return the start of a chain: theta = 1/K, rates of 1, topics in proportion to phi_vk."""
         n, widths, ones = self.docs.n_documents, self.topics.widths, self._fill_rows
         theta = tuple(ones(n, pad_width(self.device, width), 1.0 / width, width) for width in widths[1:])
-        before, flat = self.device.make((0,), np.uint16), ones(1, pad_width(self.device, widths[0]), 1.0, widths[0])
-        topics = self._draw_topics(before, self.none, self.none, flat, sweep=0, keep=False)
-        return DeviceLocals(topics, theta, self.make_rates())
+        flat = ones(1, pad_width(self.device, widths[0]), 1.0, widths[0])
+        return DeviceLocals(self.assign_tokens(flat, keep=False), theta, self.make_rates())
 
     def make_rates(self) -> Any:
         """Return the rates of every document at the start of a chain, 1."""
@@ -137,9 +136,27 @@ class StepLaunches:
 
     def sweep(self, local: DeviceLocals, sweep: int, *, draws_rates: bool, keep: bool) -> DeviceLocals:
         """Draw the topics of tokens, the tables of every layer, and the rates; the activations are left."""
-        topics, docs, widths = self.topics, self.docs, self.topics.widths
-        above = (topics.columns[0], local.theta[0]) if len(widths) > 1 else (self.none, self.none)
+        topics = self.topics
+        above = (topics.columns[0], local.theta[0]) if local.theta else (self.none, self.none)
         local = local._replace(topics=self._draw_topics(local.topics, *above, topics.r, sweep=sweep, keep=keep))
+        self._send_counts_up(local, sweep, draws_rates=draws_rates, keep=keep)
+        return local
+
+    def assign_tokens(self, theta: Any, *, keep: bool) -> Any:
+        """Return topics of all tokens drawn in proportion to phi_vk theta_jk.
+
+        ``theta`` has a row of layer 1 for every document, or one for all.
+        """
+        before = self.device.make((0,), np.uint16)
+        return self._draw_topics(before, self.none, self.none, theta, sweep=0, keep=keep)
+
+    def carry_counts(self, local: DeviceLocals) -> None:
+        """Send the tables of every layer up from the topics of tokens, and count them; nothing else is drawn."""
+        self._send_counts_up(local, 0, draws_rates=False, keep=True)
+
+    def _send_counts_up(self, local: DeviceLocals, sweep: int, *, draws_rates: bool, keep: bool) -> None:
+        """Draw the tables of every layer, and the rates if ``draws_rates``."""
+        topics, docs, widths = self.topics, self.docs, self.topics.widths
         sends_top = keep and self.counts_top  # nothing is above the top layer: its tables are only counted
         for layer in range(len(widths) if sends_top else len(widths) - 1):
             self._send_tables(local, layer, sweep, keep=keep)
@@ -149,7 +166,6 @@ class StepLaunches:
             "rates", docs.n_documents, self.hyper, self.at.seed, self.at.purpose + _STAGE, self._number(sweep),
             docs.numbers, docs.starts, self.sums, topics.r_total, draws_rates, keep, local.c, self.scales, self.q,
         )  # fmt: skip
-        return local
 
     def draw_activations(self, local: DeviceLocals, sweep: int) -> None:
         """Draw theta in place, from the top down."""
@@ -186,7 +202,7 @@ class StepLaunches:
         )
 
     def _draw_topics(self, before: Any, columns: Any, theta: Any, r: Any, *, sweep: int, keep: bool) -> Any:
-        """Return new topics of all tokens; ``r`` are the shapes of layer 1 if there is no layer above."""
+        """Return new topics of all tokens; ``r`` are the shapes of layer 1 if there is nothing above."""
         topics, docs = self.topics, self.docs
         new = self.device.reserve((docs.n_tokens,), np.uint16)
         sizes = pad_width(self.device, topics.widths[0]), theta.shape[1]

@@ -150,12 +150,10 @@ def draw_activations(
     document: int,
     is_document: bool,
     lane: int,
-    shapes: FloatArray,
     counts: Array,
     scale: float,
     theta: FloatArray,
-    floats: FloatArray,
-    base: int,
+    desk: tokens.LaneDesk,
 ) -> None:
     """Draw theta_k ~ Gam(shape_k + m_k, scale) of one layer.
 
@@ -168,16 +166,14 @@ def draw_activations(
     document : int
     is_document : bool
     lane : int
-    shapes : (entries,) float32
-        Prior shapes, which are overwritten.
     counts : (documents, K) int32
     scale : float32
     theta : (documents, padded K) float32
         Gets the draws.
-    floats : Array
-        The memory of the group, twice the padded K from ``base`` on.
-    base : int
+    desk : LaneDesk
+        Has the prior shapes, which are overwritten; uses twice the padded K of the memory of the group.
     """
+    shapes, floats, base = desk.prior, desk.floats, desk.base
     n, half, width = 0, theta.shape[1], counts.shape[1]
     for i in range(len(shapes)):
         k = lanes.find_place(i, lane)
@@ -371,11 +367,9 @@ def sweep_activations(
     ``sizes`` are the padded widths of this layer and of the one above; the rest is as in :func:`draw_activations` and
     :func:`engine.gpu.tokens.set_prior`.
     """
-    shapes, row, above = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[1], np.float32)
-    floats = np.zeros(2 * max(sizes), np.float32)
-    ints = floats.view(np.int32)
+    desk = tokens.make_desk(sizes)
     for item in range(len(order)):
         j = order[item]
         rng = draws.start_lane(seed, purpose, step, numbers[j], 0)
-        tokens.set_prior(j, 0, columns, above_theta, r, floats, ints, 0, above, row, shapes)
-        draw_activations(rng, j, True, 0, shapes, counts, scales[j, layer], theta, floats, 0)
+        tokens.set_prior(j, 0, columns, above_theta, r, desk)
+        draw_activations(rng, j, True, 0, counts, scales[j, layer], theta, desk)

@@ -9,7 +9,7 @@ CPU, so that a run can be continued on either.
 import operator
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,20 @@ from engine.streams import Address
 def is_kept(plan: SweepPlan, sweep: int) -> bool:
     """Return whether a plan collects a sweep, counted from 1."""
     return sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
+
+
+class FewDocuments(NamedTuple):
+    """A mini-batch on a device: the launches of its step, and its ``words`` among the ``n_words`` of the corpus."""
+
+    run: StepLaunches
+    words: Array
+    n_words: int
+
+    def widen(self, sums: SweepSums) -> SweepSums:
+        """Return counts with a row for every word of the corpus."""
+        table = np.zeros((self.n_words, sums.words.shape[1]), sums.words.dtype)
+        table[self.words] = sums.words
+        return sums._replace(words=table)
 
 
 class DeviceSweeper:
@@ -150,18 +164,16 @@ class DeviceSweeper:
     def gather_few(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address, plan: SweepPlan
     ) -> SweepSums:
-        """Sweep the documents of a mini-batch from the start of a chain, and count the kept sweeps.
+        """Sweep the documents of a mini-batch from the start of a chain, and count the kept sweeps."""
+        few = self.load_few(phi, r, batch, at)
+        return few.widen(self._sweep(few.run, None, plan)[0])
 
-        The device gets the topics of their words alone, and gives back the counts of these.
-        """
+    def load_few(self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address) -> "FewDocuments":
+        """Copy a mini-batch to the device, with the topics of its words alone."""
         distinct, words = np.unique(batch.words, return_inverse=True)
         topics = self._copy_topics((phi[0][distinct], *phi[1:]), r)
-        sums, _ = self._sweep(
-            StepLaunches(self.device, self.hyper, topics, self._copy_documents(batch, words), at), None, plan
-        )
-        table = np.zeros(phi[0].shape, sums.words.dtype)
-        table[distinct] = sums.words
-        return sums._replace(words=table)
+        run = StepLaunches(self.device, self.hyper, topics, self._copy_documents(batch, words), at)
+        return FewDocuments(run, distinct, len(phi[0]))
 
     def _sweep(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> tuple[SweepSums, DeviceSwept]:
         """Sweep documents as planned; the activations of the last sweep are left to :meth:`redraw`."""
@@ -196,7 +208,13 @@ class DeviceSweeper:
         ``local`` is not changed.
         """
         run = StepLaunches(self.device, self.hyper, self.load_topics(phi, r), self._copy_documents(observed), at)
-        n, load, make = len(observed.documents), self.device.load, self.device.make
+        return self._rate_cells(run, scored, local, plan)
+
+    def _rate_cells(
+        self, run: StepLaunches, scored: Batch, local: DeviceLocals, plan: SweepPlan
+    ) -> tuple[DeviceLocals, Rates]:
+        """Do the work of :meth:`rate_cells` by the launches of one step."""
+        n, load, make = len(scored.documents), self.device.load, self.device.make
         cells = ScoredCells(
             load(scored.starts), load(scored.words), make((len(scored.words),), np.float64), make((n,), np.float64)
         )

@@ -4,7 +4,7 @@
 All topics are weighed for every token, so that all lanes of all documents do the same work.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,31 +32,36 @@ def count_topics(topics: Array, first: int, n_tokens: int, lane: int, ints: Arra
     lanes.wait()
 
 
+class LaneDesk(NamedTuple):
+    """Working memory of a lane and of its group.
+
+    ``prior`` (entries,) are the prior shapes a_kj of the topics of the lane; ``row`` (entries,), and ``above`` for the
+    layer above, are scratch.  ``floats`` and ``ints`` are two views of the memory of the group, whose numbers begin at
+    ``base``.
+    """
+
+    prior: Array
+    row: Array
+    above: Array
+    floats: Array
+    ints: Array
+    base: int
+
+
 @inlined
-def weigh_parents(
-    columns: FloatArray,
-    above: FloatArray,
-    lane: int,
-    floats: FloatArray,
-    ints: Array,
-    base: int,
-    row: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Write ``Phi theta`` to ``out``, by the list of the activations that single precision sees.
+def weigh_parents(columns: FloatArray, lane: int, desk: LaneDesk) -> None:
+    """Write ``Phi theta`` to ``desk.prior``, by the list of the activations that single precision sees.
 
     Parameters
     ----------
     columns : (K_l, padded K_{l-1}) float32
         The topics of layer l, one a row.
-    above : (entries,) float32
-        theta^(l) of the document, of which each lane has its entries.
     lane : int
-    floats, ints : Array
-        The memory of the group; activations are listed from ``base`` on, and their topics ``len(columns)`` later.
-    base : int
-    row, out : (entries,) float32
+    desk : LaneDesk
+        ``above`` is theta^(l) of the document, of which each lane has its entries.  Activations are listed in the
+        memory of the group, and their topics ``len(columns)`` later.
     """
+    out, row, above, floats, ints, base = desk
     n, width = 0, len(columns)
     total = np.float32(0.0)
     for i in range(len(above)):
@@ -92,17 +97,15 @@ def choose_topic(
     is_counted: bool,
     lane: int,
     phi: FloatArray,
-    prior: FloatArray,
-    row: FloatArray,
     sums: FloatArray,
-    floats: FloatArray,
     pairs: FloatArray,
-    base: int,
+    desk: LaneDesk,
 ) -> Any:
     """Return the topic at ``point``, a uniform, of the mass ``phi_vk (n_jk + a_kj)`` of a word.
 
     It is counted if ``is_counted``.  The arguments are as in :func:`draw_document`; all lanes return the topic.
     """
+    prior, row, base = desk.prior, desk.row, desk.base
     lanes.load_row(phi, word, lane, row)
     lanes.load_memory(pairs, base, lane, sums)
     total = np.float32(0.0)
@@ -114,7 +117,7 @@ def choose_topic(
     entry, source = draws.pick_entry(sums, total, reached, point * mass)
     k = np.int32(lanes.find_place(entry, lane))
     if is_counted and lane == source:
-        floats[uint(base + k)] += np.float32(1.0)
+        desk.floats[uint(base + k)] += np.float32(1.0)
     return lanes.share(k, source)
 
 
@@ -136,13 +139,9 @@ def draw_document(
     phi: FloatArray,
     keep: bool,
     table: Array,
-    prior: FloatArray,
-    row: FloatArray,
     sums: FloatArray,
-    floats: FloatArray,
-    ints: Array,
     pairs: FloatArray,
-    base: int,
+    desk: LaneDesk,
 ) -> None:
     """Draw the topic of every token of a document once, in their order.
 
@@ -161,18 +160,18 @@ def draw_document(
         Whether the new topics are added to ``table``.
     table : (V, K_1) int32
         x_vk^(1).
-    prior : (entries,) float32
-        a_kj.
-    row, sums : (entries,) float32
+    sums : (entries,) float32
         Working memory of the lane.
-    floats, ints, pairs : Array
-        The memory of the group, in three views; the counts n_jk begin at ``base``.
-    base : int
+    pairs : Array
+        A third view of the memory of the group.
+    desk : LaneDesk
+        Has the prior shapes; the counts n_jk are in the memory of the group.
     """
+    floats, base = desk.floats, desk.base
     continues = len(topics) > 0
-    for i in range(len(prior)):
+    for i in range(len(desk.prior)):
         k = base + lanes.find_place(i, lane)
-        floats[uint(k)] = np.float32(ints[uint(k)])
+        floats[uint(k)] = np.float32(desk.ints[uint(k)])
     lanes.wait()
     start = 0
     while lanes.is_any(start < n_tokens):
@@ -188,7 +187,7 @@ def draw_document(
             before, v, point = lanes.share(old, q), lanes.share(word, q), lanes.share(u, q)
             if is_counted and lane == lanes.find_owner(before):
                 floats[uint(base + before)] -= np.float32(1.0)
-            k = choose_topic(v, point, is_counted, lane, phi, prior, row, sums, floats, pairs, base)
+            k = choose_topic(v, point, is_counted, lane, phi, sums, pairs, desk)
             if lane == q:
                 latest = k
         if mine < n_tokens:
@@ -199,25 +198,24 @@ def draw_document(
 
 
 @inlined
-def set_prior(
-    document: int,
-    lane: int,
-    columns: FloatArray,
-    theta: FloatArray,
-    r: FloatArray,
-    floats: FloatArray,
-    ints: Array,
-    base: int,
-    above: FloatArray,
-    row: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Write the prior shapes of a layer to ``out``: Phi theta of the layer above, or r if there is none (no rows)."""
+def set_prior(document: int, lane: int, columns: FloatArray, theta: FloatArray, r: FloatArray, desk: LaneDesk) -> None:
+    """Write the prior shapes of a layer: Phi theta of the layer above, or r if there is none (no rows).
+
+    ``r`` has one row, or one for every document.
+    """
     if len(columns) == 0:
-        lanes.load_row(r, 0, lane, out)
+        lanes.load_row(r, document if len(r) > 1 else 0, lane, desk.prior)
         return
-    lanes.load_row(theta, document, lane, above)
-    weigh_parents(columns, above, lane, floats, ints, base, row, out)
+    lanes.load_row(theta, document, lane, desk.above)
+    weigh_parents(columns, lane, desk)
+
+
+@compiled
+def make_desk(sizes: tuple[int, int]) -> LaneDesk:
+    """Return working memory of one lane; ``sizes`` are the padded widths of a layer and of the one above."""
+    prior, row, above = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[1], np.float32)
+    floats = np.zeros(2 * max(sizes), np.float32)
+    return LaneDesk(prior, row, above, floats, floats.view(np.int32), 0)
 
 
 @compiled
@@ -243,15 +241,11 @@ def sweep_tokens(
 
     ``sizes`` are the padded widths of layers 1 and 2; the rest is as in :func:`draw_document` and :func:`set_prior`.
     """
-    prior, row, sums = np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32), np.empty(sizes[0], np.float32)
-    above, floats = np.empty(sizes[1], np.float32), np.zeros(max(sizes[0], 2 * sizes[1]), np.float32)
-    ints = floats.view(np.int32)
+    desk, sums = make_desk(sizes), np.empty(sizes[0], np.float32)
     for item in range(len(order)):
         j = order[item]
         n_tokens = starts[j + 1] - starts[j]
         rng = draws.start_lane(seed, purpose, step, numbers[j], 0)
-        set_prior(j, 0, columns, theta, r, floats, ints, 0, above, row, prior)
-        count_topics(topics, starts[j], n_tokens, 0, ints, 0, sizes[0])
-        draw_document(
-            rng, starts[j], n_tokens, 0, words, topics, new, phi, keep, table, prior, row, sums, floats, ints, floats, 0
-        )
+        set_prior(j, 0, columns, theta, r, desk)
+        count_topics(topics, starts[j], n_tokens, 0, desk.ints, 0, sizes[0])
+        draw_document(rng, starts[j], n_tokens, 0, words, topics, new, phi, keep, table, sums, desk.floats, desk)

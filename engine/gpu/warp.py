@@ -22,6 +22,19 @@ def count_workers() -> int:
     return cuda.gridsize(1)
 
 
+def locate(order: Any, n_words: int) -> Any:
+    """Return the lane of this thread, its document, whether it has one, and where the memory of its group begins.
+
+    ``order`` lists the documents, one for each group, and a group has ``n_words`` numbers of 4 bytes.  Groups without a
+    document get the first one.
+    """
+    group = cuda.threadIdx.x // LANES
+    item = cuda.blockIdx.x * (cuda.blockDim.x // LANES) + group
+    is_document = item < len(order)
+    document = order[item] if is_document else order[0]
+    return cuda.threadIdx.x % LANES, document, is_document, group * n_words
+
+
 def share(value: Any, source: int) -> Any:
     """Return the value that lane ``source`` of the group holds."""
     return cuda.shfl_sync(FULL, value, (cuda.laneid // LANES) * LANES + source)

@@ -7,14 +7,18 @@ Decoder and prior are those of DLDA; the posterior of a document's activations i
 from engine.autoencoder import amortised, hybrid, hybrid_step
 from engine.autoencoder.hybrid import State
 from engine.contract import Facts, Kernel
+from engine.gpu.devices import Device
 from engine.models.datm import Config
 
 __all__ = ["Config", "State", "build"]
 
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """Return the kernel of DATM for a corpus; results do not depend on ``n_threads``."""
-    setup = hybrid.make_setup(config, facts, n_threads)
+def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | None = None) -> Kernel:
+    """Return the kernel of DATM for a corpus; results do not depend on ``n_threads``.
+
+    With a ``device``, the tokens of documents are counted there.
+    """
+    setup = hybrid.make_setup(config, facts, n_threads, device)
     return hybrid_step.build_kernel(
         setup,
         init=lambda seed: hybrid.init_state(setup, seed),

@@ -16,6 +16,7 @@ from engine.autoencoder.hybrid import Hybrid, State
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
 from engine.corpus import list_owners, replace_counts
 from engine.gibbs.augment import draw_uniforms
+from engine.gpu.devices import Device
 from engine.models.sdatm import Config
 from engine.settings import SettingError
 from engine.streams import MOVES
@@ -23,8 +24,10 @@ from engine.streams import MOVES
 __all__ = ["Config", "State", "build"]
 
 
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | None = None) -> Kernel:
     """Return the kernel of sDATM for a corpus; results do not depend on ``n_threads``.
+
+    With a ``device``, the tokens of documents are counted there.
 
     Raises
     ------
@@ -33,7 +36,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
-    setup = hybrid.make_setup(config, facts, n_threads)
+    setup = hybrid.make_setup(config, facts, n_threads, device)
     return hybrid_step.build_kernel(
         setup,
         init=lambda seed: _init_state(setup, seed),

@@ -36,14 +36,15 @@ def card(monkeypatch):
 
 
 def train(file, model="dlda", **texts):
-    texts = ({"layers": "5-3", "inference": "gibbs"} if model == "dlda" else {"layers": "5"}) | texts
+    usual = {"dlda": {"layers": "5-3", "inference": "gibbs"}, "datm": {"layers": "5-3"}, "lda-gibbs": {"layers": "5"}}
+    texts = usual[model] | texts
     return new_run.create_run(file, "small", model=model, texts=texts, minibatches=60, on="gpu").number
 
 
 @pytest.mark.parametrize(
     ("model", "texts"),
-    [("dlda", {}), ("dlda", {"inference": "tlasgr"}), ("lda-gibbs", {})],
-    ids=["gibbs", "tlasgr", "lda"],
+    [("dlda", {}), ("dlda", {"inference": "tlasgr"}), ("lda-gibbs", {}), ("datm", {"counts": "refined"})],
+    ids=["gibbs", "tlasgr", "lda", "datm"],
 )
 def test_a_run_on_a_card_is_resumed_to_the_same_bits_and_says_where_it_was_swept(file, card, monkeypatch, model, texts):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
@@ -76,6 +77,7 @@ def test_a_card_holds_a_mini_batch_of_a_corpus_that_does_not_fit(card):
     assert gpu.check_run_on_card("dlda", config(inference="tlasgr"), facts) == CARD
     with pytest.raises(gpu.GpuError, match="use fewer topics"):
         gpu.check_run_on_card("dlda", config(inference="gibbs"), facts)
+    assert gpu.check_run_on_card("datm", load("datm").Config(), facts) == CARD
 
 
 @pytest.mark.parametrize(("texts", "words"), [({"link": "gamma"}, "counts"), ({"sampler": "plain"}, "collapsed")])

@@ -105,10 +105,8 @@ def test_lanes_choose_the_topic_at_a_point_of_the_mass_and_never_one_of_the_padd
         own = [warp.layers.lanes.find_place(i, lane) for i in range(size // n_lanes)]
         mine = np.array([prior[k] if k < width else 0.0 for k in own], np.float32)
         row, sums = np.zeros(len(own), np.float32), np.zeros(len(own), np.float32)
-        return [
-            warp.tokens.choose_topic(1, np.float32(u), False, lane, phi, mine, row, sums, floats, floats, 0)
-            for u in points
-        ]
+        desk = tokens.LaneDesk(mine, row, row, floats, floats.view(np.int32), 0)
+        return [warp.tokens.choose_topic(1, np.float32(u), False, lane, phi, sums, floats, desk) for u in points]
 
     results = np.array(warp.run(choose))
     assert np.all(results == results[0])
@@ -136,21 +134,20 @@ def test_lanes_sweep_a_document_with_counts_that_agree(n_lanes):
         prior, row, sums = (np.zeros(n, np.float32) for _ in range(3))
         upper, products = np.zeros(m, np.float32), np.zeros(m, np.float32)
         rng = warp.draws.start_lane(3, 2, 1, 5, lane)
-        warp.tokens.set_prior(0, lane, columns, theta, r, floats, ints, 0, upper, row, prior)
+        desk = tokens.LaneDesk(prior, row, upper, floats, ints, 0)
+        warp.tokens.set_prior(0, lane, columns, theta, r, desk)
         priors[[warp.layers.lanes.find_place(i, lane) for i in range(n)]] = prior
         warp.tokens.count_topics(topics, 0, n_tokens, lane, ints, 0, sizes[0])
-        warp.tokens.draw_document(
-            rng, 0, n_tokens, lane, words, topics, new, rows, True, table, prior, row, sums, floats, ints, floats, 0
-        )
+        warp.tokens.draw_document(rng, 0, n_tokens, lane, words, topics, new, rows, True, table, sums, floats, desk)
         warp.layers.lanes.wait()
         warp.tokens.count_topics(new, 0, n_tokens, lane, ints, 0, widths[0])
         rng = warp.draws.start_lane(3, 2, 2, 5, lane)
         warp.layers.raise_tables(
             rng, 0, True, lane, widths[0], weights, theta, counts, True, tables, upper, products, ints, 0
         )
-        shapes = np.zeros(m, np.float32)
-        warp.tokens.set_prior(0, lane, columns[:0], theta, r, floats, ints, 0, upper, row, shapes)
-        warp.layers.draw_activations(rng, 0, True, lane, shapes, counts, np.float32(0.5), new_theta, floats, 0)
+        desk = tokens.LaneDesk(np.zeros(m, np.float32), row, upper, floats, ints, 0)
+        warp.tokens.set_prior(0, lane, columns[:0], theta, r, desk)
+        warp.layers.draw_activations(rng, 0, True, lane, counts, np.float32(0.5), new_theta, desk)
 
     warp.run(sweep)
     np.testing.assert_allclose(priors[: widths[0]], above @ theta[0, : widths[1]], rtol=1e-5)
@@ -208,12 +205,10 @@ def test_lanes_start_a_chain_and_count_the_tables_of_a_single_layer(n_lanes):
     def start(lane):
         prior, row, sums = (np.zeros(size // n_lanes, np.float32) for _ in range(3))
         rng = warp.draws.start_lane(3, 2, 1, 5, lane)
-        before = new[:0]
-        warp.tokens.set_prior(0, lane, none, none, warp.pad_rows(np.ones((1, width))), floats, ints, 0, row, row, prior)
+        before, desk = new[:0], tokens.LaneDesk(prior, row, row, floats, ints, 0)
+        warp.tokens.set_prior(0, lane, none, none, warp.pad_rows(np.ones((1, width))), desk)
         warp.tokens.count_topics(before, 0, n_tokens, lane, ints, 0, size)
-        warp.tokens.draw_document(
-            rng, 0, n_tokens, lane, words, before, new, rows, False, table, prior, row, sums, floats, ints, floats, 0
-        )
+        warp.tokens.draw_document(rng, 0, n_tokens, lane, words, before, new, rows, False, table, sums, floats, desk)
         warp.layers.lanes.wait()
         warp.tokens.count_topics(new, 0, n_tokens, lane, ints, 0, width)
         warp.layers.raise_top(rng, lane, width, r, True, top, ints, 0)
@@ -225,6 +220,25 @@ def test_lanes_start_a_chain_and_count_the_tables_of_a_single_layer(n_lanes):
     assert np.all(np.abs(counts[10:13] - n_tokens / 6) < 19)  # 5 deviations
     assert np.array_equal(top[0] > 0, counts > 0)
     assert np.all(top[0] <= counts)
+
+
+@pytest.mark.parametrize("n_lanes", [8, 16, 32])
+def test_lanes_take_the_activations_of_their_document_as_shapes_if_every_document_has_its_own(n_lanes):
+    warp, rng = Warp(n_lanes), np.random.default_rng(6)
+    rows = warp.pad_rows(rng.gamma(1.0, size=(3, 21)))
+    size, none, memory = warp.pad(21), np.zeros((0, 1), np.float32), np.zeros(1, np.float32)
+    priors = np.zeros((3, size), np.float32)
+
+    def read(lane):
+        prior = np.zeros(size // n_lanes, np.float32)
+        desk = tokens.LaneDesk(prior, prior, prior, memory, memory.view(np.int32), 0)
+        places = [warp.tokens.lanes.find_place(i, lane) for i in range(len(prior))]
+        for document in range(3):
+            warp.tokens.set_prior(document, lane, none, none, rows, desk)
+            priors[document, places] = prior
+
+    warp.run(read)
+    assert np.array_equal(priors, rows)
 
 
 def test_lanes_seat_customers_with_the_law_of_one_lane():
