@@ -238,7 +238,7 @@ class BlockSweeper(DeviceSweeper):
     def _use_buffers(self, blocks: list[Block]) -> Iterator[Block]:
         """Yield blocks, each with one of the two buffers in use; at the end everything stored has arrived."""
         for i, block in enumerate(blocks):
-            self.device.use_buffer(i % 2, block.size)
+            self.device.use_buffer(i % 2, max(self.device.block or 0, block.size))  # reserved once
             yield block
         self.device.finish()
 
