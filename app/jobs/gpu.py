@@ -9,7 +9,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.gpu.memory import DeviceError, choose_lanes, count_bytes
+from engine.gpu.memory import DeviceError, choose_block, choose_lanes, count_bytes
 
 if TYPE_CHECKING:
     from engine.contract import Facts
@@ -108,7 +108,7 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
     Raises
     ------
     GpuError
-        When there is none, the model has no kernels for it, or the documents do not fit.
+        When there is none, the model has no kernels for it, or the topics leave no room for documents.
     """
     card = check_card()
     if not hasattr(config, "explain_device_refusal"):
@@ -118,13 +118,27 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
         )
     if refusal := config.explain_device_refusal():
         raise GpuError(refusal)
-    needed = count_bytes(tuple(config.layers), facts.n_words, *_count_held(config, facts))
-    if needed > card.memory:
-        raise GpuError(
-            f"the documents need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
-            f"{card.memory / GIGABYTE:.1f} GB; use fewer topics, or leave out --on gpu"
-        )
+    _choose_block(card, config, facts)
     return card
+
+
+def _choose_block(card: GraphicsCard, config: Any, facts: "Facts") -> int | None:
+    """Return the bytes of each buffer through which documents stream, None if they fit on the card.
+
+    Raises
+    ------
+    GpuError
+        When the topics leave no room for buffers.
+    """
+    try:
+        return choose_block(tuple(config.layers), facts.n_words, *_count_held(config, facts), card.memory)
+    except DeviceError as error:
+        needed = count_bytes(tuple(config.layers), facts.n_words, 0, 0)
+        raise GpuError(
+            f"the topics need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
+            f"{card.memory / GIGABYTE:.1f} GB, which leaves too little for documents; use fewer topics, or leave out "
+            "--on gpu"
+        ) from error
 
 
 def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
@@ -136,18 +150,20 @@ def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
 
 
 def open_device(config: Any, facts: "Facts") -> "Device":
-    """Return the device that sweeps the documents of a run; this imports CUDA.
+    """Return the device that sweeps the documents of a run, in blocks if they do not fit; this imports CUDA.
 
     Raises
     ------
     GpuError
         When it cannot be opened.
     """
-    check_card()
+    card = check_card()
     try:
         from engine.gpu.cuda import CudaDevice
 
-        return CudaDevice(choose_lanes(tuple(config.layers), _count_held(config, facts)[0]))
+        return CudaDevice(
+            choose_lanes(tuple(config.layers), _count_held(config, facts)[0]), _choose_block(card, config, facts)
+        )
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(

@@ -255,6 +255,8 @@ class Trainer:
         device = gpu.open_device(config, facts)
         self._card = gpu.CardUse(card, device)
         text = f"documents are swept by {card}, with {device.lanes} of its lanes for each"
+        if device.block is not None:
+            text += f", and stream through it in blocks of {device.block / gpu.GIGABYTE:.1f} GB"
         events.append_event(self.claim.db, row.number, row.attempt, self.claim.minibatch, "device", text)
         return module.build(config, facts, n_threads=self.options.threads, device=device)
 

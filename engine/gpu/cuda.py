@@ -19,6 +19,7 @@ from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
+from engine.gpu.buffers import Buffers
 from engine.gpu.memory import FEW, DeviceError, explain_failure
 from engine.gpu.tokens import LaneDesk
 from engine.gpu.warp import WARP
@@ -34,30 +35,69 @@ def make_lanes(n_lanes: int) -> ModuleType:
 
 
 class CudaDevice:
-    """The current graphics processor, with groups of ``lanes`` lanes for each document."""
+    """The current graphics processor, with groups of ``lanes`` lanes for each document.
 
-    def __init__(self, n_lanes: int) -> None:
+    Each buffer of ``block`` bytes has a stream, so that copies of one overlap with kernels of the other.
+    """
+
+    def __init__(self, n_lanes: int, block: int | None = None) -> None:
         self.lanes = n_lanes
+        self.block = block
+        self._buffers = Buffers(lambda size: cuda.device_array((size,), np.uint8))
+        self._streams = () if block is None else (cuda.stream(), cuda.stream())
+        self._stream: Any = 0  # the default one
+        self._none: Any = None
         self._bodies = KernelBodies(n_lanes)
         self._kernels: dict[tuple[Any, ...], Any] = {}
 
     def load(self, array: Array) -> Any:
         """Return a copy of an array in the memory of the device."""
         with explain_errors():
-            return cuda.to_device(np.ascontiguousarray(array))
+            new = self.reserve(array.shape, array.dtype)
+            new.copy_to_device(np.ascontiguousarray(array), stream=self._stream)
+        return new
 
     def make(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return zeros in the memory of the device."""
         with explain_errors():
-            new = cuda.device_array(shape, dtype)
+            new = self.reserve(shape, dtype)
             if new.size:
-                device_memset(new, 0, new.nbytes)
+                device_memset(new, 0, new.nbytes, stream=self._stream)
         return new
 
     def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array in the memory of the device whose numbers are not set."""
         with explain_errors():
-            return cuda.device_array(shape, dtype)
+            part = self._buffers.take(shape, dtype)
+            return cuda.device_array(shape, dtype) if part is None else part
+
+    def use_buffer(self, number: int, size: int) -> None:
+        """Wait for the work of a buffer, and use it and its stream."""
+        with explain_errors():
+            if self._stream == 0:
+                cuda.synchronize()  # what is on the device for all blocks is there before they begin
+            self._stream = self._streams[number]
+            self._stream.synchronize()
+            self._buffers.use(number, size)
+
+    def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array of the host in memory that is pinned, so that copies need not wait."""
+        with explain_errors():
+            return cuda.pinned_array(shape, dtype) if 0 not in shape else np.empty(shape, dtype)
+
+    def store(self, array: Any, out: Array) -> None:
+        """Start to copy an array of the device to one of the host."""
+        with explain_errors():
+            if out.size:
+                array.copy_to_host(out, stream=self._stream)
+
+    def finish(self) -> None:
+        """Wait for both streams, and use neither from now on."""
+        with explain_errors():
+            for stream in self._streams:
+                stream.synchronize()
+        self._stream = 0
+        self._buffers.leave()
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device."""
@@ -77,7 +117,7 @@ class CudaDevice:
             return
         with explain_errors():
             if kernel in devices.SINGLE:
-                self._find_kernel((kernel,))[-(-n // 128), 128](*arguments)
+                self._find_kernel((kernel,))[-(-n // 128), 128, self._stream](*arguments)
             else:
                 self._launch_groups(kernel, n, *arguments)
 
@@ -94,8 +134,10 @@ class CudaDevice:
         threads = max(WARP, groups * self.lanes // WARP * WARP)
         groups = threads // self.lanes
         compiled = self._find_kernel((kernel, *sizes))
-        viewed = view_pairs(kernel, compiled.py_func, arguments, cuda.to_device(np.zeros((0, 1), np.uint64)))
-        compiled[-(-n // groups), threads, 0, memory * groups](*viewed)
+        if self._none is None:
+            self._none = cuda.device_array((0, 1), np.uint64)
+        viewed = view_pairs(kernel, compiled.py_func, arguments, self._none)
+        compiled[-(-n // groups), threads, self._stream, memory * groups](*viewed)
 
     def _find_kernel(self, key: tuple[Any, ...]) -> Any:
         """Return a compiled kernel for rows of these lengths."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.contract import Array
 from engine.gpu import kept, layers, tokens
+from engine.gpu.buffers import Buffers
 
 GROUPED = {
     "tokens": tokens.sweep_tokens,
@@ -24,9 +25,25 @@ class Device(Protocol):
     ``lanes`` work on one document together.  ``load`` copies an array to the device, ``make`` returns an array of zeros
     there, ``reserve`` one whose numbers are still to be written, ``read`` copies one back, ``launch`` runs a kernel
     over ``n`` documents, and ``count_used`` tells how much of the memory is in use.
+
+    Documents that do not fit stream through two buffers of ``block`` bytes, None if all fit.  After ``use_buffer`` new
+    arrays are in that buffer, and copies and kernels of the two buffers may overlap, until ``finish``.
     """
 
     lanes: int
+    block: int | None
+
+    def use_buffer(self, number: int, size: int) -> None:
+        """Wait for the work of a buffer, 0 or 1, and use it, with at least ``size`` bytes, from its beginning."""
+
+    def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array of the host, its numbers not set, from and to which copies are fast."""
+
+    def store(self, array: Any, out: Array) -> None:
+        """Copy an array of the device to one of the host, which has its numbers after :meth:`finish`."""
+
+    def finish(self) -> None:
+        """Wait for the work of both buffers, and use none from now on."""
 
     def load(self, array: Array) -> Any:
         """Return a copy of an array on the device."""
@@ -55,17 +72,42 @@ class OneLane:
 
     lanes = 1
 
+    def __init__(self, block: int | None = None) -> None:
+        self.block = block
+        self._buffers = Buffers(lambda size: np.empty(size, np.uint8))
+
     def load(self, array: Array) -> Array:
         """Return a copy of an array."""
-        return array.copy()
+        new = self.reserve(array.shape, array.dtype)
+        new[...] = array
+        return new
 
     def make(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return zeros."""
-        return np.zeros(shape, dtype)
+        new = self.reserve(shape, dtype)
+        new[...] = 0
+        return new
 
     def reserve(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return an array whose numbers are not set."""
+        part: Array | None = self._buffers.take(shape, dtype)
+        return np.empty(shape, dtype) if part is None else part
+
+    def use_buffer(self, number: int, size: int) -> None:
+        """Use a buffer from its beginning."""
+        self._buffers.use(number, size)
+
+    def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose numbers are not set."""
         return np.empty(shape, dtype)
+
+    def store(self, array: Array, out: Array) -> None:
+        """Copy an array."""
+        out[...] = array
+
+    def finish(self) -> None:
+        """Use no buffer from now on."""
+        self._buffers.leave()
 
     def copy(self, array: Array) -> Array:
         """Return a copy of an array."""
@@ -85,22 +127,26 @@ class OneLane:
 
 
 class DeviceArray:
-    """An array whose numbers are on a device until ``np.asarray`` reads them.
+    """An array whose numbers are on a device until ``np.asarray`` has them read and joined.
 
     Attributes
     ----------
     parts : tuple
-        The arrays of the device that it consists of.
+        The arrays that it consists of.
     shape : tuple of int
     dtype : dtype
     """
 
     def __init__(
-        self, device: Device, parts: tuple[Any, ...], shape: tuple[int, ...], join: Callable[[list[Array]], Array]
+        self,
+        read: Callable[[Any], Array],
+        parts: tuple[Any, ...],
+        shape: tuple[int, ...],
+        join: Callable[[list[Array]], Array],
     ) -> None:
         self.parts = parts
         self.shape = shape
-        self._device, self._join = device, join
+        self._read, self._join = read, join
         self._value: Array | None = None
 
     def __len__(self) -> int:
@@ -108,7 +154,7 @@ class DeviceArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._value is None:
-            self._value = self._join([self._device.read(part) for part in self.parts])
+            self._value = self._join([self._read(part) for part in self.parts])
         return np.array(self._value, dtype=dtype, copy=copy)
 
 

@@ -40,17 +40,18 @@ class EncodedSweeper(DeviceSweeper):
         plan: SweepPlan,
     ) -> SweepSums:
         """Sweep the documents of a mini-batch from the encoder's draw, and count the kept sweeps."""
-        few = self.load_few(phi, r, batch, at)
-        sums, _ = self._sweep(few.run, self._assign_tokens(few.run, encoded, keep=False), plan)
-        return few.widen(sums)
+        few = self.load_few(phi, r, batch)
+        run = self.start_few(few, batch, at)
+        return few.widen(self._sweep(run, self._assign_tokens(run, encoded, keep=False), plan)[0])
 
     def carry_encoded(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, encoded: EncodedDocuments, at: Address
     ) -> SweepSums:
         """Count the tokens of a mini-batch by the encoder's draw, and carry their counts to the top."""
-        few = self.load_few(phi, r, batch, at)
-        few.run.carry_counts(self._assign_tokens(few.run, encoded, keep=True))
-        return few.widen(few.run.read_sums())
+        few = self.load_few(phi, r, batch)
+        run = self.start_few(few, batch, at)
+        run.carry_counts(self._assign_tokens(run, encoded, keep=True))
+        return few.widen(run.read_sums())
 
     def rate_encoded(
         self,

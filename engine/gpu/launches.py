@@ -57,6 +57,17 @@ class DeviceSwept(NamedTuple):
     scales: Any
 
 
+class StepCounts(NamedTuple):
+    """Counts of the kept sweeps of a step on a device, which all its documents share.
+
+    ``words`` (V, K_1), ``tables`` (K_{l-1}, K_l) of every layer above, and ``top`` (1, K_L), all int32.
+    """
+
+    words: Any
+    tables: tuple[Any, ...]
+    top: Any
+
+
 class ScoredCells(NamedTuple):
     """Cells of documents on a device: ``starts`` (documents + 1,), ``words``, and sums of ``rates`` and ``totals``."""
 
@@ -80,6 +91,28 @@ def pad_width(device: Device, width: int) -> int:
     return -(-width // step) * step
 
 
+def make_counts(device: Device, topics: DeviceTopics) -> StepCounts:
+    """Return counts of 0."""
+    widths, make = topics.widths, device.make
+    return StepCounts(
+        make((topics.phi.shape[0], widths[0]), np.int32),
+        tuple(make(pair, np.int32) for pair in itertools.pairwise(widths)),
+        make((1, widths[-1]), np.int32),
+    )
+
+
+def read_counts(device: Device, counts: StepCounts, q: Any) -> SweepSums:
+    """Return the counts of a step, with ``q`` the sum over its documents."""
+    upper = [device.read(table).ravel() for table in counts.tables]
+    return SweepSums(
+        device.read(counts.words),
+        np.concatenate([np.zeros(0, np.int64), *upper]).astype(np.int64),
+        device.read(counts.top)[0].astype(np.int64),
+        np.zeros((0, SEATS), np.int64),
+        q,
+    )
+
+
 class StepLaunches:
     """The launches of one step.
 
@@ -92,6 +125,9 @@ class StepLaunches:
     at : Address
     swept : DeviceSwept, optional
         A sweep that the step continues; without one, counts begin at 0.
+    shared : StepCounts, optional
+        The counts to which the sweeps add; then the documents are a block, and topics of tokens before a sweep give
+        their memory to those of the next one.
     """
 
     def __init__(
@@ -102,10 +138,13 @@ class StepLaunches:
         docs: DeviceDocuments,
         at: Address,
         swept: DeviceSwept | None = None,
+        shared: StepCounts | None = None,
     ) -> None:
         self.device, self.hyper = device, hyper
         self.topics, self.docs, self.at = topics, docs, at
         self.counts_top = True
+        self._reuses = shared is not None
+        self._spare: Any = None
         widths, make = topics.widths, self.device.make
         self.none = make((0, pad_width(self.device, 1)), np.float32)
         self.no_counts = make((0, 1), np.int32)
@@ -118,9 +157,7 @@ class StepLaunches:
             self.scales = reserve((n, len(widths)), np.float32)
             self.sums = reserve((n, max(1, len(widths) - 1)), np.float32)
             self.q = make((n,), np.int64)
-            self.words = make((topics.phi.shape[0], widths[0]), np.int32)
-            self.tables = tuple(make(pair, np.int32) for pair in itertools.pairwise(widths))
-            self.top = make((1, widths[-1]), np.int32)
+            self.shared = shared or make_counts(self.device, topics)
 
     def start_locals(self) -> DeviceLocals:
         """Return the start of a chain: theta = 1/K, rates of 1, topics in proportion to phi_vk."""
@@ -191,25 +228,19 @@ class StepLaunches:
 
     def read_sums(self) -> SweepSums:
         """Return the counts of the sweep."""
-        read = self.device.read
-        upper = [read(table).ravel() for table in self.tables]
-        return SweepSums(
-            read(self.words),
-            np.concatenate([np.zeros(0, np.int64), *upper]).astype(np.int64),
-            read(self.top)[0].astype(np.int64),
-            np.zeros((0, SEATS), np.int64),
-            read(self.q).sum(),
-        )
+        return read_counts(self.device, self.shared, self.device.read(self.q).sum())
 
     def _draw_topics(self, before: Any, columns: Any, theta: Any, r: Any, *, sweep: int, keep: bool) -> Any:
         """Return new topics of all tokens; ``r`` are the shapes of layer 1 if there is nothing above."""
         topics, docs = self.topics, self.docs
-        new = self.device.reserve((docs.n_tokens,), np.uint16)
+        new = self.device.reserve((docs.n_tokens,), np.uint16) if self._spare is None else self._spare
         sizes = pad_width(self.device, topics.widths[0]), theta.shape[1]
         self._launch(
             "tokens", sizes, 0, sweep, docs.starts, docs.words, before, new, topics.phi, columns, theta, r, keep,
-            self.words,
+            self.shared.words,
         )  # fmt: skip
+        if self._reuses and before.shape[0]:
+            self._spare = before
         return new
 
     def _fill_rows(self, n: int, size: int, value: float, width: int) -> Any:
@@ -223,10 +254,10 @@ class StepLaunches:
         topics, docs, widths = self.topics, self.docs, self.topics.widths
         counts = self.no_counts if layer == 0 else self.counts[layer - 1]
         if layer == len(widths) - 1:
-            size, above, new, table = pad_width(self.device, 1), (self.none, self.none), self.no_counts, self.top
+            size, above, new, table = pad_width(self.device, 1), (self.none, self.none), self.no_counts, self.shared.top
         else:
             size, above = pad_width(self.device, widths[layer + 1]), (topics.weights[layer], local.theta[layer])
-            new, table = self.counts[layer], self.tables[layer]
+            new, table = self.counts[layer], self.shared.tables[layer]
         self._launch(
             "tables", (widths[layer], size), layer + 2, sweep, docs.starts, local.topics, counts,
             *above, topics.r, new, keep, table,

@@ -35,10 +35,14 @@ def is_kept(plan: SweepPlan, sweep: int) -> bool:
     return sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
 
 
-class FewDocuments(NamedTuple):
-    """A mini-batch on a device: the launches of its step, and its ``words`` among the ``n_words`` of the corpus."""
+class FewWords(NamedTuple):
+    """The words of a mini-batch: their topics on a device, and the ``words`` among the ``n_words`` of the corpus.
 
-    run: StepLaunches
+    ``rows`` are the rows of the topics for the cells of the mini-batch.
+    """
+
+    topics: DeviceTopics
+    rows: Array
     words: Array
     n_words: int
 
@@ -88,18 +92,18 @@ class DeviceSweeper:
             return DeviceLocals(local.topics.parts[0], local.theta.parts, local.c.parts[0])
         edges = np.cumsum(widths[1:])[:-1]
         layers = np.split(local.theta, edges, axis=1) if len(widths) > 1 else []
-        theta = tuple(self._load_rows(layer) for layer in layers)
+        theta = tuple(self._keep(self._pad_rows(layer)) for layer in layers)
         c = np.ascontiguousarray(local.c, dtype=np.float32)
-        return DeviceLocals(self.device.load(local.topics), theta, self.device.load(c))
+        return DeviceLocals(self._keep(local.topics), theta, self._keep(c))
 
     def load_tokens(self, topics: Array) -> DeviceLocals:
         """Return local variables of documents of which only the topics of tokens are kept, with rates of 1."""
-        on_device = topics.parts[0] if isinstance(topics, DeviceArray) else self.device.load(topics)
+        on_device = topics.parts[0] if isinstance(topics, DeviceArray) else self._keep(topics)
         return DeviceLocals(on_device, (), None)
 
     def wrap_tokens(self, local: DeviceLocals) -> Any:
         """Return the topics of tokens as an array that stays on the device until it is read."""
-        return DeviceArray(self.device, (local.topics,), local.topics.shape, lambda parts: parts[0])
+        return DeviceArray(self._read_kept, (local.topics,), local.topics.shape, lambda parts: parts[0])
 
     def wrap_locals(self, local: DeviceLocals, widths: tuple[int, ...]) -> Locals:
         """Return local variables that stay on the device until they are read, as a state keeps them."""
@@ -110,7 +114,7 @@ class DeviceSweeper:
             return np.concatenate([np.zeros((n_documents, 0)), *columns], axis=1).astype(np.float64)
 
         def wrap(parts: tuple[Any, ...], shape: tuple[int, ...], join: Callable[[list[Array]], Array]) -> Any:
-            return DeviceArray(self.device, parts, shape, join)
+            return DeviceArray(self._read_kept, parts, shape, join)
 
         return Locals(
             self.wrap_tokens(local),
@@ -165,25 +169,36 @@ class DeviceSweeper:
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address, plan: SweepPlan
     ) -> SweepSums:
         """Sweep the documents of a mini-batch from the start of a chain, and count the kept sweeps."""
-        few = self.load_few(phi, r, batch, at)
-        return few.widen(self._sweep(few.run, None, plan)[0])
+        few = self.load_few(phi, r, batch)
+        return few.widen(self._gather_few(few, batch, at, plan))
 
-    def load_few(self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address) -> "FewDocuments":
-        """Copy a mini-batch to the device, with the topics of its words alone."""
-        distinct, words = np.unique(batch.words, return_inverse=True)
-        topics = self._copy_topics((phi[0][distinct], *phi[1:]), r)
-        run = StepLaunches(self.device, self.hyper, topics, self._copy_documents(batch, words), at)
-        return FewDocuments(run, distinct, len(phi[0]))
+    def load_few(self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch) -> FewWords:
+        """Copy the topics of the words of a mini-batch to the device."""
+        distinct, rows = np.unique(batch.words, return_inverse=True)
+        return FewWords(self._copy_topics((phi[0][distinct], *phi[1:]), r), rows, distinct, len(phi[0]))
+
+    def start_few(self, few: FewWords, batch: Batch, at: Address) -> StepLaunches:
+        """Copy the documents of a mini-batch to the device, and return the launches of its step."""
+        return StepLaunches(self.device, self.hyper, few.topics, self._copy_documents(batch, few.rows), at)
+
+    def _gather_few(self, few: FewWords, batch: Batch, at: Address, plan: SweepPlan) -> SweepSums:
+        """Sweep the documents of a mini-batch, and count the tokens of its words alone."""
+        return self._sweep(self.start_few(few, batch, at), None, plan)[0]
 
     def _sweep(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> tuple[SweepSums, DeviceSwept]:
         """Sweep documents as planned; the activations of the last sweep are left to :meth:`redraw`."""
+        new = self._run_sweeps(run, local, plan)
+        return run.read_sums(), DeviceSwept(new, run.counts, run.scales)
+
+    def _run_sweeps(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> DeviceLocals:
+        """Sweep documents as planned, and return their local variables, with the activations before the last sweep."""
         new = self._copy_locals(run, local)
         last = plan.burn_in + plan.collect
         for sweep in range(1, last + 1):
             new = run.sweep(new, sweep, draws_rates=sweep >= plan.first_rates, keep=is_kept(plan, sweep))
             if sweep < last:
                 run.draw_activations(new, sweep)
-        return run.read_sums(), DeviceSwept(new, run.counts, run.scales)
+        return new
 
     def redraw(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, swept: DeviceSwept, at: Address
@@ -270,21 +285,34 @@ class DeviceSweeper:
 
     def _copy_documents(self, batch: Batch, words: Array | None = None) -> DeviceDocuments:
         """Copy documents to the device; ``words``, if given, are the rows of the topics for their cells."""
-        starts, load = find_token_starts(batch), self.device.load
+        load, docs = self.device.load, self._list_documents(batch, words)
+        order, numbers, starts, tokens = map(load, docs[:4])
+        return docs._replace(order=order, numbers=numbers, starts=starts, words=tokens)
+
+    def _list_documents(self, batch: Batch, words: Array | None = None) -> DeviceDocuments:
+        """Return documents as the device takes them, still on the host."""
+        starts = find_token_starts(batch)
         tokens = np.repeat(batch.words if words is None else words, batch.counts)
         kind = np.uint16 if not len(tokens) or tokens.max() <= np.iinfo(np.uint16).max else np.int32
         order = np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
         return DeviceDocuments(
-            load(order),
-            load(batch.documents.astype(np.int64)),
-            load(starts),
-            load(tokens.astype(kind)),
-            len(batch.documents),
-            len(tokens),
+            order, batch.documents.astype(np.int64), starts, tokens.astype(kind), len(batch.documents), len(tokens)
         )
 
     def _load_rows(self, rows: Array) -> Any:
         """Copy a matrix to the device with padded rows."""
+        return self.device.load(self._pad_rows(rows))
+
+    def _pad_rows(self, rows: Array) -> Array:
+        """Return a matrix with padded rows, in single precision."""
         padded = np.zeros((len(rows), pad_width(self.device, rows.shape[1])), np.float32)
         padded[:, : rows.shape[1]] = rows
-        return self.device.load(padded)
+        return padded
+
+    def _keep(self, array: Array) -> Any:
+        """Copy local variables to where they are kept between sweeps."""
+        return self.device.load(array)
+
+    def _read_kept(self, array: Any) -> Array:
+        """Return local variables as an array of the host."""
+        return self.device.read(array)

@@ -29,6 +29,7 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
+from engine.gpu.blocks import make_sweeper
 from engine.gpu.devices import Device
 from engine.gpu.launches import DeviceSwept
 from engine.gpu.sweeps import DeviceSweeper
@@ -159,7 +160,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
         keep=lambda state: _keep_state(config, state),
         restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
-    return kernel if device is None else _place_on_device(setup, kernel, DeviceSweeper(device, hyper))
+    return kernel if device is None else _place_on_device(setup, kernel, make_sweeper(device, hyper))
 
 
 def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:

@@ -31,6 +31,7 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_token_starts, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
+from engine.gpu.blocks import make_sweeper
 from engine.gpu.devices import Device
 from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics as hierarchy
@@ -150,7 +151,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1, device: Device | Non
         keep=_keep_state,
         restore=lambda _seed, arrays: _restore_state(setup, arrays),
     )
-    return kernel if device is None else _place_on_device(setup, kernel, DeviceSweeper(device, hyper))
+    return kernel if device is None else _place_on_device(setup, kernel, make_sweeper(device, hyper))
 
 
 def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:

@@ -1,5 +1,6 @@
 """The kernels are compiled for a card, which needs none; on a machine with one, they also run there."""
 
+import os
 import subprocess
 import sys
 
@@ -20,8 +21,8 @@ from numba.cuda import dispatcher
 from engine.gibbs.collapsed import THETA, SweepPlan
 from engine.gibbs.upper import Hyper
 from engine.gpu import devices
+from engine.gpu.blocks import make_sweeper
 from engine.gpu.cuda import KernelBodies, view_pairs
-from engine.gpu.sweeps import DeviceSweeper
 from engine.streams import Address
 from tests.engine.gpu.test_sweeps import draw_simplex, make_corpus
 
@@ -47,11 +48,15 @@ class Recorder(devices.OneLane):
 rng = np.random.default_rng(1)
 phi = draw_simplex(rng, 50, 37), draw_simplex(rng, 37, 19), draw_simplex(rng, 19, 4)
 r, batch, at = np.full(4, 0.5), make_corpus(rng, 20, 50, 6), Address(1, 2, 3)
-sweeper, plan = DeviceSweeper(Recorder(), Hyper(0.1, 0.1, 1.0, 1.0)), SweepPlan(True, 1, 1)
-_, swept = sweeper.gather(phi, r, batch, None, at, plan)
-sweeper.redraw(phi, r, batch, swept, at)
-sweeper.rate_cells(phi, r, batch, batch, swept.locals, at, plan)
-sweeper.place_documents(phi, r, batch, at, plan._replace(quantity=THETA))
+plan, whole = SweepPlan(True, 1, 1), {}
+for block in (None, 20_000):  # documents that stream through the card are swept by the same kernels
+    sweeper = make_sweeper(Recorder(block), Hyper(0.1, 0.1, 1.0, 1.0))
+    _, swept = sweeper.gather(phi, r, batch, None, at, plan)
+    local = sweeper.load_locals(sweeper.redraw(phi, r, batch, swept, at), (37, 19, 4))
+    sweeper.rate_cells(phi, r, batch, batch, local, at, plan)
+    sweeper.place_documents(phi, r, batch, at, plan._replace(quantity=THETA))
+    whole = whole or dict(Recorder.seen)
+assert whole == Recorder.seen
 for key, types in Recorder.seen.items():
     code, _ = cuda.compile_ptx(Recorder.bodies.make_entry(*key), numba.types.void(*types), cc=(9, 0))
     print(key[0], code.count("shfl.sync"), code.count("atom.") + code.count("red."), code.count("call"))
@@ -76,6 +81,43 @@ def test_the_kernels_are_compiled_for_a_card(n_lanes):
         assert additions > 0 or kernel != "tokens"
 
 
+MEMORY = """
+import sys
+import numpy as np
+from numba.cuda.simulator.cudadrv import error
+error.CudaDriverError = error.CudaSupportError  # which the simulator leaves out
+from engine.gpu import cuda
+
+cuda.KernelBodies = lambda n_lanes: None  # kernels are not simulated
+device, waits = cuda.CudaDevice(8, 4096), []
+for number, stream in enumerate(device._streams):
+    stream.synchronize = lambda number=number: waits.append(number)
+held = device.hold((4, 3, 4), np.float32)
+for i in range(4):
+    device.use_buffer(i % 2, 4096)
+    assert device.load(np.zeros((0, 3), np.int32)).shape == device.reserve((0, 3), np.int32).shape == (0, 3)
+    first = device.load(np.arange(12, dtype=np.float32).reshape(3, 4) + i)
+    device.load(np.ones(7, np.uint16))
+    device.store(first, held[i])
+device.finish()
+assert np.array_equal(held, np.arange(12).reshape(3, 4) + np.arange(4)[:, None, None])
+assert waits == [0, 1, 0, 1, 0, 1]
+"""
+
+
+def test_the_buffers_of_a_card_take_turns_and_are_waited_for():
+    command = [sys.executable, "-c", MEMORY]
+    found = subprocess.run(
+        command,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+
+
 def find_card():
     try:
         from numba import cuda as driver
@@ -87,21 +129,21 @@ def find_card():
 
 @pytest.mark.skipif(not find_card(), reason="this machine has no graphics processor")
 @pytest.mark.parametrize("n_lanes", [8, 16, 32])
-def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice(n_lanes):
+def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice_and_in_blocks(n_lanes):
+    from engine.gpu.blocks import make_sweeper
     from engine.gpu.cuda import CudaDevice
-    from engine.gpu.sweeps import DeviceSweeper
     from tests.engine.gpu.test_sweeps import Chain, draw_simplex, make_corpus
 
     rng = np.random.default_rng(1)
     phi = (draw_simplex(rng, 50, 37), draw_simplex(rng, 37, 9), draw_simplex(rng, 9, 4))
     batch, results = make_corpus(rng, 100, 50, 8), []
-    for _ in range(2):
+    for block in (None, None, 20_000):
         chain = Chain(phi, np.full(4, 0.5), batch, np.ones(3))
-        chain.sweeper = DeviceSweeper(CudaDevice(n_lanes), Hyper(0.01, 0.01, 1.0, 1.0))
+        chain.sweeper = make_sweeper(CudaDevice(n_lanes, block), Hyper(0.01, 0.01, 1.0, 1.0))
         for _ in range(5):
             sums = chain.sweep()
         results.append((*sums, np.asarray(chain.locals.theta), np.asarray(chain.locals.topics)))
-    assert all(np.array_equal(one, other) for one, other in zip(*results, strict=True))
+    assert all(np.array_equal(one, other) for two in results[1:] for one, other in zip(results[0], two, strict=True))
     words = results[0][0]
     assert np.array_equal(words.sum(axis=1), np.bincount(batch.words, batch.counts, minlength=50))
     assert np.array_equal(words.sum(axis=0), np.bincount(results[0][-1], minlength=37))
