@@ -161,11 +161,7 @@ def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
     return eight
 
 
-def _prefetch(_table: FloatArray, _number: int, _columns: Array, _place: int) -> None:
-    """Do nothing: without the compiler there is nothing to wait for."""
-
-
-@make_operation(NOTHING, _prefetch)
+@make_operation(NOTHING, lambda *_arguments: None)  # without the compiler nothing is fetched
 def prefetch(code: Any, table: Any, number: Any, columns: Any, place: Any) -> None:
     """Fetch ``table[number, columns[place : place + 8]]`` into the cache, for a later :func:`gather`."""
     byte = ir.IntType(8).as_pointer()

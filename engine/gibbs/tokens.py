@@ -359,7 +359,7 @@ def _make_memory_loop(*, ahead: bool) -> Any:
     """
 
     @inlined
-    def draw(
+    def draw_in_memory(
         course: TokenProgress,
         phi: FloatArray,
         doc: DocView,
@@ -391,7 +391,7 @@ def _make_memory_loop(*, ahead: bool) -> Any:
             token += ONE
         return TokenProgress(rng, token, latest, before), over
 
-    return draw
+    return draw_in_memory
 
 
 _draw_in_memory, _draw_ahead = _make_memory_loop(ahead=False), _make_memory_loop(ahead=True)
