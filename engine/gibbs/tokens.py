@@ -77,7 +77,7 @@ def find_empty_slot(slots: Slots, n: np.uint64, latest: np.uint64) -> np.uint64:
     """
     empty = n
     for slot in range(n):
-        empty = min(empty, slot if (slots.tokens[slot] == 0.0) & (slot != latest) else n)
+        empty = min(empty, uint(slot) if (slots.tokens[slot] == 0.0) & (slot != latest) else n)
     return empty
 
 
