@@ -161,6 +161,18 @@ def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
     return eight
 
 
+@make_operation(NOTHING, lambda *_arguments: None)  # without the compiler nothing is fetched
+def prefetch(code: Any, table: Any, number: Any, columns: Any, place: Any) -> None:
+    """Fetch ``table[number, columns[place : place + 8]]`` into the cache, for a later :func:`gather`."""
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
+    fetch = code.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+    begin, first = point_to_row(code, table, number), code.gep(columns.data, [place])
+    for lane in range(LANES):
+        at = code.gep(begin, [load_item(code, first, I64(lane))])
+        code.call(fetch, [code.bitcast(at, byte), I32(0), I32(3), I32(1)])  # to read, keep in all caches, data
+
+
 def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
     lanes = np.arange(int(place), int(place) + LANES)
     return eight + (lanes == int(to)) - (lanes == int(off))

@@ -24,6 +24,9 @@ from engine.gibbs.upper import EIGHT, NONE, ONE, Layers, uint
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
+# From this number of topics on, Phi of the tokens to come is fetched ahead, and slots whose topics have lost their last
+# token are used again.
+MANY = uint(512)
 NOWHERE = uint(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
@@ -66,12 +69,26 @@ def fill_slots(topics: Array, slots: Slots) -> int:
     return np.int64(n)  # type: ignore[return-value]
 
 
+@compiled
+def find_empty_slot(slots: Slots, n: np.uint64, latest: np.uint64) -> np.uint64:
+    """Return the first of the ``n`` slots in use whose topic has lost its last token, or ``n`` if there is none.
+
+    Slot ``latest`` is not empty: its count lacks the token drawn last.
+    """
+    empty = n
+    for slot in range(n):
+        empty = min(empty, uint(slot) if (slots.tokens[slot] == 0.0) & (slot != latest) else n)
+    return empty
+
+
 @inlined
-def open_slot(slots: Slots, n: int, k: int) -> int:
-    """Add a slot for topic ``k`` after the ``n`` slots in use, and return the new number of slots."""
-    slots.where[k] = n
-    slots.topic[n] = k
-    return n + 1
+def open_slot(slots: Slots, n: np.uint64, slot: np.uint64, k: np.uint64) -> np.uint64:
+    """Give topic ``k`` an empty slot, or the one after the ``n`` in use, and return the new number of slots in use."""
+    if slot < n:
+        slots.where[slots.topic[slot]] = NOWHERE
+    slots.where[k] = slot
+    slots.topic[slot] = k
+    return max(n, slot + ONE)
 
 
 @inlined
@@ -296,29 +313,88 @@ _draw_six_vectors, _SIX_VECTORS = _make_register_loop(6)
 
 
 @inlined
-def _draw_in_memory(
-    course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
-) -> tuple[TokenProgress, float]:
-    """Run the token loop of :func:`_make_register_loop` with counts in memory, eight slots at a time."""
-    words, topics, first = doc.words, doc.topics, uint(doc.first)
-    rng, token, latest, before = course
-    over = 0.0
-    while token < n:
-        cell = uint(cells.of[token])
-        word = uint(words[first + cell])
-        total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
-        before = latest
-        extra = phi[word, slots.topic[latest]]
-        total += extra
-        u, rng = draw_uniform(rng)
-        u *= total + cells.mass[cell]
-        if u >= total:
-            over = u - total
-            break
-        latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
-        topics[token] = slots.topic[latest]
-        token += ONE
-    return TokenProgress(rng, token, latest, before), over
+def _fetch_slots(phi: FloatArray, word: int, slots: Slots, used: int) -> None:
+    """Fetch Phi of a word for the topics of all slots into the cache, which changes no result."""
+    s = NONE
+    while s < used:
+        simd.prefetch(phi, word, slots.topic, s)
+        s += EIGHT
+
+
+@inlined
+def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
+    """Move a token from slot ``loses`` to slot ``gains``; write running sums of ``phi_vk n_jk`` and return the last."""
+    total = 0.0
+    s = NONE
+    while s < used:
+        tokens = simd.transfer(simd.load(slots.tokens, s), s, gains, loses)
+        simd.store(slots.tokens, s, tokens)
+        sums = simd.sum_up(simd.multiply(simd.gather(phi, word, slots.topic, s), tokens), total)
+        simd.store(slots.sums, s, sums)
+        total = simd.take_last(sums)
+        s += EIGHT
+    return total
+
+
+@inlined
+def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
+    """Return the first slot whose running sum exceeds ``u``; the sums still lack ``extra`` from slot ``latest`` on.
+
+    Rounding may lead to a slot beyond the last one.
+    """
+    below, after = NONE, NONE
+    s = NONE
+    while s < used:
+        eight = simd.load(sums, s)
+        below += simd.count_at_most(eight, u)
+        after += simd.count_at_most(eight, u - extra)
+        s += EIGHT
+    return below if below < latest else max(after, latest)
+
+
+def _make_memory_loop(*, ahead: bool) -> Any:
+    """Return the token loop of :func:`_make_register_loop` with counts in memory, eight slots at a time.
+
+    ``ahead``: Phi of the token after the next one is fetched, because with many topics it lies on many cache lines.
+    """
+
+    @inlined
+    def draw_in_memory(
+        course: TokenProgress,
+        phi: FloatArray,
+        doc: DocView,
+        cells: DocCells,
+        slots: Slots,
+        used: np.uint64,
+        n: np.uint64,
+    ) -> tuple[TokenProgress, float]:
+        words, topics, first = doc.words, doc.topics, uint(doc.first)
+        rng, token, latest, before = course
+        over = 0.0
+        while token < n:
+            cell = uint(cells.of[token])
+            word = uint(words[first + cell])
+            if ahead:
+                soon = uint(words[first + uint(cells.of[min(token + ONE + ONE, n - ONE)])])
+                _fetch_slots(phi, soon, slots, used)
+            total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+            before = latest
+            extra = phi[word, slots.topic[latest]]
+            total += extra
+            u, rng = draw_uniform(rng)
+            u *= total + cells.mass[cell]
+            if u >= total:
+                over = u - total
+                break
+            latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
+            topics[token] = slots.topic[latest]
+            token += ONE
+        return TokenProgress(rng, token, latest, before), over
+
+    return draw_in_memory
+
+
+_draw_in_memory, _draw_ahead = _make_memory_loop(ahead=False), _make_memory_loop(ahead=True)
 
 
 @inlined
@@ -326,14 +402,18 @@ def _draw_until_prior(
     course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
 ) -> tuple[TokenProgress, float]:
     """Draw topics until the prior wins a token; return the progress, and the point of that draw in the prior mass."""
-    if used <= _TWO_VECTORS:
+    if uint(phi.shape[1]) >= MANY:
+        course, over = _draw_ahead(course, phi, doc, cells, slots, used, n)
+    elif used <= _TWO_VECTORS:
         course, over = _draw_two_vectors(course, phi, doc, cells, slots, used, n)
     elif used <= _FOUR_VECTORS:
         course, over = _draw_four_vectors(course, phi, doc, cells, slots, used, n)
     elif used <= _SIX_VECTORS:
         course, over = _draw_six_vectors(course, phi, doc, cells, slots, used, n)
-    else:
+    elif uint(phi.shape[1]) < MANY:
         course, over = _draw_in_memory(course, phi, doc, cells, slots, used, n)
+    else:
+        course, over = _draw_ahead(course, phi, doc, cells, slots, used, n)
     return course, over
 
 
@@ -369,7 +449,9 @@ def draw_topics(
         latest = slots.where[k]
         if latest == NOWHERE:
             latest = used
-            used = uint(open_slot(slots, used, k))
+            if uint(len(slots.where)) >= MANY:
+                latest = find_empty_slot(slots, used, course.before)
+            used = open_slot(slots, used, latest, k)
         topics[course.token] = k
         course = TokenProgress(rng, course.token + ONE, latest, course.before)
     slots.tokens[course.latest] += 1.0
@@ -397,37 +479,6 @@ def _draw_from_prior(
         c = pick_column(cells.prior, cell, over, theta, live, n_live)
         k, rng = scan_topics(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
     return uint(k), rng
-
-
-@inlined
-def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
-    """Move a token from slot ``loses`` to slot ``gains``; write running sums of ``phi_vk n_jk`` and return the last."""
-    total = 0.0
-    s = NONE
-    while s < used:
-        tokens = simd.transfer(simd.load(slots.tokens, s), s, gains, loses)
-        simd.store(slots.tokens, s, tokens)
-        sums = simd.sum_up(simd.multiply(simd.gather(phi, word, slots.topic, s), tokens), total)
-        simd.store(slots.sums, s, sums)
-        total = simd.take_last(sums)
-        s += EIGHT
-    return total
-
-
-@inlined
-def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
-    """Return the first slot whose running sum exceeds ``u``; the sums still lack ``extra`` from slot ``latest`` on.
-
-    Rounding may lead to a slot beyond the last one.
-    """
-    below, after = NONE, NONE
-    s = NONE
-    while s < used:
-        eight = simd.load(sums, s)
-        below += simd.count_at_most(eight, u)
-        after += simd.count_at_most(eight, u - extra)
-        s += EIGHT
-    return below if below < latest else max(after, latest)
 
 
 @inlined

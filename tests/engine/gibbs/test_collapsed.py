@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from drawing import RARE, chi_square, mean_is
 from plain_datm import rows
-from scipy import stats
+from scipy import special, stats
 
 from engine.gibbs import collapsed
 from engine.gibbs.local import FINEST, LINKS, Sampler, find_token_starts
@@ -155,3 +155,29 @@ def test_batches_met_in_turn_each_know_where_their_tokens_begin():
     for docs, tokens in ((first, [0, 3, 6]), (second, [0, 1, 7]), (first, [0, 3, 6]), (again, [0, 6, 12])):
         for _ in range(2):
             assert find_token_starts(docs).tolist() == tokens
+
+
+def test_topics_of_a_document_follow_their_posterior_among_many_topics():
+    """The loop for many topics, with slots used again: every assignment of five tokens to the three topics of weight.
+
+    ``P(z) ~ prod_i phi_{w_i z_i} prod_k Gamma(n_k + r_k) / Gamma(r_k)``, the same bits with two threads.
+    """
+    n, words, of_weight = 30_000, np.array([0, 0, 1, 1, 1]), np.array([3, 100, 519])
+    phi, r = np.zeros((2, 520)), np.full(520, 0.05)
+    phi[:, of_weight], r[of_weight] = [[0.5, 0.2, 0.3], [0.1, 0.6, 0.3]], [0.3, 0.8, 0.5]
+    every = np.array(list(itertools.product(range(3), repeat=5)))
+    used = (every[:, :, None] == np.arange(3)).sum(axis=1)
+    logs = np.log(phi[words, of_weight[every]]).sum(axis=1) + special.gammaln(used + r[of_weight]).sum(axis=1)
+    law = np.exp(logs - special.logsumexp(logs))
+    docs, found = rows(np.tile([2, 3], (n, 1))), []
+    for n_threads in (1, 2):
+        sampler = sampler_of(n_threads)
+        glob = sampler.pack_globals((phi,), r)
+        local = sampler.start_locals(glob, docs, Address(5, LOCAL, 1))
+        for step in (2, 3):
+            plan = collapsed.SweepPlan(fresh=False, burn_in=9, collect=1)
+            sampler.gather(glob, Address(5, LOCAL, step), docs, local, plan)
+        found.append(np.searchsorted(of_weight, local.topics.reshape(n, 5)))
+        assert np.array_equal(of_weight[found[-1]].ravel(), local.topics)
+    assert np.array_equal(*found)
+    assert chi_square(found[0] @ 3 ** np.arange(4, -1, -1), law) > RARE

@@ -97,6 +97,29 @@ def test_a_document_is_swept_alike_in_registers_and_in_memory(capacity, used):
     assert slots.tokens.tolist() == same_slots.tokens.tolist()
 
 
+@pytest.mark.parametrize("used", [1, 20, 40])
+def test_a_document_is_swept_alike_with_phi_fetched_ahead(used):
+    phi = RNG.random((30, 40))
+    topics, course, slots = swept_document(tokens._draw_ahead, phi, used)
+    same_topics, same_course, same_slots = swept_document(tokens._draw_in_memory, phi, used)
+    assert topics.tolist() == same_topics.tolist()
+    assert course == same_course
+    assert slots.tokens.tolist() == same_slots.tokens.tolist()
+
+
+def test_an_empty_slot_is_used_again_unless_the_latest_token_is_there():
+    slots = make_slots(40)
+    n = np.uint64(fill_slots(np.arange(10, 15, dtype=np.uint16), slots))
+    slots.tokens[[1, 3]] = 0.0
+    places = [int(tokens.find_empty_slot(slots, n, np.uint64(latest))) for latest in (0, 1, 3)]
+    assert places == [1, 3, 1]
+    assert tokens.open_slot(slots, n, np.uint64(1), np.uint64(39)) == n
+    assert [int(slots.where[k]) for k in (11, 39)] == [int(NOWHERE), 1]
+    slots.tokens[[1, 3]] = 1.0
+    assert tokens.find_empty_slot(slots, n, NOWHERE) == n
+    assert tokens.open_slot(slots, n, n, np.uint64(30)) == n + np.uint64(1)
+
+
 def swept_document(loop, phi, used):
     """Topics of a document of 300 tokens and ``used`` topics after one run of a token loop, and what it leaves."""
     rng = np.random.default_rng(used)
