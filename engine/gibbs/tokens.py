@@ -410,10 +410,8 @@ def _draw_until_prior(
         course, over = _draw_four_vectors(course, phi, doc, cells, slots, used, n)
     elif used <= _SIX_VECTORS:
         course, over = _draw_six_vectors(course, phi, doc, cells, slots, used, n)
-    elif uint(phi.shape[1]) < MANY:
-        course, over = _draw_in_memory(course, phi, doc, cells, slots, used, n)
     else:
-        course, over = _draw_ahead(course, phi, doc, cells, slots, used, n)
+        course, over = _draw_in_memory(course, phi, doc, cells, slots, used, n)
     return course, over
 
 

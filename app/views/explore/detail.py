@@ -470,7 +470,7 @@ def _draw_documents(documents: Sequence[TopicDocument] | None) -> str:
 def _draw_document(document: TopicDocument) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
-    strength = f'<small title="Strength of the topic in the document (theta)">{format_weight(document.weight)}</small>'
+    strength = f'<small title="Share of the topic in the document">{format_weight(document.weight)}</small>'
     head, place = f"<strong>{title}</strong>{label}{strength}", draw_place_button(document.number)
     if not document.text.strip():
         return f"<li><div>{head}{place}</div></li>"
