@@ -380,6 +380,11 @@ class Hierarchy:
         """Return the name that a user gave to a topic, or an empty text."""
         return self.labels.get(node, "")
 
+    def list_marked(self) -> list[Node]:
+        """Return the topics to which a user gave a name, a note or a tag, from the top layer down."""
+        every = (node for layer in range(self.n_layers, 0, -1) for node in self.nodes(layer))
+        return [node for node in every if self.name(node) or self.notes.get(node)]
+
     def title(self, node: Node) -> str:
         """Return the name of a topic, or the words of its title if it has none (its rank where words are pixels)."""
         if self.image_shape is not None:

@@ -339,6 +339,9 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     report.add_argument(
         "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
     )
+    below_help = "only this topic and those that the tree has below it; may be repeated"
+    report.add_argument("--below", action="append", default=[], metavar="ID", help=below_help)
+    report.add_argument("--marked", action="store_true", help="only topics with a name, a note or a tag")
     report.add_argument("--no-quotes", dest="quotes", action="store_false", help="leave out passages of documents")
     column_help = "show topics over time or by group by this column (default: the first that fit); may be repeated"
     report.add_argument("--column", action="append", default=[], dest="columns", metavar="NAME", help=column_help)

@@ -19,7 +19,7 @@ from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
-    from engine.hierarchy.tree import Direction
+    from engine.hierarchy.tree import Direction, Node
 
 
 DEFAULT_CHANGED_TOPICS = 12  # number of changed topics that a comparison lists by default
@@ -186,21 +186,17 @@ def tree(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """Write the report of a run to an HTML file and print the path of the file."""
-    from app.analysis.hierarchy import parse_identity
     from app.analysis.read_hierarchy import find_snapshot_at
     from app.export.report import write_report
     from app.jobs.progress import Progress
 
-    nodes = [parse_identity(text) for text in arguments.topic]
-    if None in nodes:
-        wrong = arguments.topic[nodes.index(None)]
-        raise UserError(f"{wrong!r} is no topic; topiary topics lists them, as in L1:3")
+    topics, below = (list(map(_read_topic, texts)) for texts in (arguments.topic, arguments.below))
     db = open_existing(arguments.store)
     row, progress = find_run(db, arguments.run), Progress()
     try:
         path = write_report(
             db, row, find_snapshot_at(db, row, arguments.minibatch), arguments.output,
-            topics=[node for node in nodes if node is not None], quotes=arguments.quotes, columns=arguments.columns,
+            topics=topics, below=below, marked=arguments.marked, quotes=arguments.quotes, columns=arguments.columns,
             report=lambda share: progress.show("writing the report", share),
         )  # fmt: skip
     except OSError as error:
@@ -211,6 +207,16 @@ def report(arguments: argparse.Namespace) -> int:
         progress.end()
     say(path)
     return 0
+
+
+def _read_topic(text: str) -> "Node":
+    """Return the topic of an identity such as L3:1."""
+    from app.analysis.hierarchy import parse_identity
+
+    node = parse_identity(text)
+    if node is None:
+        raise UserError(f"{text!r} is no topic; topiary topics lists them, as in L1:3")
+    return node
 
 
 def film(arguments: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ from app.machine import find_asset
 from app.views.palette import LIGHT
 from app.views.report import ReportContents, ReportRefinement, ReportTopic, draw_report
 from app.views.run_facts import name_inference, name_model
-from app.views.tree.picture import TreeChoice, draw_tree
+from app.views.tree.picture import TreeChoice, draw_tree, list_below
 from engine.hierarchy.tree import Node
 from store import corpora
 from store.corpora import Document
@@ -45,6 +45,8 @@ def write_report(
     path: str | Path,
     *,
     topics: Collection[Node] = (),
+    below: Collection[Node] = (),
+    marked: bool = False,
     choice: TreeChoice | None = None,
     quotes: bool = True,
     columns: Sequence[str] = (),
@@ -63,7 +65,10 @@ def write_report(
     """
     path = Path(path)
     find_format(path, ("html",), f"a report as {str(path)!r}")
-    text = render_report(db, row, snapshot, topics=topics, choice=choice, quotes=quotes, columns=columns, report=report)
+    text = render_report(
+        db, row, snapshot, topics=topics, below=below, marked=marked, choice=choice, quotes=quotes, columns=columns,
+        report=report,
+    )  # fmt: skip
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
@@ -74,6 +79,8 @@ def render_report(
     snapshot: SnapshotRow,
     *,
     topics: Collection[Node] = (),
+    below: Collection[Node] = (),
+    marked: bool = False,
     choice: TreeChoice | None = None,
     quotes: bool = True,
     columns: Sequence[str] = (),
@@ -87,7 +94,11 @@ def render_report(
     row : RunRow
     snapshot : SnapshotRow
     topics : collection of Node
-        The topics to include; by default all but those with few tokens.
+        Topics to include; without any, nor ``below`` nor ``marked``, all but those with few tokens.
+    below : collection of Node
+        Topics to include with all topics that the tree has below them.
+    marked : bool
+        Whether topics with a name, a note or a tag are included.
     choice : TreeChoice, optional
         The part of the tree that is drawn; by default that with which the page Explore opens.
     quotes : bool
@@ -100,13 +111,15 @@ def render_report(
     Raises
     ------
     ValueError
-        If the run has none of the topics, or a column is of no fitting kind.
+        If the run lacks one of the topics, no topic is marked, or a column is of no fitting kind.
     NotFound
         If the corpus has no such column.
     """
     hierarchy = read_recurrence(db, row, read_hierarchy(db, row, snapshot))[1]
     corpus = corpora.get_run_corpus(db, row)
-    nodes, finer = _choose_nodes(hierarchy, topics), read_finer_runs(db, row.number)
+    choice = choice or choose_film_tree(hierarchy)
+    nodes = _choose_nodes(hierarchy, choice, topics, below, marked=marked)
+    finer = read_finer_runs(db, row.number)
     hierarchy = replace(hierarchy, finer={node: tuple(each.hierarchy for each in own) for node, own in finer.items()})
     trends = measure_report_trends(db, row, corpus, hierarchy, nodes, columns)
     found = _find_quotes(db, corpus, hierarchy, nodes, report) if quotes and hierarchy.image_shape is None else {}
@@ -117,7 +130,7 @@ def render_report(
         lead=_write_lead(hierarchy, corpus, row),
         hierarchy=hierarchy,
         topics=[ReportTopic(node, found.get(node, ())) for node in nodes],
-        tree=draw_tree(hierarchy, choice or choose_film_tree(hierarchy), theme=LIGHT).svg,
+        tree=draw_tree(hierarchy, choice, theme=LIGHT).svg,
         facts=_list_facts(db, row, corpus, hierarchy) | ({"Time and groups": trends.note} if trends.note else {}),
         trends=trends,
         document_notes=read_document_notes(db, corpus.number, quoted),
@@ -126,14 +139,23 @@ def render_report(
     return draw_report(contents, find_asset("css/report.css").read_text(encoding="utf-8"))
 
 
-def _choose_nodes(hierarchy: Hierarchy, topics: Collection[Node]) -> list[Node]:
+def _choose_nodes(
+    hierarchy: Hierarchy, choice: TreeChoice, topics: Collection[Node], below: Collection[Node], *, marked: bool
+) -> list[Node]:
     """Return the topics of the report, by layer from the top, most popular first."""
-    if missing := [node for node in topics if not hierarchy.has(node)]:
+    if missing := [node for node in (*topics, *below) if not hierarchy.has(node)]:
         names = ", ".join(map(format_identity, missing))
         raise ValueError(f"run {hierarchy.run} has no topic {names}; its layers have {hierarchy.widths} topics")
     layers = range(hierarchy.n_layers, 0, -1)
     every = [node for layer in layers for node in hierarchy.nodes(layer)]
-    return [node for node in every if (node in topics if topics else node not in hierarchy.light)]
+    if not (topics or below or marked):
+        return [node for node in every if node not in hierarchy.light]
+    chosen = {*topics, *(node for root in below for node in list_below(hierarchy, choice, root))}
+    if marked:
+        chosen |= {*hierarchy.list_marked()}
+    if not chosen:
+        raise ValueError(f"no topic of run {hierarchy.run} has a name, a note or a tag")
+    return [node for node in every if node in chosen]
 
 
 def _describe_finer_run(found: FinerRun) -> ReportRefinement:

@@ -8,10 +8,13 @@ import os
 import time
 from typing import Any
 
-from app.jobs import launcher, process
+import psutil
+
+from app.jobs import launcher, logs, process
 from app.jobs.progress import Notice
 from store import runs, shares, snapshots
 from store.database import Database
+from store.errors import StoreError
 from store.run_rows import RunRow
 
 LEFT = 3  # exit status of the process: another one makes the map
@@ -41,6 +44,14 @@ def start_map(db: Database, run: int) -> bool:
     child = launcher.start_mapping(db.url, run, snapshot.number)
     MapRecord(db, row, snapshot.number, child.pid).write(BEGINNING, 0.0)
     return True
+
+
+def try_start_map(db: Database, run: int) -> None:
+    """Start the process as :func:`start_map` does; an error is only logged, as a page makes the map later."""
+    try:
+        start_map(db, run)
+    except (StoreError, OSError, psutil.Error) as error:
+        logs.write_line(f"the map of documents is not made now: {error}")
 
 
 class MapRecord:

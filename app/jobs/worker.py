@@ -9,11 +9,9 @@ import logging
 import os
 import sys
 
-import psutil
-
 from app.jobs import launcher, logs
 from app.jobs.claim import SENTENCE_ERRORS, Interrupt
-from app.jobs.map_work import start_map
+from app.jobs.map_work import try_start_map
 from app.jobs.trainer import train_run
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
@@ -51,19 +49,11 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         if store_works:  # without a usable store, workers would start each other for ever
             if not status:  # else another worker may have trained the run, and starts it
-                _start_map(db, arguments.run)
+                try_start_map(db, arguments.run)
             _start_next(db)
         db.close()
     logs.write_line(f"run {arguments.run}: process {os.getpid()} ends")
     return status
-
-
-def _start_map(db: Database, run: int) -> None:
-    """Start the process that makes the map of documents; an error here is only logged, as a page makes it later."""
-    try:
-        start_map(db, run)
-    except (StoreError, OSError, psutil.Error) as error:
-        logs.write_line(f"the map of documents is not made now: {error}")
 
 
 def _start_next(db: Database) -> None:

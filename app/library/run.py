@@ -256,6 +256,8 @@ class Run(RunBridges, RunEvidence):
         file: str | os.PathLike[str],
         *,
         topics: Sequence[str] = (),
+        below: Sequence[str] = (),
+        marked: bool = False,
         quotes: bool = True,
         columns: Sequence[str] = (),
         minibatch: int | None = None,
@@ -267,7 +269,12 @@ class Run(RunBridges, RunEvidence):
         file : str or path
             Its name ends in ``.html``.
         topics : sequence of str
-            The topics to include, as in ``"L3:1"``; by default all but those with few tokens.
+            Topics to include, as in ``"L3:1"``; by default, without ``below`` and ``marked``, all but those with few
+            tokens.
+        below : sequence of str
+            Topics to include with all topics that the tree has below them.
+        marked : bool, default=False
+            Whether topics with a name, a note or a tag are included.
         quotes : bool, default=True
             Whether passages of documents are quoted.
         columns : sequence of str
@@ -278,7 +285,7 @@ class Run(RunBridges, RunEvidence):
         Raises
         ------
         ValueError
-            When the suffix is not ``.html``, or a column is of no fitting kind.
+            When the suffix is not ``.html``, no topic is marked, or a column is of no fitting kind.
         LookupError
             When there is no such topic.
         OSError
@@ -288,10 +295,13 @@ class Run(RunBridges, RunEvidence):
         """
         from app.export.report import write_report
 
-        nodes = find_nodes(self.hierarchy(minibatch), topics, None) if topics else ()
+        hierarchy = self.hierarchy(minibatch)
+        chosen, roots = (find_nodes(hierarchy, names, None) for names in (topics, below))
         snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
         db, row = self._opened.db, self._row
-        return write_report(db, row, snapshot, Path(file), topics=nodes, quotes=quotes, columns=columns)
+        return write_report(
+            db, row, snapshot, Path(file), topics=chosen, below=roots, marked=marked, quotes=quotes, columns=columns
+        )
 
     def fork(
         self,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.views.markup import write_attributes, write_element
 from app.views.text import escape, shorten
-from app.views.tree.picture import TreeChoice, cut_tree
+from app.views.tree.picture import TreeChoice, cut_tree, list_below
 from engine.hierarchy.tree import Node
 
 QUOTATIONS = {"three": "Three for each topic", "none": "Without quotations"}
@@ -41,12 +41,10 @@ def list_report_scopes(hierarchy: Hierarchy, choice: TreeChoice, selected: Node 
     if hierarchy.n_layers > 1:
         scopes["tree"] = ReportScope("Those of the tree on screen", cut_tree(hierarchy, choice)[0].nodes)
     if selected is not None:
-        unfolded = choice._replace(direction="down", part="union", closed=frozenset(), cap=len(every))
-        below = unfolded._replace(roots=(selected,))
         title = f"“{shorten(hierarchy.title(selected), 40)}”"
         text = f"{title} and those below it" if selected.layer > 1 else title
-        scopes["open"] = ReportScope(text, cut_tree(hierarchy, below)[0].nodes)
-    marked = tuple(node for node in every if hierarchy.name(node) or hierarchy.notes.get(node))
+        scopes["open"] = ReportScope(text, list_below(hierarchy, choice, selected))
+    marked = tuple(hierarchy.list_marked())
     scopes["marked"] = ReportScope("Those with a name, a note or a tag", marked)
     return {name: scope for name, scope in scopes.items() if scope.topics}
 

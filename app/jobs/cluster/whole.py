@@ -60,11 +60,14 @@ def train_submitted(url: str, run: int, attempt: int) -> None:
     If the worker dies, Dask gives the task to another one, which skips it.  The run is then silent and goes on from its
     checkpoint when a user resumes it, as after any other death of its process.
     """
+    from app.jobs.map_work import try_start_map  # which imports the launcher, and this one imports this module
+
     db = open_database(url)
     try:
         row = runs.get_run(db, run)
         if (row.state, row.attempt) == ("queued", attempt):
             train_run(db, run)
+            try_start_map(db, run)
     except StoreError as error:  # the run was deleted, or another process was faster
         log.warning("run %d: %s", run, error)
     finally:

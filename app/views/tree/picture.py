@@ -192,6 +192,14 @@ def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict
     return add_linking_topics(part, list_edges(hierarchy, choice), choice.direction, barred=barred), left_out
 
 
+def list_below(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> tuple[Node, ...]:
+    """Return a topic and all topics below it by the rule of a tree, also those that are folded there."""
+    whole = choice._replace(
+        roots=(node,), direction="down", part="union", closed=frozenset(), cap=sum(hierarchy.widths)
+    )  # fmt: skip
+    return cut_tree(hierarchy, whole)[0].nodes
+
+
 def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
     """Return the part reached from the roots, capped layer by layer, and how many topics of each layer are left out."""
     graph = list_edges(hierarchy, choice)

@@ -13,6 +13,7 @@ from app.export.film import choose_film_tree
 from app.export.report import render_report, write_report
 from app.export.run_tables import build_table, read_request
 from app.views.report_trends import ReportTrends, draw_topic_trends
+from app.views.save_report import list_report_scopes
 from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 from engine.lens.periods import Periods
@@ -67,6 +68,22 @@ def test_only_chosen_topics_and_no_quotations_if_so_asked(db, stored):
     assert read_sections(page) == [("2", "1"), ("1", "3")]
     assert "<blockquote" not in page
     assert "<blockquote" in render_report(db, *stored, topics=[Node(1, 2)])
+
+
+def test_a_topic_with_those_below_it_and_marked_topics_are_those_of_the_page(db, stored):
+    hierarchy = read_hierarchy(db, *stored)
+    root = hierarchy.at_rank(hierarchy.n_layers, 1)
+    scopes = list_report_scopes(hierarchy, choose_film_tree(hierarchy), root)
+    with pytest.raises(ValueError, match="no topic of run 1 has a name, a note or a tag"):
+        render_report(db, *stored, marked=True)
+    sections = read_sections(render_report(db, *stored, below=[root], quotes=False))
+    assert sorted(sections) == sorted((str(node.layer), str(node.column + 1)) for node in scopes["open"].topics)
+    assert 1 < len(sections) < sum(hierarchy.widths)
+    notes.add_topic_note(db, 1, 1, 3, NewNote("to check", TAG))
+    marked = read_sections(render_report(db, *stored, marked=True, quotes=False))
+    assert marked == [("1", "3")]
+    both = read_sections(render_report(db, *stored, below=[root], marked=True, quotes=False))
+    assert set(both) == {*sections, *marked}
 
 
 def test_notes_and_tags_are_with_their_topic_and_with_the_quotation_of_their_document(db, stored):

@@ -13,6 +13,7 @@ from app.jobs import (
     estimates,
     forks,
     launcher,
+    map_work,
     new_run,
     process,
     records,
@@ -740,7 +741,7 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
         raise OSError("no more processes")
 
     mapped = []
-    monkeypatch.setattr(worker, "start_map", map_and_fail)
+    monkeypatch.setattr(map_work, "start_map", map_and_fail)
     monkeypatch.setattr(launcher, "start_queued_runs", filled.append)
     status = worker.main(["--store", file.url, "--run", str(run)])
     assert (status, len(filled)) == (worker.LOST if error else 0, starts)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for, written
 
-from app.jobs import launcher, new_run, trainer
+from app.jobs import launcher, map_work, new_run, trainer
 from app.jobs.cluster import place, whole
 from app.jobs.new_run import create_group
 from store import events, runs
@@ -91,15 +91,16 @@ def test_a_run_on_a_cluster_pauses_when_it_is_asked_to(file, cluster):
 @pytest.mark.parametrize(("state", "attempt"), [("queued", 1), ("stopped", 0)])
 def test_a_task_leaves_a_run_alone_that_somebody_has_taken_up_since(file, monkeypatch, state, attempt):
     run = order(file).number
-    trained = []
+    trained, mapped = [], []
+    monkeypatch.setattr(map_work, "start_map", lambda _db, number: mapped.append(number))
     monkeypatch.setattr(whole, "train_run", lambda db, number: trained.append(number))
     if state == "stopped":
         launcher.stop_run(file, run)
     whole.train_submitted(file.url, run, attempt)
-    assert trained == []
+    assert trained == mapped == []
     if state == "queued":
         whole.train_submitted(file.url, run, 0)
-        assert trained == [run]
+        assert trained == mapped == [run]
     whole.train_submitted(file.url, run + 1, 0)  # deleted meanwhile
 
 
