@@ -19,7 +19,7 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.shares import complete_shares, fetch_use
 from app.analysis.typical import find_typical_topics, sum_corpus_words
 from app.jobs import launcher, logs
-from app.jobs.map_work import LEFT, MapRecord, is_making_map
+from app.jobs.map_work import AFTER_RUN, LEFT, MapRecord, is_making_map
 from app.jobs.progress import FAILED, Notifier
 from engine.document_map.areas import find_inside
 from engine.document_map.layout import DocumentMap
@@ -87,14 +87,14 @@ def main(arguments: list[str]) -> int:
     try:
         run, snapshot = map(int, arguments[:2])
         db = open_existing(None)
-        if launcher.AFTER_RUN in arguments:
+        if AFTER_RUN in arguments:
             make_map_after_run(db, run, snapshot)
         elif is_making_map(runs.get_run(db, run), snapshot):
             return LEFT
         else:
             make_map(db, run, snapshot, notify)
     except (StoreError, SettingError) as error:
-        if launcher.AFTER_RUN in arguments:
+        if AFTER_RUN in arguments:
             logs.write_line(f"the map of documents was not made: {error}")
         else:
             notify(FAILED, str(error))

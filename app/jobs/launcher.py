@@ -31,9 +31,7 @@ from store.run_rows import RunRow
 
 HERE = "here"  # the processor of this machine, as the place where a run goes on
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
-SILENT_ELSEWHERE = 60.0
 LEASE_SECONDS = 30.0  # after which a run whose worker died before claiming it gets another worker
-AFTER_RUN = "--after-run"  # the map process reports to the row of its run, and gives way to runs that train
 UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # added to the lease if the process cannot be checked: it may wait for a lock
 
 _children: list["subprocess.Popen[bytes]"] = []
@@ -80,17 +78,6 @@ def start_placing(db_url: str, run: int) -> "subprocess.Popen[bytes]":
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    _children.append(child)
-    return child
-
-
-def start_mapping(db_url: str, run: int, snapshot: int) -> "subprocess.Popen[bytes]":
-    """Start the process that makes the map of documents under a snapshot of a run that has ended; return it."""
-    with logs.open_log(db_url, run) as log:
-        child = process.start_module(
-            "app.analysis.map_process", str(run), str(snapshot), AFTER_RUN,
-            store=db_url, apart=True, stdout=log, stderr=log,
-        )  # fmt: skip
     _children.append(child)
     return child
 
@@ -167,7 +154,7 @@ def find_work_state(row: RunRow) -> str:
         case "alive":
             return "silent" if age > SILENT_HERE else "running"
         case _:
-            return "silent" if age > SILENT_ELSEWHERE else "running"
+            return "silent" if age > process.SILENT_ELSEWHERE else "running"
 
 
 def stop_run(db: Database, run: int) -> None:

@@ -5,12 +5,13 @@ The worker starts the process when the end of the run is recorded, so that nobod
 """
 
 import os
+import subprocess
 import time
 from typing import Any
 
 import psutil
 
-from app.jobs import launcher, logs, process
+from app.jobs import logs, process
 from app.jobs.progress import Notice
 from store import runs, shares, snapshots
 from store.database import Database
@@ -20,7 +21,10 @@ from store.run_rows import RunRow
 LEFT = 3  # exit status of the process: another one makes the map
 BEGINNING = "The map of documents is about to be made"
 RECORD_SECONDS = 1.0  # between two records of the progress
+AFTER_RUN = "--after-run"  # the process reports to the row of its run, and gives way to runs that train
 _ENDED = ("finished", "stopped")  # runs whose documents are placed
+
+_children: list["subprocess.Popen[bytes]"] = []
 
 
 def start_map(db: Database, run: int) -> bool:
@@ -41,7 +45,7 @@ def start_map(db: Database, run: int) -> bool:
     snapshot = snapshots.find_sound(db, run)
     if snapshot is None or shares.find_set(db, snapshot.number, hash_share_origin(row)) is None:
         return False
-    child = launcher.start_mapping(db.url, run, snapshot.number)
+    child = _start_mapping(db.url, run, snapshot.number)
     MapRecord(db, row, snapshot.number, child.pid).write(BEGINNING, 0.0)
     return True
 
@@ -52,6 +56,17 @@ def try_start_map(db: Database, run: int) -> None:
         start_map(db, run)
     except (StoreError, OSError, psutil.Error) as error:
         logs.write_line(f"the map of documents is not made now: {error}")
+
+
+def _start_mapping(db_url: str, run: int, snapshot: int) -> "subprocess.Popen[bytes]":
+    """Start the process that makes the map of documents under a snapshot of a run that has ended; return it."""
+    with logs.open_log(db_url, run) as log:
+        child = process.start_module(
+            "app.analysis.map_process", str(run), str(snapshot), AFTER_RUN,
+            store=db_url, apart=True, stdout=log, stderr=log,
+        )  # fmt: skip
+    _children[:] = [each for each in _children if each.poll() is None] + [child]  # so that no zombie looks alive
+    return child
 
 
 class MapRecord:
@@ -102,7 +117,7 @@ def read_map_notice(row: RunRow) -> Notice:
         return Notice()
     life = process.check_life(record)
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
-    if life == "dead" or (life != "alive" and age > launcher.SILENT_ELSEWHERE):
+    if life == "dead" or (life != "alive" and age > process.SILENT_ELSEWHERE):
         return Notice()
     return Notice(record["words"], record["share"])
 

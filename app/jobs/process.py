@@ -22,6 +22,7 @@ from app.machine import ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 CLOCK_STEP = 2.0  # seconds by which two readings of the creation time of one process may differ
+SILENT_ELSEWHERE = 60.0  # seconds without a sign of a process that cannot be checked from here
 BOOT_STEP = 0.05  # seconds by which two readings of its time since boot may differ
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from app.jobs.cluster import place
+from app.jobs.map_work import try_start_map
 from app.jobs.trainer import train_run
 from store import events, runs
 from store.database import Database, open_database
@@ -60,8 +61,6 @@ def train_submitted(url: str, run: int, attempt: int) -> None:
     If the worker dies, Dask gives the task to another one, which skips it.  The run is then silent and goes on from its
     checkpoint when a user resumes it, as after any other death of its process.
     """
-    from app.jobs.map_work import try_start_map  # which imports the launcher, and this one imports this module
-
     db = open_database(url)
     try:
         row = runs.get_run(db, run)

@@ -73,7 +73,7 @@ def test_a_map_made_after_a_run_is_that_of_a_page_and_killing_its_process_loses_
 
 
 def test_a_map_is_only_made_of_a_run_that_has_ended_with_its_documents_placed(file, run, monkeypatch):
-    monkeypatch.setattr(launcher, "start_mapping", lambda *_: pytest.fail("a process was started"))
+    monkeypatch.setattr(map_work, "_start_mapping", lambda *_: pytest.fail("a process was started"))
     monkeypatch.setenv("TOPIARY_MAPS", "0")
     assert not map_work.start_map(file, run)
     monkeypatch.delenv("TOPIARY_MAPS")
@@ -117,7 +117,7 @@ def test_the_process_ends_with_one_sentence_if_the_run_is_deleted_or_resumed(fil
         return complete(db, *arguments)
 
     monkeypatch.setattr(map_process, "complete_map", lose)
-    assert map_process.main([str(run), str(snapshot), launcher.AFTER_RUN]) == 1
+    assert map_process.main([str(run), str(snapshot), map_work.AFTER_RUN]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert "the map of documents was not made" in lines[0]
@@ -139,6 +139,6 @@ def test_a_page_leaves_the_map_to_the_process_of_the_worker(file, run, monkeypat
 
 
 def test_a_process_that_has_ended_before_it_is_recorded_is_an_error_of_the_system(file, run, monkeypatch):
-    monkeypatch.setattr(launcher, "start_mapping", lambda *_: NOBODY)
+    monkeypatch.setattr(map_work, "_start_mapping", lambda *_: NOBODY)
     with pytest.raises(psutil.NoSuchProcess):
         map_work.start_map(file, run)
