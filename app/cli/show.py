@@ -186,7 +186,7 @@ def tree(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """Write the report of a run to an HTML file and print the path of the file."""
-    from app.analysis.read_hierarchy import find_snapshot_at
+    from app.analysis.shares import find_placed_snapshot
     from app.export.report import write_report
     from app.jobs.progress import Progress
 
@@ -195,7 +195,7 @@ def report(arguments: argparse.Namespace) -> int:
     row, progress = find_run(db, arguments.run), Progress()
     try:
         path = write_report(
-            db, row, find_snapshot_at(db, row, arguments.minibatch), arguments.output,
+            db, row, find_placed_snapshot(db, row, arguments.minibatch), arguments.output,
             topics=topics, below=below, marked=arguments.marked, quotes=arguments.quotes, columns=arguments.columns,
             report=lambda share: progress.show("writing the report", share),
         )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import pandas as pd
 
 from app.analysis.hierarchy import format_identity
-from app.analysis.read_hierarchy import find_snapshot_at
+from app.analysis.shares import find_placed_snapshot
 from app.facts.notes import add_run_note, list_run_notes
 from app.facts.records import list_all_facts
 from app.jobs import launcher, logs
@@ -280,7 +280,8 @@ class Run(RunBridges, RunEvidence):
         columns : sequence of str
             Columns of the corpus by which topics are shown over time and by group; by default the first that fit.
         minibatch : int, optional
-            The last snapshot at or before this mini-batch is described; the latest one by default.
+            The last snapshot at or before this mini-batch is described; by default the latest one, or while the run
+            trains the latest whose documents have been placed.
 
         Raises
         ------
@@ -295,10 +296,10 @@ class Run(RunBridges, RunEvidence):
         """
         from app.export.report import write_report
 
-        hierarchy = self.hierarchy(minibatch)
-        chosen, roots = (find_nodes(hierarchy, names, None) for names in (topics, below))
-        snapshot = find_snapshot_at(self._opened.db, self._row, minibatch)
         db, row = self._opened.db, self._row
+        snapshot = find_placed_snapshot(db, row, minibatch)
+        hierarchy = self.hierarchy(snapshot.minibatch)
+        chosen, roots = (find_nodes(hierarchy, names, None) for names in (topics, below))
         return write_report(
             db, row, snapshot, Path(file), topics=chosen, below=roots, marked=marked, quotes=quotes, columns=columns
         )

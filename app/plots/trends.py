@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from app.analysis.filters import FilterError, parse_condition, read_sources, select_by_conditions
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.shares import LayerUse
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
+from app.analysis.shares import LayerUse, find_placed_snapshot
 from app.analysis.trends import (
     ColumnError,
     choose_column,
@@ -139,7 +140,7 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     borders = figure.borders if request.stacked else None
-    return draw_time(axis, lines, borders, label=_LABELS[request.by or "tokens"], width=request.width)
+    return draw_time(axis, lines, borders, label=chosen.label, width=request.width)
 
 
 def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"], width: float = COLUMN) -> hv.Overlay:
@@ -228,13 +229,17 @@ def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         rows = zip(groups.names, groups.conditions, *numbers, figure.shares.documents.tolist(), strict=True)
         bars = [GroupBar(*row) for row in rows]
         topics.append(TopicByGroup(chosen.hierarchy.title(node), float(figure.everywhere[place]), bars))
-    return draw_groups(topics, label=_LABELS[request.by or "tokens"], width=request.width)
+    return draw_groups(topics, label=chosen.label, width=request.width)
 
 
 class _ChosenDocuments(NamedTuple):
-    """What a figure is drawn from: a layer, its shares in all documents, their values in a column, and a selection."""
+    """What a figure is drawn from: a layer, its shares in all documents, their values in a column, and a selection.
+
+    ``label`` is that of the axis of shares, with the step of the topics if there are newer ones without shares.
+    """
 
     hierarchy: Hierarchy
+    label: str
     layer: int
     use: LayerUse
     column: CorpusColumn
@@ -244,7 +249,8 @@ class _ChosenDocuments(NamedTuple):
 
 def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]) -> _ChosenDocuments:
     """Read the shares and the column that a request names; by default the top layer and the first column that fits."""
-    hierarchy = source.hierarchy(request.minibatch)
+    placed = find_placed_snapshot(source.db, source.row, request.minibatch)
+    hierarchy = read_hierarchy(source.db, source.row, placed)
     layer = request.layer or hierarchy.n_layers
     hierarchy.at_rank(layer, 1)  # raises an error if there is no such layer
     corpus = corpora.get_run_corpus(source.db, source.row)
@@ -255,7 +261,10 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
         selected = select_by_conditions(sources, conditions, corpus.documents)
     except (ColumnError, FilterError) as error:
         raise FigureError(str(error)) from error
-    return _ChosenDocuments(hierarchy, layer, sources.read_use(layer), column, sources.read_column(column), selected)
+    is_newest = placed.minibatch == find_snapshot_at(source.db, source.row, request.minibatch).minibatch
+    label = f"{_LABELS[request.by or 'tokens']}{'' if is_newest else f', {hierarchy.moment}'}"
+    use, values = sources.read_use(layer), sources.read_column(column)
+    return _ChosenDocuments(hierarchy, label, layer, use, column, values, selected)
 
 
 def _choose_nodes(chosen: _ChosenDocuments, request: FigureRequest, usual: int) -> list[Node]:

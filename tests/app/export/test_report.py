@@ -9,6 +9,7 @@ from trend_samples import DOCUMENTS, plant_refinement, plant_trends
 
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.trends import TimeFigure, TopicSeries
+from app.cli.main import main
 from app.export.film import choose_film_tree
 from app.export.report import render_report, write_report
 from app.export.run_tables import build_table, read_request
@@ -126,6 +127,16 @@ def open_report(db, **options):
 
 def read_article(page, anchor):
     return re.search(rf'<article id="{anchor}">.*?</article>', page, re.DOTALL)[0]
+
+
+def test_a_report_on_a_run_that_trains_is_on_the_newest_topics_with_shares(tmp_path, capsys):
+    db, path = open_database(str(tmp_path / "training.db")), tmp_path / "report.html"
+    plant_trends(db, trains=True)
+    assert main(["report", "last", "--output", str(path), "--no-quotes", "--store", db.url]) == 0
+    page = path.read_text(encoding="utf-8")
+    assert "seed 1, 400 mini-batches" in page
+    assert "Share over time" in read_article(page, "topic-3-1")
+    db.close()
 
 
 @pytest.mark.parametrize(("topic", "change"), [(1, "grew"), (2, "shrank")])

@@ -1,6 +1,7 @@
 """Figures of topics over time and by group: the numbers of the page and the tables, drawn for print."""
 
 import re
+from contextlib import closing
 
 import holoviews as hv
 import numpy as np
@@ -67,6 +68,16 @@ def test_topics_over_time_have_the_numbers_of_the_table(store):
         assert curve["share"].tolist() == rows["share"].tolist()
         assert band["low"].tolist() == rows["low"].tolist()
         assert band["high"].tolist() == rows["high"].tolist()
+
+
+def test_figures_of_a_run_that_trains_have_the_newest_shares_and_name_their_step(tmp_path):
+    path = str(tmp_path / "training.db")
+    with closing(open_database(path)) as db:
+        plant_trends(db, trains=True)
+    table = read_table(path, "groups", column="source").set_index(["topic", "group"]).sort_index()
+    figure = plots.groups((path, 1), column="source")
+    assert find_parts(figure, hv.Points)[0].dimension_values(0).tolist() == table["share"].tolist()
+    assert figure.opts.get("plot").kwargs["xlabel"] == "share of words, mini-batch 400, 90 % intervals"
 
 
 def test_groups_have_the_numbers_of_the_table(store):

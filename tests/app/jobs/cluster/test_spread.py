@@ -318,4 +318,4 @@ def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatc
     trainer.train_run(file, number)
     row = runs.get_run(file, number)
     assert (row.state, len(attempts)) == ("failed", trainer.MOST_LOSSES)
-    assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since mini-batch 0; look at")
+    assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since sweep 0; look at")
