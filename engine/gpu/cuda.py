@@ -19,7 +19,6 @@ from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 from engine import streams
 from engine.contract import Array
 from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
-from engine.gpu.buffers import Buffers
 from engine.gpu.memory import FEW, DeviceError, explain_failure
 from engine.gpu.tokens import LaneDesk
 from engine.gpu.warp import WARP
@@ -43,7 +42,7 @@ class CudaDevice:
     def __init__(self, n_lanes: int, block: int | None = None) -> None:
         self.lanes = n_lanes
         self.block = block
-        self._buffers = Buffers(lambda size: cuda.device_array((size,), np.uint8))
+        self._buffers = devices.Buffers(lambda size: cuda.device_array((size,), np.uint8))
         self._streams = () if block is None else (cuda.stream(), cuda.stream())
         self._stream: Any = 0  # the default one
         self._none: Any = None

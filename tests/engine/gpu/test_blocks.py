@@ -10,8 +10,7 @@ from engine.contract import Sweeps, flatten, unflatten
 from engine.gibbs.upper import Hyper
 from engine.gpu import memory
 from engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
-from engine.gpu.buffers import Buffers
-from engine.gpu.devices import DeviceArray, OneLane
+from engine.gpu.devices import Buffers, DeviceArray, OneLane
 from engine.gpu.memory import DeviceError
 from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
