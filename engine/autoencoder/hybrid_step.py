@@ -18,6 +18,7 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LayerCounts, SweepSums
 from engine.gibbs.tokens import Globals
 from engine.gpu.encoded import EncodedDocuments, EncodedSweeper
+from engine.gpu.launches import read_counts
 from engine.streams import Address
 from engine.topic_moves import steps
 
@@ -427,7 +428,7 @@ def _count_on_device(
     if kind == "refined":
         parts.append(sweeper.gather_encoded(phi, r, docs, encoded, address, plan))
     elif kind != "encoder":
-        parts.append(sweeper.gather_few(phi, r, docs, address, plan))
+        parts.append(read_counts(sweeper.gather_batch(phi, r, docs, address, plan)))
     if kind in ("encoder", "mixed"):
         parts.append(sweeper.carry_encoded(phi, r, docs, encoded, address._replace(purpose=streams.REDRAW)))
         draws += 1
@@ -466,6 +467,6 @@ def _diffuse_topics(
 ) -> tuple[State, tuple[FloatArray, ...]]:
     """Update M (eq. 13, 14) and take TLASGR steps of Phi (eq. 11) and r (eq. 12); return the state and step sizes."""
     old = hybrid.get_variables(state)
-    new, sizes = steps.diffuse_variables(at.config, seed, t, old, counts, at.sampler.pool)
+    new, sizes = steps.diffuse_variables(at.config, seed, t, old, counts, steps.TopicMoves(at.sampler.pool))
     r = new.r if at.config.prior == "matched" else state.r
     return state._replace(phi=new.phi, r=r, scale=new.scale, top_scale=new.top_scale), sizes

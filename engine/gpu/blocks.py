@@ -25,10 +25,10 @@ from engine.gpu.launches import (
     StepLaunches,
     make_counts,
     pad_width,
-    read_counts,
+    wrap_counts,
 )
 from engine.gpu.memory import ALIGNED
-from engine.gpu.sweeps import DeviceSweeper, FewWords
+from engine.gpu.sweeps import DeviceSweeper
 from engine.streams import Address
 
 
@@ -169,10 +169,12 @@ class BlockSweeper(DeviceSweeper):
         tokens = counts[:, : topics.widths[0]].astype(np.float64)
         return Local(tuple(rows[:, :width].astype(np.float64) for rows, width in layers), tokens=tokens)
 
-    def _gather_few(self, few: FewWords, batch: Batch, at: Address, plan: SweepPlan) -> SweepSums:
-        """Sweep the documents of a mini-batch, and count the tokens of its words alone."""
-        blocks = self._cut_blocks(few.topics, batch._replace(words=few.rows.astype(np.int32)))
-        return self._gather_blocks(few.topics, blocks, None, at, plan, counts_top=True)[0]
+    def gather_batch(
+        self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address, plan: SweepPlan
+    ) -> SweepSums:
+        """Sweep the documents of a mini-batch from the start of a chain, and count the kept sweeps."""
+        topics = self.load_topics(phi, r)
+        return self._gather_blocks(topics, self._cut_blocks(topics, batch), None, at, plan, counts_top=True)[0]
 
     def _gather_blocks(
         self,
@@ -187,7 +189,7 @@ class BlockSweeper(DeviceSweeper):
         """Sweep blocks one after another, and return their counts and what :meth:`redraw` needs."""
         n, device = blocks[-1].rows.stop if blocks else 0, self.device
         shared = make_counts(device, topics)
-        after, q = self._hold_locals(topics, blocks)._replace(theta=()), device.hold((n,), np.int64)
+        after = self._hold_locals(topics, blocks)._replace(theta=())
         counts = tuple(device.hold((n, width), np.int32) for width in topics.widths[1:])
         scales = device.hold((n, len(topics.widths)), np.float32)
         for block in self._use_buffers(blocks):
@@ -195,8 +197,8 @@ class BlockSweeper(DeviceSweeper):
             run.counts_top = counts_top
             new = self._run_sweeps(run, cut_locals(local, block), plan)
             self._store_locals(new._replace(theta=()), after, block)
-            self._store_rows((*run.counts, run.scales, run.q), (*counts, scales, q), block)
-        return read_counts(device, shared, q.sum()), DeviceSwept(after, counts, scales)
+            self._store_rows((*run.counts, run.scales), (*counts, scales), block)
+        return wrap_counts(device, shared), DeviceSwept(after, counts, scales)
 
     def _start_blocks(self, topics: DeviceTopics, blocks: list[Block], at: Address) -> Locals:
         """Return local variables at the start of a chain."""

@@ -18,7 +18,8 @@ from numba.cuda.cudadrv.error import CudaDriverError, CudaSupportError
 
 from engine import streams
 from engine.contract import Array
-from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, warp
+from engine.gibbs import augment, latent
+from engine.gpu import devices, draws, kept, lanes, layers, relink, tokens, topics, warp
 from engine.gpu.memory import FEW, DeviceError, explain_failure
 from engine.gpu.tokens import LaneDesk
 from engine.gpu.warp import WARP
@@ -190,12 +191,15 @@ class KernelBodies:
         self.tokens = relink.copy_module(tokens, replaced, _compile)
         self.layers = relink.copy_module(layers, replaced, _compile)
         self.kept = relink.copy_module(kept, replaced, _compile)
+        for module in (augment, latent):
+            relink.copy_module(module, replaced, _compile)
+        self.topics = relink.copy_module(topics, replaced, _compile)
 
     def make_entry(self, kernel: str, *sizes: int) -> Any:
         """Return the function of a kernel; ``sizes`` are the lengths of rows, for which it is compiled."""
         if kernel in devices.SINGLE:
             function = devices.SINGLE[kernel]
-            module = self.kept if function.__module__ == kept.__name__ else self.layers
+            module = {kept.__name__: self.kept, topics.__name__: self.topics}.get(function.__module__, self.layers)
             return getattr(module, function.__name__).py_func
         makers = {
             "tokens": self._make_tokens,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from engine.contract import Array
-from engine.gpu import kept, layers, tokens
+from engine.gpu import kept, layers, tokens, topics
 from engine.gpu.memory import ALIGNED, DeviceError
 
 GROUPED = {
@@ -17,7 +17,24 @@ GROUPED = {
     "cells": kept.rate_cells,
     "places": kept.place_documents,
 }
-SINGLE = {"fill": layers.fill_rows, "sums": layers.sum_rows, "rates": layers.draw_rates, "add": kept.add_rows}
+SINGLE = {
+    "fill": layers.fill_rows,
+    "sums": layers.sum_rows,
+    "rates": layers.draw_rates,
+    "add": kept.add_rows,
+    "draws": topics.draw_entries,
+    "largest": topics.find_largest,
+    "raise": topics.raise_entries,
+    "blocks": topics.sum_blocks,
+    "totals": topics.add_blocks,
+    "divide": topics.divide_entries,
+    "propose": topics.propose_entries,
+    "project": topics.project_entries,
+    "scale": topics.scale_samples,
+    "overlaps": topics.sum_overlaps,
+    "weigh": topics.weigh_samples,
+    "mix": topics.mix_samples,
+}
 
 
 class Device(Protocol):
@@ -62,7 +79,7 @@ class Device(Protocol):
         """Return a NumPy array with the numbers of an array on the device."""
 
     def launch(self, kernel: str, n: int, *arguments: Any) -> None:
-        """Run a kernel, named as in ``GROUPED`` and ``SINGLE``, over ``n`` documents."""
+        """Run a kernel, named as in ``GROUPED`` and ``SINGLE``, over ``n`` documents, entries or columns."""
 
     def count_used(self) -> int:
         """Return the bytes of the memory of the device that are in use, by all programs."""

@@ -15,7 +15,7 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import SweepSums
 from engine.gpu.devices import DeviceLocals
 from engine.gpu.draws import LEAST
-from engine.gpu.launches import StepLaunches
+from engine.gpu.launches import StepLaunches, read_counts, wrap_counts
 from engine.gpu.sweeps import DeviceSweeper
 from engine.streams import Address
 
@@ -40,18 +40,16 @@ class EncodedSweeper(DeviceSweeper):
         plan: SweepPlan,
     ) -> SweepSums:
         """Sweep the documents of a mini-batch from the encoder's draw, and count the kept sweeps."""
-        few = self.load_few(phi, r, batch)
-        run = self.start_few(few, batch, at)
-        return few.widen(self._sweep(run, self._assign_tokens(run, encoded, keep=False), plan)[0])
+        run = self.start_batch(phi, r, batch, at)
+        return read_counts(self._sweep(run, self._assign_tokens(run, encoded, keep=False), plan)[0])
 
     def carry_encoded(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, encoded: EncodedDocuments, at: Address
     ) -> SweepSums:
         """Count the tokens of a mini-batch by the encoder's draw, and carry their counts to the top."""
-        few = self.load_few(phi, r, batch)
-        run = self.start_few(few, batch, at)
+        run = self.start_batch(phi, r, batch, at)
         run.carry_counts(self._assign_tokens(run, encoded, keep=True))
-        return few.widen(run.read_sums())
+        return read_counts(wrap_counts(self.device, run.shared))
 
     def rate_encoded(
         self,
@@ -64,7 +62,7 @@ class EncodedSweeper(DeviceSweeper):
         plan: SweepPlan,
     ) -> Rates:
         """Sweep ``observed`` from the encoder's draw and sum the rates of the ``scored`` cells over the kept sweeps."""
-        run = StepLaunches(self.device, self.hyper, self.load_topics(phi, r), self._copy_documents(observed), at)
+        run = self.start_batch(phi, r, observed, at)
         return self._rate_cells(run, scored, self._assign_tokens(run, encoded, keep=False), plan)[1]
 
     def _assign_tokens(self, run: StepLaunches, encoded: EncodedDocuments, *, keep: bool) -> DeviceLocals:

@@ -1,14 +1,17 @@
 """The launches of one step on a device: kernels over documents, and the arrays that they fill."""
 
 import itertools
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.contract import Array
 from engine.gibbs.collapsed import SEATS
 from engine.gibbs.local import SweepSums
 from engine.gibbs.upper import Hyper
-from engine.gpu.devices import Device, DeviceLocals
+from engine.gpu.devices import Device, DeviceArray, DeviceLocals
+from engine.gpu.layers import SLOTS
 from engine.streams import Address
 
 _SWEEPS = 1 << 20  # sweeps of a step at most; each is a step of its own to the random streams
@@ -60,12 +63,14 @@ class DeviceSwept(NamedTuple):
 class StepCounts(NamedTuple):
     """Counts of the kept sweeps of a step on a device, which all its documents share.
 
-    ``words`` (V, K_1), ``tables`` (K_{l-1}, K_l) of every layer above, and ``top`` (1, K_L), all int32.
+    ``words`` (V, K_1), ``tables`` (K_{l-1}, K_l) of every layer above, and ``top`` (1, K_L), all int32; ``q`` (1,
+    :data:`engine.gpu.layers.SLOTS`) int64, parts of a sum.
     """
 
     words: Any
     tables: tuple[Any, ...]
     top: Any
+    q: Any
 
 
 class ScoredCells(NamedTuple):
@@ -98,19 +103,27 @@ def make_counts(device: Device, topics: DeviceTopics) -> StepCounts:
         make((topics.phi.shape[0], widths[0]), np.int32),
         tuple(make(pair, np.int32) for pair in itertools.pairwise(widths)),
         make((1, widths[-1]), np.int32),
+        make((1, SLOTS), np.int64),
     )
 
 
-def read_counts(device: Device, counts: StepCounts, q: Any) -> SweepSums:
-    """Return the counts of a step, with ``q`` the sum over its documents."""
-    upper = [device.read(table).ravel() for table in counts.tables]
-    return SweepSums(
-        device.read(counts.words),
-        np.concatenate([np.zeros(0, np.int64), *upper]).astype(np.int64),
-        device.read(counts.top)[0].astype(np.int64),
-        np.zeros((0, SEATS), np.int64),
-        q,
-    )
+def wrap_counts(device: Device, counts: StepCounts) -> SweepSums:
+    """Return the counts of a step; the tables of words and layers stay on the device until they are read."""
+    n_cells = sum(prod(table.shape) for table in counts.tables)
+    words: Any = DeviceArray(device.read, (counts.words,), counts.words.shape, lambda parts: parts[0])
+    upper: Any = DeviceArray(device.read, counts.tables, (n_cells,), _join_tables)
+    top = device.read(counts.top)[0].astype(np.int64)
+    return SweepSums(words, upper, top, np.zeros((0, SEATS), np.int64), device.read(counts.q).sum())
+
+
+def read_counts(sums: SweepSums) -> SweepSums:
+    """Return counts whose tables have been read from a device."""
+    return sums._replace(words=np.asarray(sums.words), upper=np.asarray(sums.upper))
+
+
+def _join_tables(tables: list[Array]) -> Array:
+    """Return the tables of the upper layers one after another, as :class:`engine.gibbs.local.SweepSums` has them."""
+    return np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in tables)]).astype(np.int64)
 
 
 class StepLaunches:
@@ -156,7 +169,6 @@ class StepLaunches:
             self.counts = tuple(reserve((n, width), np.int32) for width in widths[1:])
             self.scales = reserve((n, len(widths)), np.float32)
             self.sums = reserve((n, max(1, len(widths) - 1)), np.float32)
-            self.q = make((n,), np.int64)
             self.shared = shared or make_counts(self.device, topics)
 
     def start_locals(self) -> DeviceLocals:
@@ -201,7 +213,8 @@ class StepLaunches:
             self.device.launch("sums", docs.n_documents, theta, widths[layer + 1], layer, self.sums)
         self.device.launch(
             "rates", docs.n_documents, self.hyper, self.at.seed, self.at.purpose + _STAGE, self._number(sweep),
-            docs.numbers, docs.starts, self.sums, topics.r_total, draws_rates, keep, local.c, self.scales, self.q,
+            docs.numbers, docs.starts, self.sums, topics.r_total, draws_rates, keep, local.c, self.scales,
+            self.shared.q,
         )  # fmt: skip
 
     def draw_activations(self, local: DeviceLocals, sweep: int) -> None:
@@ -225,10 +238,6 @@ class StepLaunches:
         self._launch_kept("places", local, local.c, share, means.first, means.counts)
         for theta, out in zip(local.theta, means.theta, strict=True):
             self.device.launch("add", self.docs.n_documents, theta, share, out)
-
-    def read_sums(self) -> SweepSums:
-        """Return the counts of the sweep."""
-        return read_counts(self.device, self.shared, self.device.read(self.q).sum())
 
     def _draw_topics(self, before: Any, columns: Any, theta: Any, r: Any, *, sweep: int, keep: bool) -> Any:
         """Return new topics of all tokens; ``r`` are the shapes of layer 1 if there is nothing above."""

@@ -15,6 +15,7 @@ from engine.jit import compiled, inlined
 
 uint = np.uint64
 LEAST_RATE = 1e-20  # so that q is finite in single precision
+SLOTS = 1024  # numbers to which documents add their q, so that few add to the same one at a time
 _UNIT = np.float32(4294967296.0)  # 2^32: sums of q are integers in this unit, and exact in any order
 
 
@@ -263,8 +264,8 @@ def draw_rates(
         c^(2) ... c^(L+1), changed in place.
     scales : (documents, L) float32
         Gets ``1 / (c^(l+1) + q^(l))`` of layers l = 1..L.
-    q : (documents,) int64
-        Sums of q^(L+1) in units of 2^-32.
+    q : (1, SLOTS) int64
+        Parts of the sum of q^(L+1) over documents, in units of 2^-32.
     """
     n_layers = c.shape[1]
     for item in range(lanes.find_first_item(), len(numbers), lanes.count_workers()):
@@ -287,7 +288,7 @@ def draw_rates(
             scales[j, uint(layer)] = np.float32(1.0) / (rate + value)
             value = np.float32(log1p(value / rate))
         if keep:
-            q[j] += np.int64(value * _UNIT)
+            lanes.add_count(q, 0, item % SLOTS, np.int64(value * _UNIT))
 
 
 @compiled

@@ -30,8 +30,9 @@ def count_bytes(widths: tuple[int, ...], n_words: int, n_documents: int, n_token
     padded = [-(-width // step) * step for width in widths]
     token = 2 * 2 + (2 if n_words <= np.iinfo(np.uint16).max + 1 else 4)  # its topic before and after, and its word
     activations = sum(2 * 4 * pad + 4 * width for pad, width in zip(padded[1:], widths[1:], strict=True))
-    document = 8 + 8 + 4 + activations + 4 * 4 * len(widths) + 8
-    return n_tokens * token + n_documents * document + n_words * 4 * (padded[0] + widths[0])
+    document = 8 + 8 + 4 + activations + 4 * 4 * len(widths)
+    word = 2 * 4 * padded[0] + (4 + 2 * 8 + 4 * 4) * widths[0]  # counts; topics and their means before and after a move
+    return n_tokens * token + n_documents * document + n_words * word
 
 
 def choose_block(widths: tuple[int, ...], n_words: int, n_documents: int, n_tokens: int, memory: int) -> int | None:
@@ -44,7 +45,7 @@ def choose_block(widths: tuple[int, ...], n_words: int, n_documents: int, n_toke
     """
     if count_bytes(widths, n_words, n_documents, n_tokens) <= USABLE * memory:
         return None
-    upper = sum(16 * (below + 2 * MOST_LANES) * (above + 2 * MOST_LANES) for below, above in pairwise(widths))
+    upper = sum(64 * (below + 2 * MOST_LANES) * (above + 2 * MOST_LANES) for below, above in pairwise(widths))
     block = int(USABLE * memory - count_bytes(widths, n_words, 0, 0) - upper) // 2
     if block < LEAST_BLOCK:
         raise DeviceError("the topics and two blocks of documents do not fit")

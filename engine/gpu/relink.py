@@ -16,7 +16,8 @@ def copy_module(
     Parameters
     ----------
     module : ModuleType
-        It refers to other modules of kernels by their names, as in ``from engine.gpu import lanes``.
+        It refers to other modules of kernels by their names, as in ``from engine.gpu import lanes``, or to their
+        functions, as in ``from engine.streams import draw_bits``.
     replaced : dict of ModuleType
         The module that takes the place of each of those; the copy is added to it.
     decorate : callable
@@ -25,6 +26,7 @@ def copy_module(
         What this module defines takes the place of what ``module`` defines by the same names.
     """
     copy = ModuleType(module.__name__)
+    by_name = {origin.__name__: linked for origin, linked in replaced.items()}
     for origin in (module, instead) if instead is not None else (module,):
         for name, value in vars(origin).items():
             function = getattr(value, "py_func", value)
@@ -33,6 +35,8 @@ def copy_module(
             elif isinstance(function, FunctionType) and function.__module__ == origin.__name__:
                 linked = FunctionType(function.__code__, copy.__dict__, name, function.__defaults__)
                 setattr(copy, name, decorate(linked))
+            elif isinstance(function, FunctionType) and function.__module__ in by_name:
+                setattr(copy, name, getattr(by_name[function.__module__], function.__name__))
             else:
                 setattr(copy, name, value)
     replaced[module] = copy

@@ -1,15 +1,16 @@
 """Sweeps of all documents on a device, for models whose layers are those of DLDA with counts as data.
 
-The device draws all local variables, and counts; topics are drawn from the counts by the processor as ever.  Counts are
-integers, and the streams of random numbers belong to documents and lanes, so the same seed gives the same bits on any
-device with as many lanes.  Numbers have single precision there, and are stored in double precision like those of the
-CPU, so that a run can be continued on either.
+The device draws all local variables, and counts; the counts stay there, where the topics can be moved by them
+(:mod:`engine.gpu.moves`), until the processor reads them.  Counts are integers, and the streams of random numbers
+belong to documents and lanes, so the same seed gives the same bits on any device with as many lanes.  Local variables
+have single precision there, and are stored in double precision like those of the CPU, so that a run can be continued on
+either.
 """
 
 import operator
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,31 +27,15 @@ from engine.gpu.launches import (
     ScoredCells,
     StepLaunches,
     pad_width,
+    wrap_counts,
 )
+from engine.gpu.moves import MovedTopics
 from engine.streams import Address
 
 
 def is_kept(plan: SweepPlan, sweep: int) -> bool:
     """Return whether a plan collects a sweep, counted from 1."""
     return sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
-
-
-class FewWords(NamedTuple):
-    """The words of a mini-batch: their topics on a device, and the ``words`` among the ``n_words`` of the corpus.
-
-    ``rows`` are the rows of the topics for the cells of the mini-batch.
-    """
-
-    topics: DeviceTopics
-    rows: Array
-    words: Array
-    n_words: int
-
-    def widen(self, sums: SweepSums) -> SweepSums:
-        """Return counts with a row for every word of the corpus."""
-        table = np.zeros((self.n_words, sums.words.shape[1]), sums.words.dtype)
-        table[self.words] = sums.words
-        return sums._replace(words=table)
 
 
 class DeviceSweeper:
@@ -165,30 +150,20 @@ class DeviceSweeper:
         topics, docs = self.load_topics(phi, r), self.load_documents(batch)
         return self.wrap_locals(StepLaunches(self.device, self.hyper, topics, docs, at).start_locals(), topics.widths)
 
-    def gather_few(
+    def gather_batch(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address, plan: SweepPlan
     ) -> SweepSums:
         """Sweep the documents of a mini-batch from the start of a chain, and count the kept sweeps."""
-        few = self.load_few(phi, r, batch)
-        return few.widen(self._gather_few(few, batch, at, plan))
+        return self._sweep(self.start_batch(phi, r, batch, at), None, plan)[0]
 
-    def load_few(self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch) -> FewWords:
-        """Copy the topics of the words of a mini-batch to the device."""
-        distinct, rows = np.unique(batch.words, return_inverse=True)
-        return FewWords(self._copy_topics((phi[0][distinct], *phi[1:]), r), rows, distinct, len(phi[0]))
-
-    def start_few(self, few: FewWords, batch: Batch, at: Address) -> StepLaunches:
+    def start_batch(self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, at: Address) -> StepLaunches:
         """Copy the documents of a mini-batch to the device, and return the launches of its step."""
-        return StepLaunches(self.device, self.hyper, few.topics, self._copy_documents(batch, few.rows), at)
-
-    def _gather_few(self, few: FewWords, batch: Batch, at: Address, plan: SweepPlan) -> SweepSums:
-        """Sweep the documents of a mini-batch, and count the tokens of its words alone."""
-        return self._sweep(self.start_few(few, batch, at), None, plan)[0]
+        return StepLaunches(self.device, self.hyper, self.load_topics(phi, r), self._copy_documents(batch), at)
 
     def _sweep(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> tuple[SweepSums, DeviceSwept]:
         """Sweep documents as planned; the activations of the last sweep are left to :meth:`redraw`."""
         new = self._run_sweeps(run, local, plan)
-        return run.read_sums(), DeviceSwept(new, run.counts, run.scales)
+        return wrap_counts(self.device, run.shared), DeviceSwept(new, run.counts, run.scales)
 
     def _run_sweeps(self, run: StepLaunches, local: DeviceLocals | None, plan: SweepPlan) -> DeviceLocals:
         """Sweep documents as planned, and return their local variables, with the activations before the last sweep."""
@@ -273,26 +248,33 @@ class DeviceSweeper:
         return DeviceLocals(local.topics, tuple(map(self.device.copy, local.theta)), c)
 
     def _copy_topics(self, phi: tuple[FloatArray, ...], r: FloatArray) -> DeviceTopics:
-        """Copy topics to the device."""
+        """Copy topics to the device; those that were moved there are there already."""
+        layers = [
+            (layer.rows, layer.columns)
+            if isinstance(layer, MovedTopics)
+            else (self._load_rows(layer), self._load_rows(layer.T) if number else None)
+            for number, layer in enumerate(phi)
+        ]
+        (first, _), *upper = layers
         return DeviceTopics(
-            self._load_rows(phi[0]),
-            tuple(self._load_rows(layer) for layer in phi[1:]),
-            tuple(self._load_rows(layer.T) for layer in phi[1:]),
+            first,
+            tuple(rows for rows, _ in upper),
+            tuple(columns for _, columns in upper),
             self._load_rows(r[None, :]),
             float(r.sum()),
             tuple(layer.shape[1] for layer in phi),
         )
 
-    def _copy_documents(self, batch: Batch, words: Array | None = None) -> DeviceDocuments:
-        """Copy documents to the device; ``words``, if given, are the rows of the topics for their cells."""
-        load, docs = self.device.load, self._list_documents(batch, words)
+    def _copy_documents(self, batch: Batch) -> DeviceDocuments:
+        """Copy documents to the device."""
+        load, docs = self.device.load, self._list_documents(batch)
         order, numbers, starts, tokens = map(load, docs[:4])
         return docs._replace(order=order, numbers=numbers, starts=starts, words=tokens)
 
-    def _list_documents(self, batch: Batch, words: Array | None = None) -> DeviceDocuments:
+    def _list_documents(self, batch: Batch) -> DeviceDocuments:
         """Return documents as the device takes them, still on the host."""
         starts = find_token_starts(batch)
-        tokens = np.repeat(batch.words if words is None else words, batch.counts)
+        tokens = np.repeat(batch.words, batch.counts)
         kind = np.uint16 if not len(tokens) or tokens.max() <= np.iinfo(np.uint16).max else np.int32
         order = np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
         return DeviceDocuments(

@@ -6,7 +6,7 @@ The generative model is in :mod:`engine.models.dlda`; equation numbers are those
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,9 @@ from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, p
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device
-from engine.gpu.launches import DeviceSwept
+from engine.gpu.devices import Device, DeviceArray
+from engine.gpu.launches import DeviceSwept, read_counts
+from engine.gpu.moves import DeviceMoves
 from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics
 from engine.models.dlda import Config
@@ -174,6 +175,7 @@ def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) 
     if refusal := setup.config.explain_device_refusal():
         raise SettingError(refusal)
     is_prepared = setup.config.inference == "gibbs"
+    kernel = _move_on_device(setup, kernel, sweeper) if setup.config.moves_on_device else kernel
     return kernel._replace(
         prepare=lambda seed, state, docs: _prepare_on_device(sweeper, seed, state, docs) if is_prepared else state,
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
@@ -182,6 +184,30 @@ def _place_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) 
         start_chain=lambda seed, state, docs: _start_on_device(sweeper, seed, state, docs),
         advance_chain=lambda *arguments: _advance_on_device(sweeper, *arguments),
     )
+
+
+def _move_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -> Kernel:
+    """Return the kernel with the topics of all layers, and their running means, moved and kept by a device."""
+    moves = DeviceMoves(sweeper.device, setup.sampler.pool)
+
+    def move(seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
+        if isinstance(statistics.counted.words, DeviceArray):
+            return _move_state(setup, seed, state, statistics, moves)
+        return _move_state(setup, seed, _read_topics(state), statistics)  # added up from several processes
+
+    return kernel._replace(
+        move=move,
+        topics=lambda state: kernel.topics(_read_topics(state)),
+        average=lambda state: _average_state(_read_topics(state)),
+        variance=lambda state: _read_topics(state).variance,
+    )
+
+
+def _read_topics(state: State) -> State:
+    """Return the state with its topics, and their running means, read from a device if they are there."""
+    names = ("phi", "mean", "averaged", "variance")
+    read: dict[str, Any] = {name: tuple(map(np.asarray, getattr(state, name))) for name in names}
+    return state._replace(**read)
 
 
 def _init_state(setup: _DldaSetup, seed: int) -> State:
@@ -339,7 +365,7 @@ def _gather_on_device(
     if swept:
         counted, after = sweeper.gather(state.phi, state.r, docs, start, at, plan)
     else:
-        counted = sweeper.gather_few(state.phi, state.r, docs, at, plan)
+        counted = sweeper.gather_batch(state.phi, state.r, docs, at, plan)
     return DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect)), after
 
 
@@ -358,26 +384,38 @@ def _settle_on_device(
     return sweeper.redraw(state.phi, state.r, docs, swept, address)
 
 
-def _move_state(setup: _DldaSetup, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
-    """Move the topics of every layer and r: by a Gibbs draw if the step swept all documents, else by SG-MCMC."""
+def _move_state(
+    setup: _DldaSetup, seed: int, state: State, statistics: DldaStatistics, device: DeviceMoves | None = None
+) -> tuple[State, Info]:
+    """Move the topics of every layer and r: by a Gibbs draw if the step swept all documents, else by SG-MCMC.
+
+    With a ``device``, the topics and the counts of ``statistics`` are there.
+    """
+    moves = device or steps.TopicMoves(setup.sampler.pool)
+
+    def scale_counts(factor: float) -> LayerCounts:
+        if device is not None:
+            return device.scale_counts(statistics.counted, factor)
+        return _scale_counts(setup, seed, state, statistics, factor)
+
     if not state.mean:  # a checkpoint written before means were kept
         state = state._replace(**averages.init_layer_means(state.phi, state.r)._asdict())
-    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
+    config, t, swept = setup.config, int(state.t) + 1, setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
     old = _get_variables(state)
     sizes: steps.Sizes = ()  # a Gibbs draw has no step sizes
-    samples: Sequence[Array]
+    samples: Sequence[Any]
     if swept:
-        counts = _scale_counts(setup, seed, state, statistics, 1.0)
-        new = steps.draw_variables(config, seed, t, old, counts, pool)
+        counts = scale_counts(1.0)
+        new = steps.draw_variables(config, seed, t, old, counts, moves)
         samples, etas = counts.tables, tuple(new.eta)
     else:
         rho = setup.facts.n_documents / statistics.documents
-        counts = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
-        new, sizes = steps.diffuse_variables(config, seed, t, old, counts, pool)
+        counts = scale_counts(rho / setup.plan_sweeps(state).collect)
+        new, sizes = steps.diffuse_variables(config, seed, t, old, counts, moves)
         samples, etas = new.phi, (0.0,) * len(new.phi)
     means = averages.LayerMeans(state.mean, state.averaged, state.variance, state.mean_r)
-    means = averages.update_layer_means(means, samples, etas, new.r, pool, averages.count_memory(t))
+    means = averages.update_layer_means(means, samples, etas, new.r, moves.update_mean, averages.count_memory(t))
     state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
     learnt = _list_concentrations(config, state) if swept else ()
     return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events, learnt)
@@ -408,7 +446,7 @@ def _scale_counts(setup: _DldaSetup, seed: int, state: State, statistics: DldaSt
     """Return the counts of documents, times a factor, as tables of the current layers."""
     glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
+    return setup.sampler.scale_counts(glob, address, read_counts(statistics.counted), factor)
 
 
 def _infer_theta(setup: _DldaSetup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:

@@ -32,7 +32,8 @@ from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_t
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device
+from engine.gpu.devices import Device, DeviceArray
+from engine.gpu.moves import DeviceMoves
 from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.paths import normalise_shares
@@ -40,8 +41,9 @@ from engine.models.lda_gibbs import Config
 from engine.pool import Pool
 from engine.settings import SettingError
 from engine.streams import Address
-from engine.topic_moves import averages, concentrations, dirichlet
+from engine.topic_moves import averages, concentrations
 from engine.topic_moves.rows import LayerAddress
+from engine.topic_moves.steps import TopicMoves
 
 _TOPICS, _SHARES, _DOCUMENTS = range(3)  # layers of the random streams of beta, alpha, and what documents say about it
 # Number of a sweep that is never reached.  From it on, the sampler would draw the gamma rates of documents, which LDA
@@ -164,7 +166,12 @@ def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -
     """
     if refusal := setup.config.explain_device_refusal():
         raise SettingError(refusal)
+    moves = DeviceMoves(sweeper.device, setup.sampler.pool)
     return kernel._replace(
+        move=lambda seed, state, statistics: _move_on_device(setup, moves, seed, state, statistics),
+        topics=lambda state: _present_topics(setup, _read_topics(state)),
+        average=lambda state: _average_state(_read_topics(state)),
+        variance=lambda state: (_read_topics(state).variance,),
         prepare=lambda seed, state, docs: _prepare_on_device(setup, sweeper, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
         infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
@@ -257,7 +264,6 @@ def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCoun
 
     ``draw_topics`` takes one Dirichlet parameter for all words, so what a word has in excess is added to its counts.
     """
-    t, pool = int(state.t) + 1, setup.sampler.pool
     if setup.config.learn_concentrations:
         state = _draw_concentrations(setup, seed, state, statistics)
     beta = setup.get_beta(state)
@@ -265,11 +271,30 @@ def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCoun
     counts: Array = statistics.counts
     if (beta > least_beta).any():
         counts = counts + (beta - least_beta)[:, None]
-    phi = dirichlet.draw_topics(counts, least_beta, LayerAddress(seed, t, 0), pool)
     weights = statistics.counts.sum(axis=0, dtype=np.float64)
-    mean, weight = averages.update_mean(
-        averages.TopicMean(state.mean, state.averaged, state.variance), counts, least_beta, pool
-    )
+    return _draw_topics(TopicMoves(setup.sampler.pool), seed, state, counts, least_beta, weights)
+
+
+def _move_on_device(
+    setup: _LdaSetup, moves: DeviceMoves, seed: int, state: State, statistics: TopicCounts
+) -> tuple[State, Info]:
+    """Draw the topics on a device, as `_move_state` does on the CPU, if their prior is the same for all words."""
+    counts, beta = statistics.counts, setup.beta
+    if not isinstance(counts, DeviceArray) or setup.config.learn_concentrations or (beta != beta[0]).any():
+        statistics = statistics._replace(counts=np.asarray(counts))
+        return _move_state(setup, seed, _read_topics(state), statistics)
+    table = moves.make_table(counts.parts[0])
+    return _draw_topics(moves, seed, state, table, float(beta[0]), moves.sum_columns(table))
+
+
+def _draw_topics(
+    moves: TopicMoves, seed: int, state: State, counts: Any, beta: float, weights: FloatArray
+) -> tuple[State, Info]:
+    """Draw the topics given a table of counts, of which each topic has ``weights``, and add a sample to the means."""
+    t = int(state.t) + 1
+    phi = moves.draw_topics(counts, beta, LayerAddress(seed, t, 0))
+    old = averages.TopicMean(state.mean, state.averaged, state.variance)
+    mean, weight = moves.update_mean(old, counts, beta, averages.MEMORY)
     tokens = int(weights.sum())
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -278,7 +303,7 @@ def _move_state(setup: _LdaSetup, seed: int, state: State, statistics: TopicCoun
         mean=mean.phi,
         averaged=mean.samples,
         variance=mean.variance,
-        mean_weights=state.mean_weights + weight * (weights - state.mean_weights),
+        mean_weights=state.mean_weights + np.asarray(weight) * (weights - state.mean_weights),
     )
     return moved, Info((), float("nan"), tokens, tokens, concentrations=_list_concentrations(state))
 
@@ -309,6 +334,12 @@ def _list_concentrations(state: State) -> tuple[Concentration, ...]:
     if not len(state.alpha):
         return ()
     return Concentration("alpha", 0, float(state.alpha.mean())), Concentration("beta", 0, float(state.beta[0]))
+
+
+def _read_topics(state: State) -> State:
+    """Return the state with its topics, and their running means, read from a device if they are there."""
+    names = ("phi", "mean", "averaged", "variance")
+    return state._replace(**{name: np.asarray(getattr(state, name)) for name in names})
 
 
 def _average_state(state: State) -> State:

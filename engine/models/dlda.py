@@ -186,6 +186,11 @@ class Config:
         """Return the Dirichlet parameters of ``n_layers`` layers; if widths are learnt, a run starts with one layer."""
         return (self.eta + self.eta[-1:] * n_layers)[:n_layers]
 
+    @property
+    def moves_on_device(self) -> bool:
+        """True if a device that sweeps documents moves the topics too, False if the processor does it."""
+        return self.inference != "sgrld" and not self.grow and not self.learn_concentrations
+
     def explain_device_refusal(self) -> str:
         """Return why a graphics processor cannot sweep documents; an empty text if it can."""
         if self.link != "poisson":

@@ -10,8 +10,8 @@ The variance is that of a draw: the mean over the samples of the Dirichlet's own
 of total variance).
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,15 +115,23 @@ def init_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
 
 
 def update_layer_means(
-    old: LayerMeans, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool, memory: int = MEMORY
+    old: LayerMeans,
+    samples: Sequence[Any],
+    etas: Sequence[float],
+    r: FloatArray,
+    update: Callable[..., tuple[TopicMean, Array]],
+    memory: int = MEMORY,
 ) -> LayerMeans:
-    """Return the means with one more sample of every layer and of r; arguments as in :func:`update_mean`."""
+    """Return the means with one more sample of every layer and of r.
+
+    ``update(mean, sample, eta, memory)`` adds the sample of a layer, as :func:`update_mean` does.
+    """
     means, weight = [], np.zeros(0)
     variance = old.variance or (np.zeros(0),) * len(old.mean)
     for *mean, sample, eta in zip(old.mean, old.averaged, variance, samples, etas, strict=True):
-        new, weight = update_mean(TopicMean(*mean), sample, eta, pool, memory)
+        new, weight = update(TopicMean(*mean), sample, eta, memory)
         means.append(new)
-    return _join_layers(means, old.mean_r + weight * (r - old.mean_r))
+    return _join_layers(means, old.mean_r + np.asarray(weight) * (r - old.mean_r))
 
 
 def _join_layers(means: Sequence[TopicMean], r: FloatArray) -> LayerMeans:

@@ -46,6 +46,19 @@ class ShapePrior(NamedTuple):
     c0: float
 
 
+class LangevinPlan(NamedTuple):
+    """What a Langevin step of a layer needs of every topic: ``steps`` (K_l,), s_k, and ``pull`` (K_l,), x_. + eta V."""
+
+    steps: FloatArray
+    pull: FloatArray
+
+
+def plan_langevin(totals: FloatArray, eta: float, n_rows: int, scale: FloatArray, eps: float) -> LangevinPlan:
+    """Return the plan of :func:`step_langevin` given the sums of the columns of counts, ``totals`` (K_l,)."""
+    steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
+    return LangevinPlan(steps, totals + eta * n_rows)
+
+
 def step_langevin(
     phi: FloatArray,
     counts: Array,
@@ -82,8 +95,7 @@ def step_langevin(
     reflect : bool
         Replace negative entries by their absolute value, as in the authors' code, instead of by ``SMALLEST``.
     """
-    steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
-    pull = sum_columns(counts, pool) + eta * phi.shape[0]
+    steps, pull = plan_langevin(sum_columns(counts, pool), eta, phi.shape[0], scale, eps)
     new = np.empty_like(phi)
     sums = run_blocks(_propose_step, (phi, counts, float(eta), pull, steps, at, new), phi.shape, pool)
     sums = run_blocks(_project_step, (phi, sums - 1.0, reflect, new), phi.shape, pool)
@@ -225,16 +237,26 @@ def diffuse_topics(
     its phi if its scale is at or below ``LEAST_SCALE``, or if its step is so short that the number of additional words
     exceeds the precision of float64.
     """
-    moved = scale > LEAST_SCALE
-    divisor = np.where(moved, scale, 1.0)
-    pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / divisor
-    rates = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
-    moved &= rates <= MOST_RATE
-    rates = np.where(moved, rates, 0.0)
+    rates, moved = find_kept_rates(sum_columns(counts, pool), eta, phi.shape[0], scale, eps)
     new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, rates))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new
+
+
+def find_kept_rates(
+    totals: FloatArray, eta: float, n_rows: int, scale: FloatArray, eps: float
+) -> tuple[FloatArray, Array]:
+    """Return the rates ``M_k e^(-b eps) / g`` of :func:`diffuse_topics`, (K_l,), and which topics move, (K_l,) bool.
+
+    ``totals`` (K_l,) are the sums of the columns of counts.
+    """
+    moved = scale > LEAST_SCALE
+    divisor = np.where(moved, scale, 1.0)
+    pace = (totals + eta * n_rows) / divisor
+    rates = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
+    moved &= rates <= MOST_RATE
+    return np.where(moved, rates, 0.0), moved
 
 
 @compiled

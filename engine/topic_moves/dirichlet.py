@@ -226,7 +226,7 @@ def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array,
         out[i] = max(value, 0.0) if s > 0.0 else 0.0
 
 
-_SAFE = 0.2  # least eta V for plain gammas: the chance that a sum of V gammas is below 1e-290 is 1e-290^(eta V)
+SAFE = 0.2  # least eta V for plain gammas: the chance that a sum of V gammas is below 1e-290 is 1e-290^(eta V)
 
 
 class KeptWords(NamedTuple):
@@ -246,7 +246,7 @@ def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: K
     """
     new: FloatArray = np.empty(counts.shape)
     fixed = (proposals.make_prior(eta), at, new)
-    if eta * len(counts) < _SAFE:
+    if eta * len(counts) < SAFE:
         run_blocks(_draw_log_gammas, (counts, kept, *fixed), new.shape, pool)
         np.exp(new - new.max(axis=0), out=new)
         sums = new.sum(axis=0)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine import schedule
-from engine.contract import FloatArray
+from engine.contract import Array, FloatArray
 from engine.gibbs.local import LayerCounts
 from engine.models.dlda import Config
 from engine.pool import Pool
-from engine.topic_moves import concentrations, diffusion, dirichlet
+from engine.topic_moves import averages, concentrations, diffusion, dirichlet
 from engine.topic_moves.diffusion import ShapePrior
 from engine.topic_moves.rows import LayerAddress
 from engine.widths import StructureChange
@@ -36,6 +36,37 @@ class Variables(NamedTuple):
     gamma0: FloatArray
     c0: FloatArray
     eta: FloatArray
+
+
+class TopicMoves:
+    """The moves of the topics of whole layers, done by the threads of a pool.
+
+    Tables of counts are arrays (K_{l-1}, K_l); another processor may have tables of its own kind.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def sum_columns(self, table: Array) -> FloatArray:
+        """Return the sum of every column of a table, (K_l,)."""
+        sums: FloatArray = table.sum(axis=0)
+        return sums
+
+    def draw_topics(self, table: Array, eta: float, at: LayerAddress) -> Array:
+        """Return a draw of every topic of a layer, ``phi_k ~ Dir(eta + x_k)``."""
+        return dirichlet.draw_topics(table, eta, at, self.pool)
+
+    def step_topics(
+        self, simplex: str, phi: Array, table: Array, eta: float, scale: FloatArray, eps: float, at: LayerAddress
+    ) -> Array:
+        """Return the topics of a layer after a step of SG-MCMC; arguments as in ``diffusion.step_langevin``."""
+        return diffusion.STEPS[simplex].topics(phi, table, eta, scale, eps, at, self.pool)
+
+    def update_mean(
+        self, mean: averages.TopicMean, sample: Array, eta: float, memory: int
+    ) -> tuple[averages.TopicMean, Array]:
+        """Return the running mean of a layer with one more sample, and the sample's weight in it."""
+        return averages.update_mean(mean, sample, eta, self.pool, memory)
 
 
 def init_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
@@ -76,13 +107,15 @@ def change_structure(settings: Config, old: Variables, change: StructureChange) 
     return old._replace(phi=phi, r=change.structure.r, scale=scale, expanded=expanded, top_scale=top_scale)
 
 
-def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool) -> Variables:
+def draw_variables(
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
+) -> Variables:
     """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
     etas = settings.list_etas(len(old.phi))
     if settings.learn_concentrations:
-        etas = _draw_etas(etas, seed, t, old, got, pool)
+        etas = _draw_etas(etas, seed, t, old, got, moves.pool)
     phi = tuple(
-        dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
+        moves.draw_topics(table, eta, LayerAddress(seed, t, layer))
         for layer, (table, eta) in enumerate(zip(got.tables, etas, strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
@@ -104,18 +137,18 @@ def _draw_etas(
 
 
 def diffuse_variables(
-    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, moves: TopicMoves
 ) -> tuple[Variables, Sizes]:
     """Take one step of SG-MCMC (section 3): update the averages M, then Phi and r; return these and the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _find_scale_rate(settings, t)
     scale = tuple(
-        schedule.update_average(average, table.sum(axis=0), rate)
+        schedule.update_average(average, moves.sum_columns(table), rate)
         for average, table in zip(old.scale, got.tables, strict=True)
     )
     top_scale = schedule.update_average(old.top_scale, np.array(got.q), rate)
     divisors = _choose_scales(settings, scale)
-    phi, expanded = _move_topics(settings, seed, t, old, got, divisors, eps, pool)
+    phi, expanded = _move_topics(settings, seed, t, old, got, divisors, eps, moves)
     step_shapes = diffusion.STEPS[settings.simplex].shapes
     r = step_shapes(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
@@ -141,19 +174,27 @@ def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Flo
 
 
 def _move_topics(
-    settings: Config, seed: int, t: int, old: Variables, counts: LayerCounts, divisors: Sizes, eps: float, pool: Pool
+    settings: Config,
+    seed: int,
+    t: int,
+    old: Variables,
+    counts: LayerCounts,
+    divisors: Sizes,
+    eps: float,
+    moves: TopicMoves,
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     layers = enumerate(zip(counts.tables, settings.list_etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
-            diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
+            diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), moves.pool)
             for layer, (table, eta) in layers
         )
-        return tuple(diffusion.normalise_columns(table, pool) for table in expanded), expanded
-    step_topics = diffusion.STEPS[settings.simplex].topics
+        return tuple(diffusion.normalise_columns(table, moves.pool) for table in expanded), expanded
     phi = tuple(
-        step_topics(old.phi[layer], table, eta, divisors[layer], eps, LayerAddress(seed, t, layer), pool)
+        moves.step_topics(
+            settings.simplex, old.phi[layer], table, eta, divisors[layer], eps, LayerAddress(seed, t, layer)
+        )
         for layer, (table, eta) in layers
     )
     return phi, ()

@@ -14,7 +14,7 @@ from engine.gpu.devices import Buffers, DeviceArray, OneLane
 from engine.gpu.memory import DeviceError
 from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
-from tests.engine.gpu.test_devices import CONFIG, FACTS, LDA, draw_mini_batch, score, train
+from tests.engine.gpu.test_devices import CONFIG, FACTS, GIVEN, LDA, draw_mini_batch, score, train
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 
@@ -60,9 +60,10 @@ CASES = pytest.mark.parametrize(
         (dlda, replace(CONFIG, grow=True, grow_every=2)),
         (dlda, Config(layers=(7,), inference="gibbs", start="flat")),
         (dlda, Config(layers=(8, 6, 3), inference="gibbs", start="flat")),
+        (lda_gibbs, GIVEN),
         (lda_gibbs, LDA),
     ],
-    ids=["gibbs", "tlasgr", "auto", "grow", "one", "three", "lda"],
+    ids=["gibbs", "tlasgr", "auto", "grow", "one", "three", "lda", "lda-learnt"],
 )
 
 

@@ -23,7 +23,11 @@ from engine.gibbs.upper import Hyper
 from engine.gpu import devices
 from engine.gpu.blocks import make_sweeper
 from engine.gpu.cuda import KernelBodies, view_pairs
+from engine.gpu.moves import DeviceMoves
+from engine.pool import Pool
 from engine.streams import Address
+from engine.topic_moves.averages import init_mean
+from engine.topic_moves.rows import LayerAddress
 from tests.engine.gpu.test_sweeps import draw_simplex, make_corpus
 
 class Card:
@@ -42,7 +46,7 @@ class Recorder(devices.OneLane):
             (sizes, *given), none = arguments, np.zeros((0, 1), np.uint64)
             key = kernel, *sizes
             given = view_pairs(kernel, self.bodies.make_entry(*key), given, none)
-        self.seen[key] = tuple(map(numba.typeof, given))
+        self.seen[key, tuple(map(numba.typeof, given))] = None
         super().launch(kernel, n, *arguments)
 
 rng = np.random.default_rng(1)
@@ -51,13 +55,20 @@ r, batch, at = np.full(4, 0.5), make_corpus(rng, 20, 50, 6), Address(1, 2, 3)
 plan, whole = SweepPlan(True, 1, 1), {}
 for block in (None, 20_000):  # documents that stream through the card are swept by the same kernels
     sweeper = make_sweeper(Recorder(block), Hyper(0.1, 0.1, 1.0, 1.0))
-    _, swept = sweeper.gather(phi, r, batch, None, at, plan)
+    sums, swept = sweeper.gather(phi, r, batch, None, at, plan)
     local = sweeper.load_locals(sweeper.redraw(phi, r, batch, swept, at), (37, 19, 4))
     sweeper.rate_cells(phi, r, batch, batch, local, at, plan)
     sweeper.place_documents(phi, r, batch, at, plan._replace(quantity=THETA))
     whole = whole or dict(Recorder.seen)
 assert whole == Recorder.seen
-for key, types in Recorder.seen.items():
+moves, place = DeviceMoves(sweeper.device, Pool(1)), LayerAddress(1, 2, 1)
+for simplex in ("exact", "clamp"):
+    table = moves.scale_counts(sums, 2.0).tables[1]
+    moved = moves.step_topics(simplex, phi[1], table, 0.1, np.ones(19), 0.1, place)
+    for eta in (1e-4, 0.1):
+        mean, _ = moves.update_mean(init_mean(phi[1]), table, eta, 20)
+        moves.update_mean(mean, moves.draw_topics(table, eta, place), 0.0, 20)
+for key, types in Recorder.seen:
     code, _ = cuda.compile_ptx(Recorder.bodies.make_entry(*key), numba.types.void(*types), cc=(9, 0))
     print(key[0], code.count("shfl.sync"), code.count("atom.") + code.count("red."), code.count("call"))
 """
@@ -69,8 +80,8 @@ def test_the_kernels_are_compiled_for_a_card(n_lanes):
     found = subprocess.run(
         [sys.executable, "-c", COMPILE, str(n_lanes)], capture_output=True, text=True, timeout=240, check=False
     )
-    if "libnvvm" in found.stderr:
-        pytest.skip("the compiler of CUDA is missing; pip install nvidia-nvvm nvidia-cuda-nvcc")
+    if "DynamicLibNotFoundError" in found.stderr or "libnvvm" in found.stderr:
+        pytest.skip("the compiler of CUDA is missing; pip install nvidia-nvvm nvidia-cuda-nvcc nvidia-cuda-nvrtc")
     assert found.returncode == 0, found.stderr[-2000:]
     lines = [line.split() for line in found.stdout.splitlines()]
     assert {line[0] for line in lines} == {*devices.GROUPED, *devices.SINGLE}
@@ -147,3 +158,27 @@ def test_a_card_sweeps_with_counts_that_agree_and_the_same_bits_twice_and_in_blo
     words = results[0][0]
     assert np.array_equal(words.sum(axis=1), np.bincount(batch.words, batch.counts, minlength=50))
     assert np.array_equal(words.sum(axis=0), np.bincount(results[0][-1], minlength=37))
+
+
+@pytest.mark.skipif(not find_card(), reason="this machine has no graphics processor")
+@pytest.mark.parametrize("simplex", ["exact", "clamp"])
+def test_a_card_moves_topics_as_one_lane_does_and_with_the_same_bits_twice(simplex):
+    from engine.gpu.cuda import CudaDevice
+    from engine.gpu.moves import DeviceMoves
+    from engine.pool import Pool
+    from engine.topic_moves.averages import init_mean
+    from engine.topic_moves.rows import LayerAddress
+
+    rng, at, results = np.random.default_rng(2), LayerAddress(3, 7, 1), []
+    counts, phi = rng.poisson(0.7, (300, 37)).astype(np.int32), rng.dirichlet(np.ones(300), 37).T
+    for device in (devices.OneLane(), CudaDevice(8), CudaDevice(32)):
+        moves = DeviceMoves(device, Pool(1))
+        table = moves.make_table(device.load(counts), 1.5)
+        moved = moves.step_topics(simplex, phi, table, 0.05, np.full(37, 4.0), 0.05, at)
+        drawn = moves.draw_topics(table, 0.05, at)
+        mean, _ = moves.update_mean(init_mean(phi), table, 0.05, 20)
+        results.append([np.asarray(array) for array in (moved, drawn, *mean)])
+    lane, *cards = results
+    assert all(np.array_equal(one, other) for one, other in zip(*cards, strict=True))
+    for one, other in zip(lane, cards[0], strict=True):  # logarithms differ in their last bits, and few choices by them
+        assert np.isclose(one, other, rtol=1e-6, atol=1e-12).mean() > 0.999

@@ -60,7 +60,8 @@ def score(kernel, state, sweeps=SHORT):
     return evaluate_point(kernel, 1, kernel.find_shown_state(state), observed, scored, sweeps)
 
 
-LDA = LdaConfig(layers=(12,), start="random", learn_concentrations=True)
+GIVEN = LdaConfig(layers=(12,), start="random")
+LDA = replace(GIVEN, learn_concentrations=True)
 
 
 def draw_mini_batch(step):
@@ -72,7 +73,7 @@ def draw_mini_batch(step):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "config", "n_steps"),
-    [(dlda, CONFIG, 120), (dlda, replace(CONFIG, inference="tlasgr", batch_size=60), 150), (lda_gibbs, LDA, 120)],
+    [(dlda, CONFIG, 120), (dlda, replace(CONFIG, inference="tlasgr", batch_size=60), 150), (lda_gibbs, GIVEN, 120)],
     ids=["gibbs", "tlasgr", "lda"],
 )
 def test_a_device_finds_topics_as_good_as_the_processor(model, config, n_steps):
@@ -94,15 +95,20 @@ def test_a_device_finds_topics_as_good_as_the_processor(model, config, n_steps):
         (dlda, replace(CONFIG, inference="tlasgr", batch_size=60)),
         (dlda, replace(CONFIG, inference="tlfsgr", batch_size=60)),
         (dlda, replace(CONFIG, inference="auto", first_minibatches=5)),
+        (dlda, replace(CONFIG, inference="sgrld", batch_size=60)),
         (dlda, replace(CONFIG, grow=True, grow_every=3)),
+        (dlda, replace(CONFIG, learn_concentrations=True)),
+        (lda_gibbs, GIVEN),
         (lda_gibbs, LDA),
     ],
-    ids=["gibbs", "tlasgr", "tlfsgr", "auto", "grow", "lda"],
+    ids=["gibbs", "tlasgr", "tlfsgr", "auto", "sgrld", "grow", "learnt", "lda", "lda-learnt"],
 )
 def test_a_step_has_the_same_bits_from_a_state_that_was_stored_and_leaves_its_state_unchanged(model, config):
     kernel = model.build(config, FACTS, 1, OneLane())
     state, info = train(kernel, 5, 4)
     assert isinstance(state.topics, DeviceArray) == kernel.is_sweeping(state)
+    is_moved = not config.learn_concentrations and (model is lda_gibbs or config.moves_on_device)
+    assert isinstance(state.phi if model is lda_gibbs else state.phi[0], DeviceArray) == is_moved
     assert info.tokens == (FACTS.n_tokens if kernel.is_sweeping(state) else draw_mini_batch(3).counts.sum())
     before = {name: array.copy() for name, array in flatten(state).items()}
     resumed = unflatten(model.State, before)
