@@ -197,15 +197,15 @@ def _move_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -
 
     return kernel._replace(
         move=move,
-        topics=lambda state: kernel.topics(_read_topics(state)),
-        average=lambda state: _average_state(_read_topics(state)),
-        variance=lambda state: _read_topics(state).variance,
+        topics=lambda state: kernel.topics(_read_topics(state, "phi")),
+        average=lambda state: _average_state(_read_topics(state, "mean")),
+        variance=lambda state: _read_topics(state, "variance").variance,
     )
 
 
-def _read_topics(state: State) -> State:
-    """Return the state with its topics, and their running means, read from a device if they are there."""
-    names = ("phi", "mean", "averaged", "variance")
+def _read_topics(state: State, *names: str) -> State:
+    """Return the state with the named arrays of topics, or all, read from a device if they are there."""
+    names = names or ("phi", "mean", "averaged", "variance")
     read: dict[str, Any] = {name: tuple(map(np.asarray, getattr(state, name))) for name in names}
     return state._replace(**read)
 

@@ -169,9 +169,9 @@ def _place_on_device(setup: _LdaSetup, kernel: Kernel, sweeper: DeviceSweeper) -
     moves = DeviceMoves(sweeper.device, setup.sampler.pool)
     return kernel._replace(
         move=lambda seed, state, statistics: _move_on_device(setup, moves, seed, state, statistics),
-        topics=lambda state: _present_topics(setup, _read_topics(state)),
-        average=lambda state: _average_state(_read_topics(state)),
-        variance=lambda state: (_read_topics(state).variance,),
+        topics=lambda state: _present_topics(setup, _read_topics(state, "phi")),
+        average=lambda state: _average_state(_read_topics(state, "mean")),
+        variance=lambda state: (_read_topics(state, "variance").variance,),
         prepare=lambda seed, state, docs: _prepare_on_device(setup, sweeper, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather_on_device(setup, sweeper, seed, state, docs, local),
         infer=lambda seed, state, docs, sweeps=None: _infer_on_device(setup, sweeper, seed, state, docs, sweeps),
@@ -336,9 +336,9 @@ def _list_concentrations(state: State) -> tuple[Concentration, ...]:
     return Concentration("alpha", 0, float(state.alpha.mean())), Concentration("beta", 0, float(state.beta[0]))
 
 
-def _read_topics(state: State) -> State:
-    """Return the state with its topics, and their running means, read from a device if they are there."""
-    names = ("phi", "mean", "averaged", "variance")
+def _read_topics(state: State, *names: str) -> State:
+    """Return the state with the named arrays of topics, or all, read from a device if they are there."""
+    names = names or ("phi", "mean", "averaged", "variance")
     return state._replace(**{name: np.asarray(getattr(state, name)) for name in names})
 
 
