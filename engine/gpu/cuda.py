@@ -44,6 +44,7 @@ class CudaDevice:
         self.lanes = n_lanes
         self.block = block
         self._buffers = devices.Buffers(lambda size: cuda.device_array((size,), np.uint8))
+        self._held = devices.HeldMemory(lambda size: cuda.pinned_array((size,), np.uint8))
         self._streams = () if block is None else (cuda.stream(), cuda.stream())
         self._stream: Any = 0  # the default one
         self._none: Any = None
@@ -83,7 +84,7 @@ class CudaDevice:
     def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return an array of the host in memory that is pinned, so that copies need not wait."""
         with explain_errors():
-            return cuda.pinned_array(shape, dtype) if 0 not in shape else np.empty(shape, dtype)
+            return self._held.take(shape, dtype)
 
     def store(self, array: Any, out: Array) -> None:
         """Start to copy an array of the device to one of the host."""

@@ -130,6 +130,44 @@ class Buffers:
         return part
 
 
+class _Lease:
+    """A piece of memory that NumPy arrays share, and that goes back to a list once none of them is left."""
+
+    def __init__(self, memory: Array, free: list[Array]) -> None:
+        self._memory, self._free = memory, free
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._free.append(self._memory)
+        del self._free[: -HeldMemory.MOST]
+
+
+class HeldMemory:
+    """Memory of the host that is slow to reserve: what no array uses any more is given to later ones.
+
+    Parameters
+    ----------
+    reserve : callable
+        Returns an array of so many bytes (uint8).
+    """
+
+    MOST = 64  # unused pieces that are kept
+
+    def __init__(self, reserve: Callable[[int], Array]) -> None:
+        self._reserve = reserve
+        self._free: list[Array] = []
+
+    def take(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return an array whose numbers are not set."""
+        size = prod(shape) * np.dtype(dtype).itemsize
+        if size == 0:
+            return np.empty(shape, dtype)
+        fitting = [i for i, memory in enumerate(self._free) if size <= len(memory) <= 2 * size]
+        memory = self._free.pop(fitting[0]) if fitting else self._reserve(size)
+        whole: Array = np.asarray(_Lease(memory, self._free))
+        return whole[:size].view(dtype).reshape(shape)
+
+
 class OneLane:
     """The CPU as a device with one lane: proves the kernels where there is no graphics processor."""
 

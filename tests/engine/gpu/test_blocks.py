@@ -10,7 +10,7 @@ from engine.contract import Sweeps, flatten, unflatten
 from engine.gibbs.upper import Hyper
 from engine.gpu import memory
 from engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
-from engine.gpu.devices import Buffers, DeviceArray, OneLane
+from engine.gpu.devices import Buffers, DeviceArray, HeldMemory, OneLane
 from engine.gpu.memory import DeviceError
 from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
@@ -134,6 +134,26 @@ def test_a_buffer_gives_arrays_that_do_not_overlap_until_it_is_full():
     assert not np.shares_memory(first, buffers.take((3,), np.uint8))
     buffers.use(0, 1000)
     assert np.shares_memory(first, buffers.take((3,), np.uint8))
+
+
+def test_memory_of_the_host_is_used_again_once_no_array_refers_to_it():
+    reserved = []
+
+    def reserve(size):
+        reserved.append(np.zeros(size, np.uint8))
+        return reserved[-1]
+
+    held = HeldMemory(reserve)
+    part = held.take((6, 5), np.float32)[2:4]
+    part[:] = 7.0
+    other = held.take((6, 5), np.float32)
+    assert not np.shares_memory(part, other)
+    assert np.shares_memory(part, reserved[0])  # a part of an array keeps its memory
+    del part
+    assert np.shares_memory(held.take((25,), np.int32), reserved[0])
+    held.take((2,), np.uint16)  # far smaller: has memory of its own
+    assert [len(memory) for memory in reserved] == [120, 120, 4]
+    assert held.take((0, 3), np.int8).shape == (0, 3)
 
 
 def test_documents_stream_only_if_they_do_not_fit():
