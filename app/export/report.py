@@ -25,7 +25,7 @@ from app.views.report import ReportContents, ReportRefinement, ReportTopic, draw
 from app.views.run_facts import name_inference, name_model
 from app.views.tree.picture import TreeChoice, draw_tree, list_below
 from engine.hierarchy.tree import Node
-from store import corpora
+from store import corpora, snapshots
 from store.corpora import Document
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -200,6 +200,8 @@ def _list_facts(db: Database, row: RunRow, corpus: CorpusRow, hierarchy: Hierarc
     best = choose_headline(row, read_latest(db, row.number))
     method = name_inference(row.model, row.inference)
     n_seeds = hierarchy.recurrence.n_runs if hierarchy.recurrence is not None else 0
+    newest = snapshots.find_latest(db, row.number)
+    newer = newest.minibatch if newest is not None and newest.minibatch > hierarchy.minibatch else 0
     settings = ", ".join(f"{name} {value}" for name, value in row.settings.items() if name != "layers")
     facts = {
         "Corpus": f"{corpus.name}, read from {corpus.source}" if corpus.source else corpus.name,
@@ -209,6 +211,7 @@ def _list_facts(db: Database, row: RunRow, corpus: CorpusRow, hierarchy: Hierarc
         "Model": f"{name_model(row.model)}{f', {method}' if method else ''}, {'-'.join(map(str, hierarchy.widths))}",
         "Run": f"{row.number}{f' ({row.name})' if row.name else ''}, seed {row.seed}, "
         f"{hierarchy.minibatch:,} {STEPS[name_step(row)]}",
+        "Newer topics": f"the run has those after {newer:,} {STEPS[name_step(row)]} too" if newer else "",
         "Other seeds": f"compared with {n_seeds - 1} runs that differ in the seed alone" if n_seeds > 1 else "",
         "How well it predicts words": "" if best is None else summarize_estimate(row, best, ""),
         "Settings": settings,

@@ -12,6 +12,7 @@ from app.export.tables import TableFileError, write_table
 from app.ingest.column_kinds import list_columns
 from app.jobs.downloads import DOWNLOADS
 from app.pages.components import Board, Message, TreeView
+from app.pages.filters import find_placed
 from app.pages.session import LONGEST_QUERY, Context
 from app.views.save_report import QUOTATIONS, ReportScope
 from app.views.save_table import FORMATS, SAVED_TABLES
@@ -47,13 +48,16 @@ class ReportFile(NamedTuple):
 def make_report(context: Context, subject: ReportSubject, topics: Sequence[Node], *, quotes: bool) -> ReportFile:
     """Write the report on some topics of a snapshot; this waits for the store.
 
-    Time and groups are those of the column of the view, if it has one.
+    Time and groups are those of the column of the view, if it has one.  While a run trains, the report shows its newest
+    topics that have shares of documents, if those that are asked for are among them.
     """
     hierarchy = subject.hierarchy
     name, columns = f"topiary-run-{hierarchy.run}-report.html", [context.view.column] if context.view.column else []
     try:
         row = runs.get_run(context.db, hierarchy.run)
-        snapshot = find_snapshot_at(context.db, row, hierarchy.minibatch)
+        placed = find_placed(context, hierarchy, context.view.snapshot).hierarchy
+        shown = placed if placed.n_layers == hierarchy.n_layers and all(map(placed.has, topics)) else hierarchy
+        snapshot = find_snapshot_at(context.db, row, shown.minibatch)
         text = render_report(
             context.db, row, snapshot, topics=topics, choice=subject.choice, quotes=quotes, columns=columns
         )

@@ -135,6 +135,7 @@ def test_a_report_on_a_run_that_trains_is_on_the_newest_topics_with_shares(tmp_p
     assert main(["report", "last", "--output", str(path), "--no-quotes", "--store", db.url]) == 0
     page = path.read_text(encoding="utf-8")
     assert "seed 1, 400 mini-batches" in page
+    assert "those after 500 mini-batches too" in page
     assert "Share over time" in read_article(page, "topic-3-1")
     db.close()
 

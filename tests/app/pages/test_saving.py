@@ -103,6 +103,20 @@ def test_a_report_from_the_page_has_the_tree_on_screen(db):
     assert "Topic tree, 1 topics" in report
 
 
+def test_a_report_from_the_page_of_a_run_that_trains_is_on_the_newest_topics_with_shares(tmp_path):
+    db = open_database(str(tmp_path / "training.db"))
+    plant_trends(db, trains=True)
+    session = open_explore(db)
+    assert session.page._hierarchy.minibatch == 500
+    _, report = save_report(session, "all", "none")
+    assert "seed 1, 400 mini-batches" in report
+    assert "Share over time" in report
+    latest = session.page._hierarchy.snapshot
+    _, report = save_report(open_explore(db, snapshot=latest), "all", "none")  # chosen by the visitor
+    assert "seed 1, 500 mini-batches" in report
+    db.close()
+
+
 def test_only_what_is_there_can_be_chosen_for_a_report(db):
     session = Session(db, "explore", ExplorePage)
     assert 'value="marked"' not in session.page._controls.html
