@@ -44,7 +44,8 @@ class CudaDevice:
         self.lanes = n_lanes
         self.block = block
         self._buffers = devices.Buffers(lambda size: cuda.device_array((size,), np.uint8))
-        self._held = devices.HeldMemory(lambda size: cuda.pinned_array((size,), np.uint8))
+        self._held = devices.HostMemory(lambda size: cuda.pinned_array((size,), np.uint8))
+        self._memory = devices.SpareMemory(self._reserve)
         self._streams = () if block is None else (cuda.stream(), cuda.stream())
         self._stream: Any = 0  # the default one
         self._none: Any = None
@@ -69,8 +70,10 @@ class CudaDevice:
     def reserve(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array in the memory of the device whose numbers are not set."""
         with explain_errors():
+            if 0 in shape:
+                return cuda.device_array(shape, dtype)
             part = self._buffers.take(shape, dtype)
-            return cuda.device_array(shape, dtype) if part is None else part
+            return self._memory.take(shape, dtype) if part is None else part
 
     def use_buffer(self, number: int, size: int) -> None:
         """Wait for the work of a buffer, and use it and its stream."""
@@ -84,7 +87,7 @@ class CudaDevice:
     def hold(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return an array of the host in memory that is pinned, so that copies need not wait."""
         with explain_errors():
-            return self._held.take(shape, dtype)
+            return np.empty(shape, dtype) if 0 in shape else self._held.take(shape, dtype)
 
     def store(self, array: Any, out: Array) -> None:
         """Start to copy an array of the device to one of the host."""
@@ -102,8 +105,10 @@ class CudaDevice:
 
     def copy(self, array: Any) -> Any:
         """Return a copy of an array of the device."""
+        if array.size == 0:
+            return array
         with explain_errors():
-            new = cuda.device_array(array.shape, array.dtype)
+            new = self._memory.take(array.shape, array.dtype)
             new.copy_to_device(array)
         return new
 
@@ -127,6 +132,14 @@ class CudaDevice:
         with explain_errors():
             free, total = cuda.current_context().get_memory_info()
         return int(total - free)
+
+    def _reserve(self, size: int) -> Any:
+        """Reserve memory of the device, if need be in the place of memory that no array uses."""
+        try:
+            return cuda.device_array((size,), np.uint8)
+        except CudaDriverError:
+            self._memory.clear()
+            return cuda.device_array((size,), np.uint8)
 
     def _launch_groups(self, kernel: str, n: int, sizes: tuple[int, int], *arguments: Any) -> None:
         """Start a kernel in which a group of lanes works on each document."""

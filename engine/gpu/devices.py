@@ -1,5 +1,6 @@
 """Processors on which documents can be swept, and arrays that stay there between the steps of a run."""
 
+import weakref
 from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -130,20 +131,8 @@ class Buffers:
         return part
 
 
-class _Lease:
-    """A piece of memory that NumPy arrays share, and that goes back to a list once none of them is left."""
-
-    def __init__(self, memory: Array, free: list[Array]) -> None:
-        self._memory, self._free = memory, free
-        self.__array_interface__ = memory.__array_interface__
-
-    def __del__(self) -> None:
-        self._free.append(self._memory)
-        del self._free[: -HeldMemory.MOST]
-
-
-class HeldMemory:
-    """Memory of the host that is slow to reserve: what no array uses any more is given to later ones.
+class SpareMemory:
+    """Memory that is slow to reserve: what no array uses any more is given to later ones.
 
     Parameters
     ----------
@@ -153,18 +142,52 @@ class HeldMemory:
 
     MOST = 64  # unused pieces that are kept
 
-    def __init__(self, reserve: Callable[[int], Array]) -> None:
+    def __init__(self, reserve: Callable[[int], Any]) -> None:
         self._reserve = reserve
-        self._free: list[Array] = []
+        self._spare: list[Any] = []
+
+    def take(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array whose numbers are not set; parts of it are not to be used after it is gone."""
+        memory = self._find(prod(shape) * np.dtype(dtype).itemsize)
+        array = memory[: prod(shape) * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+        self._watch(array, memory)
+        return array
+
+    def clear(self) -> None:
+        """Give up the memory that no array uses."""
+        self._spare.clear()
+
+    def _find(self, size: int) -> Any:
+        """Return memory of this size, or up to a quarter larger."""
+        fitting = [i for i, memory in enumerate(self._spare) if size <= len(memory) <= size + size // 4]
+        return self._spare.pop(fitting[0]) if fitting else self._reserve(size)
+
+    def _watch(self, user: Any, memory: Any) -> None:
+        """Take memory back once the object that uses it is gone."""
+        weakref.finalize(user, self._take_back, memory).atexit = False
+
+    def _take_back(self, memory: Any) -> None:
+        self._spare.append(memory)
+        del self._spare[: -self.MOST]
+
+
+class _Lease:
+    """A piece of memory, as arrays of NumPy share it: all of them, and their parts, refer to this object."""
+
+    def __init__(self, memory: Array) -> None:
+        self.__array_interface__ = memory.__array_interface__
+
+
+class HostMemory(SpareMemory):
+    """Spare memory of the host, which also stays with parts of arrays."""
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """Return an array whose numbers are not set."""
         size = prod(shape) * np.dtype(dtype).itemsize
-        if size == 0:
-            return np.empty(shape, dtype)
-        fitting = [i for i, memory in enumerate(self._free) if size <= len(memory) <= 2 * size]
-        memory = self._free.pop(fitting[0]) if fitting else self._reserve(size)
-        whole: Array = np.asarray(_Lease(memory, self._free))
+        memory = self._find(size)
+        lease = _Lease(memory)
+        self._watch(lease, memory)
+        whole: Array = np.asarray(lease)
         return whole[:size].view(dtype).reshape(shape)
 
 

@@ -10,7 +10,7 @@ from engine.contract import Sweeps, flatten, unflatten
 from engine.gibbs.upper import Hyper
 from engine.gpu import memory
 from engine.gpu.blocks import BlockSweeper, cut_rows, make_sweeper
-from engine.gpu.devices import Buffers, DeviceArray, HeldMemory, OneLane
+from engine.gpu.devices import Buffers, DeviceArray, HostMemory, OneLane, SpareMemory
 from engine.gpu.memory import DeviceError
 from engine.kernels import dlda, lda_gibbs
 from engine.models.dlda import Config
@@ -143,7 +143,7 @@ def test_memory_of_the_host_is_used_again_once_no_array_refers_to_it():
         reserved.append(np.zeros(size, np.uint8))
         return reserved[-1]
 
-    held = HeldMemory(reserve)
+    held = HostMemory(reserve)
     part = held.take((6, 5), np.float32)[2:4]
     part[:] = 7.0
     other = held.take((6, 5), np.float32)
@@ -153,7 +153,21 @@ def test_memory_of_the_host_is_used_again_once_no_array_refers_to_it():
     assert np.shares_memory(held.take((25,), np.int32), reserved[0])
     held.take((2,), np.uint16)  # far smaller: has memory of its own
     assert [len(memory) for memory in reserved] == [120, 120, 4]
-    assert held.take((0, 3), np.int8).shape == (0, 3)
+
+
+def test_memory_of_a_device_is_used_again_and_given_up_when_asked():
+    reserved = []
+    memory = SpareMemory(lambda size: reserved.append(size) or np.zeros(size, np.uint8))
+    first, second = memory.take((8, 5), np.float64), memory.take((8, 5), np.float64)
+    assert not np.shares_memory(first, second)
+    del first
+    third = memory.take((40,), np.float64)
+    assert reserved == [320, 320]
+    assert not np.shares_memory(second, third)
+    del second, third
+    memory.clear()
+    memory.take((40,), np.float64)
+    assert reserved == [320] * 3
 
 
 def test_documents_stream_only_if_they_do_not_fit():
