@@ -246,7 +246,8 @@ def _add_training(parser: Parser, created: str) -> None:
     )
     place_help = (
         "sweep documents in other processes: local:2, or the address of a Dask scheduler; several runs share them, "
-        "each trained whole by one; no effect on results; or gpu: by a graphics processor, in single precision"
+        "each trained whole by one; no effect on results; or gpu: by a graphics processor, in single precision; or "
+        "gpu+local:2 and the like: by a graphics processor of every process"
     )
     parser.add_argument("--on", default="", metavar="PLACE", help=place_help)
     parser.add_argument("--name", type=read_name, default="", help=f"a name for {created}")

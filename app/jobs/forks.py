@@ -151,7 +151,7 @@ def list_remedies(row: RunRow) -> list[Remedy]:
     if row.state != "failed" or row.unusable:
         return []
     remedies = [Remedy("resume", "Resume from the checkpoint")]
-    if row.options.get("on") == NAME:
+    if str(row.options.get("on")).startswith(NAME):
         remedies.append(Remedy("resume-here", "Resume without the graphics processor"))
     size = read_batch_size(row)
     if size is not None:

@@ -54,8 +54,11 @@ class CardUse:
         if time.monotonic() - self._looked < USE_SECONDS:
             return {}
         self._looked = time.monotonic()
-        used = self._device.count_used()
-        return {"card": {"name": self._card.name, "memory": self._card.memory, "used": used}}
+        return {"card": self.measure()}
+
+    def measure(self) -> dict[str, Any]:
+        """Return the name of the card, its memory, and how much of it is in use now."""
+        return {"name": self._card.name, "memory": self._card.memory, "used": self._device.count_used()}
 
 
 def list_cards() -> list[GraphicsCard]:
@@ -102,8 +105,8 @@ def check_card() -> GraphicsCard:
     return cards[0]
 
 
-def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
-    """Return the card for a run of a model on a corpus.
+def check_run_on_card(model: str, config: Any, facts: "Facts", processes: int = 1) -> GraphicsCard:
+    """Return the card for a run of a model on a corpus, whose documents so many processes share.
 
     Raises
     ------
@@ -111,6 +114,19 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
         When there is none, the model has no kernels for it, or the topics leave no room for documents.
     """
     card = check_card()
+    check_model(model, config)
+    _choose_block(card, config, facts, -(-processes // len(list_cards())))
+    return card
+
+
+def check_model(model: str, config: Any) -> None:
+    """Refuse a model without kernels for graphics processors, or settings that they do not know.
+
+    Raises
+    ------
+    GpuError
+        With the reason.
+    """
     if not hasattr(config, "explain_device_refusal"):
         raise GpuError(
             f"model {model} has no kernels for graphics processors; leave out --on gpu, or train dlda, datm, sdatm or "
@@ -118,12 +134,12 @@ def check_run_on_card(model: str, config: Any, facts: "Facts") -> GraphicsCard:
         )
     if refusal := config.explain_device_refusal():
         raise GpuError(refusal)
-    _choose_block(card, config, facts)
-    return card
 
 
-def _choose_block(card: GraphicsCard, config: Any, facts: "Facts") -> int | None:
-    """Return the bytes of each buffer through which documents stream, None if they fit on the card.
+def _choose_block(card: GraphicsCard, config: Any, held: "Facts", processes: int) -> int | None:
+    """Return the bytes of each buffer through which the held documents stream, None if they fit on the card.
+
+    ``processes`` share the memory of the card.
 
     Raises
     ------
@@ -131,13 +147,15 @@ def _choose_block(card: GraphicsCard, config: Any, facts: "Facts") -> int | None
         When the topics leave no room for buffers.
     """
     try:
-        return choose_block(tuple(config.layers), facts.n_words, *_count_held(config, facts), card.memory)
+        memory = card.memory // processes
+        return choose_block(tuple(config.layers), held.n_words, *_count_held(config, held), memory)
     except DeviceError as error:
-        needed = count_bytes(tuple(config.layers), facts.n_words, 0, 0)
+        needed = count_bytes(tuple(config.layers), held.n_words, 0, 0)
+        each = f" for {processes} processes" if processes > 1 else ""
         raise GpuError(
             f"the topics need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
-            f"{card.memory / GIGABYTE:.1f} GB, which leaves too little for documents; use fewer topics, or leave out "
-            "--on gpu"
+            f"{card.memory / GIGABYTE:.1f} GB{each}, which leaves too little for documents; use fewer topics, or leave "
+            "out --on gpu"
         ) from error
 
 
@@ -149,8 +167,18 @@ def _count_held(config: Any, facts: "Facts") -> tuple[int, int]:
     return n_documents, n_documents * facts.n_tokens // max(1, facts.n_documents)
 
 
-def open_device(config: Any, facts: "Facts") -> "Device":
+def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, processes: int = 1) -> "Device":
     """Return the device that sweeps the documents of a run, in blocks if they do not fit; this imports CUDA.
+
+    Parameters
+    ----------
+    config : Config
+    facts : Facts
+        Those of the whole corpus, on which the bits of the results depend.
+    held : Facts, optional
+        Those of the documents that this process sweeps; all by default.
+    processes : int
+        Number of processes that share the memory of the card.
 
     Raises
     ------
@@ -161,9 +189,8 @@ def open_device(config: Any, facts: "Facts") -> "Device":
     try:
         from engine.gpu.cuda import CudaDevice
 
-        return CudaDevice(
-            choose_lanes(tuple(config.layers), _count_held(config, facts)[0]), _choose_block(card, config, facts)
-        )
+        lanes = choose_lanes(tuple(config.layers), _count_held(config, facts)[0])
+        return CudaDevice(lanes, _choose_block(card, config, held or facts, processes))
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(

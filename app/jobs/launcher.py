@@ -21,6 +21,7 @@ import psutil
 
 from app.jobs import gpu, logs, process
 from app.jobs.cluster import whole
+from app.jobs.cluster.place import ON_CARDS
 from app.jobs.plan import read_options
 from app.machine import count_processors
 from engine.gpu.memory import NAME
@@ -196,8 +197,8 @@ def resume_run(db: Database, run: int, on: str = "") -> None:
     db : Database
     run : int
     on : str
-        Where its documents are swept from now on: "gpu", or "here", the processor of this machine; where they were by
-        default.
+        Where its documents are swept from now on: "gpu", or "here", the processor of this machine, or of each worker if
+        they are spread over graphics processors; where they were by default.
 
     Raises
     ------
@@ -227,6 +228,8 @@ def _move_documents(db: Database, row: RunRow, on: str) -> dict[str, Any]:
     options = read_options(row)
     if on not in (HERE, NAME):
         raise Conflict(f"a run goes on here or on gpu; got {on!r}")
+    if on == HERE and options.cluster.startswith(ON_CARDS):
+        return replace(options, on=options.on.removeprefix(ON_CARDS)).to_json()
     if options.cluster:
         raise Conflict(f"the documents of run {row.number} are swept by {options.on}, where alone it can go on")
     if on == NAME:

@@ -146,10 +146,8 @@ def prepare_run(
             tries_widths=is_proposed and not on and tries_widths(config, row),
             sweeps_after=sweep_start,
         )
-        if on == memory.NAME:
-            gpu.check_run_on_card(model, config, collect_row_facts(row))
-        elif on:
-            place.check_place(on, db.url, whole=whole)
+        if on:
+            _check_where(on, db.url, model, config, row, whole=whole)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
@@ -165,6 +163,19 @@ def prepare_run(
         "name": name,
         "fork": None if fork is None else fork.snapshot.number,
     }
+
+
+def _check_where(on: str, store: str, model: str, config: Any, corpus: CorpusRow, *, whole: bool) -> None:
+    """Refuse a place that cannot sweep the documents of a run."""
+    if on == memory.NAME:
+        gpu.check_run_on_card(model, config, collect_row_facts(corpus))
+        return
+    place.check_place(on, store, whole=whole)
+    where = place.parse_place(on, takes_gpu=True)
+    if where.has_cards and where.processes:
+        gpu.check_run_on_card(model, config, collect_row_facts(corpus), where.processes)
+    elif where.has_cards:
+        gpu.check_model(model, config)
 
 
 def adapt_length(steps: int, config: Any, corpus: CorpusRow, until: str) -> int:

@@ -162,8 +162,8 @@ class RunOptions:
         Protocol of the final test score; None if the curve is of test documents already.
     on : str
         Place that sweeps documents: "" for the worker itself, "local:2" for two processes of this machine, or the
-        address of a Dask scheduler (:mod:`app.jobs.cluster.place`), on which results do not depend; or "gpu", whose
-        numbers have single precision.
+        address of a Dask scheduler (:mod:`app.jobs.cluster.place`), on which results do not depend; or "gpu", or
+        "gpu+" and such a place, whose numbers have single precision.
     whole : bool
         Whether the run shares the place with others: each is then trained whole by one process of it.
     tries_widths : bool

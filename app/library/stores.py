@@ -206,7 +206,8 @@ class Store:
             Whether to evaluate all test documents with 600 sweeps at the end.
         on : str
             Where to sweep documents: ``"local:2"`` for two processes here, or the address of a Dask scheduler.  The
-            topics are the same.
+            topics are the same.  ``"gpu"`` sweeps them by a graphics processor, in single precision, and
+            ``"gpu+local:2"`` or ``"gpu+tcp://host:8786"`` by one of every process.
         name : str
             Name of the run, for display.
         wait, progress

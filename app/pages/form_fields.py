@@ -141,6 +141,7 @@ PLACE_HELP = (
 
 
 GPU_HELP = " gpu sweeps them by the graphics processor of this machine, in single precision."
+CARDS_HELP = " gpu+local:2 and gpu+tcp://host:8786 sweep them by a graphics processor of every process."
 
 
 def make_place_field(value: str, error: str) -> FormField:
@@ -150,7 +151,7 @@ def make_place_field(value: str, error: str) -> FormField:
     help_text = PLACE_HELP if has_dask else f"{dask_missing[0].upper()}{dask_missing[1:]}."
     is_free = has_dask or has_card
     hint = f"Usually {HERE}." if is_free else ""
-    help_text += GPU_HELP if has_card else ""
+    help_text += (GPU_HELP if has_card else "") + (CARDS_HELP if has_dask else "")
     return FormField(
         PLACE, PLACE_LABEL, help_text, "text", value, error=error, hint=hint, locked=not is_free, group=PLACE_GROUP
     )

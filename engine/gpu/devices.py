@@ -253,6 +253,8 @@ class OneLane:
 class DeviceArray:
     """An array whose numbers are on a device until ``np.asarray`` has them read and joined.
 
+    A slice of its rows is a NumPy array, for which nothing else is read.
+
     Attributes
     ----------
     parts : tuple
@@ -276,10 +278,25 @@ class DeviceArray:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __getitem__(self, rows: slice) -> Array:
+        if self._value is not None or not self.parts:
+            return np.asarray(self)[rows]
+        return self._join([self._read(part[rows]) for part in self.parts])
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._value is None:
             self._value = self._join([self._read(part) for part in self.parts])
         return np.array(self._value, dtype=dtype, copy=copy)
+
+
+def read_arrays(value: Any) -> Any:
+    """Return statistics, arrays in named tuples, with those on a device read, so that they can leave this process."""
+    if isinstance(value, DeviceArray):
+        return np.asarray(value)
+    if not isinstance(value, tuple):
+        return value
+    parts = map(read_arrays, value)
+    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
 
 
 class DeviceLocals(NamedTuple):

@@ -96,7 +96,7 @@ class DeviceSweeper:
 
         def join_theta(layers: list[Array]) -> FloatArray:
             columns = [layer[:, :width] for layer, width in zip(layers, widths[1:], strict=True)]
-            return np.concatenate([np.zeros((n_documents, 0)), *columns], axis=1).astype(np.float64)
+            return np.concatenate(columns, axis=1).astype(np.float64) if columns else np.zeros((n_documents, 0))
 
         def wrap(parts: tuple[Any, ...], shape: tuple[int, ...], join: Callable[[list[Array]], Array]) -> Any:
             return DeviceArray(self._read_kept, parts, shape, join)

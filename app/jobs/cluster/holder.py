@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.jobs import gpu
+from app.jobs.cluster.cards import CardSeat
 from app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
 from engine.corpus import take_documents
+from engine.gpu.devices import Device, read_arrays
 from engine.pool import BlockSum, BlockSums
 from store import checkpoints, corpora
 from store.database import Database, open_database
@@ -60,10 +63,13 @@ class HeldPart(NamedTuple):
         same tree however the pieces are spread (see ``Kernel.real``).
     first : int
         Number of the first piece, counted over all workers.
+    seat : CardSeat or None
+        The graphics processor that sweeps them; None: the processor.
     """
 
     pieces: list[Array]
     first: int
+    seat: CardSeat | None = None
 
 
 class LocalShare(NamedTuple):
@@ -96,18 +102,35 @@ class DocumentHolder:
     part : HeldPart
     threads : int
         Threads of its kernel; results do not depend on their number.
+
+    Raises
+    ------
+    GpuError
+        When its machine has no graphics processor that can sweep them.
     """
 
     def __init__(self, setup: RunSetup, part: HeldPart, threads: int) -> None:
         module = models.load(setup.model)
         config = settings.from_json(module.Config, setup.settings)
-        self._kernel = module.build(config, setup.facts, n_threads=threads)
         self._state_type = module.State
         self._setup = setup
         self._part = part
         self._pace = SweepPace()
+        self._card: gpu.CardUse | None = None
+        devices = {} if part.seat is None else {"device": self._open_device(config, part.seat)}
+        self._kernel = module.build(config, setup.facts, n_threads=threads, **devices)
         self._local: list[Any] | None = None
         self._unsettled = False  # whether documents were swept and still need the moved topics
+
+    def _open_device(self, config: Any, seat: CardSeat) -> Device:
+        """Return the graphics processor that sweeps the held documents; how, depends on the whole corpus."""
+        seat.take()
+        card, facts = gpu.check_card(), self._setup.facts
+        counts = self._counts
+        held = facts._replace(n_documents=counts.n_documents, n_tokens=int(counts.values.sum()))
+        device = gpu.open_device(config, facts, held, seat.processes)
+        self._card = gpu.CardUse(card, device)
+        return device
 
     @cached_property
     def _counts(self) -> Counts:
@@ -194,7 +217,7 @@ class DocumentHolder:
             pieces = zip(self._docs, self._settle_local(state), strict=True)
             for number, (docs, local) in enumerate(pieces, self._part.first):
                 statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
-                sums.add(BlockSum(number, 1, statistics))
+                sums.add(BlockSum(number, 1, read_arrays(statistics)))
                 swept_locals.append(swept)
         self._local = swept_locals
         self._unsettled = self._kernel.settle is not None
@@ -205,15 +228,17 @@ class DocumentHolder:
         sums, kernel = BlockSums(), self._kernel
         with self._pace.sweep(pieces):
             for number, docs in enumerate(pieces, first):
-                sums.add(BlockSum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
+                statistics, _ = kernel.gather(self._setup.seed, state, docs, kernel.local(state))
+                sums.add(BlockSum(number, 1, read_arrays(statistics)))
         return sums.parts
 
     def make_report(self) -> WorkerReport:
-        """Return a report: documents held, sweeps since the last report, and memory of the process."""
+        """Return a report: documents held, sweeps since the last report, memory of the process, and its card."""
         import psutil
 
         memory = int(psutil.Process().memory_info().rss)
-        return self._pace.make_report(sum(map(len, self._part.pieces)), memory)
+        card = None if self._card is None else self._card.measure()
+        return self._pace.make_report(sum(map(len, self._part.pieces)), memory, card)
 
     def _settle_local(self, state: Any) -> list[Any]:
         """Return the local variables of every piece, completing a step under the topics of a state if necessary.

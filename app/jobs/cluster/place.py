@@ -1,4 +1,7 @@
-"""The place where documents are swept, ``local:2`` or the address of a Dask scheduler, and clients of it."""
+"""The place where documents are swept, ``local:2`` or the address of a Dask scheduler, and clients of it.
+
+``gpu+local:2``, or such an address after ``gpu+``, is the same place, whose workers sweep by graphics processors.
+"""
 
 import functools
 import gc
@@ -31,6 +34,7 @@ DASK_MISSING = "--on needs Dask, which is not installed; pip install 'topiary-ex
 Result = TypeVar("Result")
 LEAVING = 30.0  # seconds allowed for processes to end
 MOST_LOCAL = 512  # processes on this machine
+ON_CARDS = f"{memory.NAME}+"  # before a place whose workers sweep by graphics processors
 _scratch: "WeakKeyDictionary[Client, Path]" = WeakKeyDictionary()  # folder of the local processes of a client
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
@@ -127,26 +131,38 @@ class PlaceError(ValueError):
 
 
 class WorkPlace(NamedTuple):
-    """A place that sweeps documents: ``processes`` on this machine, or the scheduler at ``address``."""
+    """A place that sweeps documents: ``processes`` on this machine, or the scheduler at ``address``.
+
+    Its workers sweep by graphics processors if ``has_cards``.
+    """
 
     processes: int = 0
     address: str = ""
+    has_cards: bool = False
+
+    def __str__(self) -> str:
+        """Return the text that names the place, without its graphics processors."""
+        return self.address or f"local:{self.processes}"
 
 
 def parse_place(text: str, *, takes_gpu: bool = False) -> WorkPlace:
-    """Return the place that a text such as ``local:2`` names; with ``takes_gpu``, an error names gpu too.
+    """Return the place that a text such as ``local:2`` names; with ``takes_gpu``, such as ``gpu+local:2`` too.
 
     Raises
     ------
     PlaceError
         When it is neither ``local:N`` nor the address of a scheduler.
     """
-    kind, _, rest = text.partition(":")
+    has_cards = takes_gpu and text.startswith(ON_CARDS)
+    name = text.removeprefix(ON_CARDS) if has_cards else text
+    kind, _, rest = name.partition(":")
     if kind == "local" and rest.isdigit() and 1 <= int(rest) <= MOST_LOCAL:
-        return WorkPlace(processes=int(rest))
-    if _ADDRESS.fullmatch(text):
-        return WorkPlace(address=text)
-    choices = "the address of a Dask scheduler, or gpu" if takes_gpu else "or the address of a Dask scheduler"
+        return WorkPlace(processes=int(rest), has_cards=has_cards)
+    if _ADDRESS.fullmatch(name):
+        return WorkPlace(address=name, has_cards=has_cards)
+    choices = "the address of a Dask scheduler, gpu, or both as in gpu+local:2"
+    if not takes_gpu:
+        choices = "or the address of a Dask scheduler"
     raise PlaceError(f"--on takes local:N, such as local:2, {choices}; got {text!r}")
 
 
@@ -177,19 +193,26 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
     Raises
     ------
     PlaceError
-        When the place cannot be read, Dask or a graphics processor is missing, or workers of another machine could
-        not read the store.
+        When the place cannot be read, Dask or a graphics processor of this machine is missing, workers of another one
+        could not read the store, or runs that are trained whole should be spread over graphics processors.
     """
     if text == memory.NAME:
         _check_card()
         return
     place = parse_place(text, takes_gpu=True)
+    if place.has_cards and whole:
+        raise PlaceError(
+            f"--on {text} spreads the documents of one run, and several runs are each trained whole; use --on gpu or "
+            f"--on {place} for them"
+        )
     if not is_dask_installed() and not (whole and place.processes):
         raise PlaceError(DASK_MISSING)
     if place.address and store.startswith("sqlite") and not _is_here(place.address):
         raise PlaceError(
-            f"workers of {text} cannot read a store in a file of this machine; keep the store in PostgreSQL"
+            f"workers of {place} cannot read a store in a file of this machine; keep the store in PostgreSQL"
         )
+    if place.has_cards and place.processes:
+        _check_card()
 
 
 def _check_card() -> None:
@@ -208,7 +231,7 @@ def connect_client(
     Parameters
     ----------
     text : str
-        The place, as `parse_place` reads it.
+        The place, as `parse_place` reads it, with or without graphics processors.
     patience : int
         Seconds to wait for an answer of the scheduler and its workers.
     of : callable
@@ -221,12 +244,12 @@ def connect_client(
     PlaceError
         When no scheduler or no worker answers within ``patience`` seconds, or their versions differ from ours.
     """
-    place = parse_place(text)
+    place = parse_place(text, takes_gpu=True)
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise PlaceError(DASK_MISSING) from None
-    no_answer = f"no scheduler with workers answers at {text}"
+    no_answer = f"no scheduler with workers answers at {place}"
     gc.collect()  # an unconnected client that is collected while Dask starts another one would wait for a held lock
     try:
         if place.processes:
@@ -234,13 +257,13 @@ def connect_client(
         else:
             client = run_bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the last two if TLS is not set up
-        raise PlaceError(f"{no_answer} ({error}); {_give_advice(text)}") from error
+        raise PlaceError(f"{no_answer} ({error}); {_give_advice(place)}") from error
     try:
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
-        _check_versions(client, text, of or list_versions, patience)
+        _check_versions(client, str(place), of or list_versions, patience)
     except (OSError, TimeoutError) as error:
         close_client(client)
-        raise PlaceError(f"{no_answer} ({error}); {_give_advice(text)}") from error
+        raise PlaceError(f"{no_answer} ({error}); {_give_advice(place)}") from error
     except BaseException:
         close_client(client)
         raise
@@ -307,8 +330,8 @@ def _is_here(address: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _give_advice(text: str) -> str:
-    if text.startswith("tls:"):
+def _give_advice(place: WorkPlace) -> str:
+    if place.address.startswith("tls:"):
         return "start them, and give them and Topiary the same certificates"
     return "start them"
 

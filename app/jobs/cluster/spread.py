@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app.jobs import gpu
 from app.jobs import training as mathematics
 from app.jobs.cluster import place, workers
+from app.jobs.cluster.cards import CardSeat, list_seats
 from app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
 from app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
 from app.jobs.cluster.workers import WorkerLostError, WorkerReport
@@ -23,6 +25,7 @@ from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
+from engine.gpu.memory import DeviceError
 from engine.pool import BlockSums, cut_pieces
 from store.arrays import ArrayLayout, StreamedArray
 from store.errors import DamagedArrays, StoreError
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 RUN_BYTES = 8 << 20  # of the rows requested at a time while a checkpoint is written
 REPORT_SECONDS = 2.0  # between two reports of the workers
+WITHOUT_CARD = "mend this and resume the run, or go on by processors with topiary resume RUN --on here"
 ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer between two checks of the worker
 
 
@@ -52,6 +56,8 @@ class WorkerAnswers:
         When a worker is gone.
     PlaceError
         When a worker cannot read the store.
+    GpuError
+        When the graphics processor of a worker is missing or fails.
     """
 
     def __init__(self, presence: WorkerPresence, workers: list[str]) -> None:
@@ -84,22 +90,34 @@ class WorkerAnswers:
                 raise
             except StoreError as error:
                 raise PlaceError(f"the worker {address} cannot read the documents: {error}") from error
+            except DeviceError as error:
+                raise gpu.GpuError(f"the worker {address} cannot sweep documents: {error}") from error
+            except gpu.GpuError as error:
+                raise gpu.GpuError(f"the worker {address} cannot sweep documents ({error}); {WITHOUT_CARD}") from error
 
 
 class SpreadTraining(Training):
     """A :class:`app.jobs.training.Training` whose documents are spread over the workers of a cluster.
 
-    The state of a position holds no local variables: the workers keep these with the documents.
+    The state of a position holds no local variables: the workers keep these with the documents.  They sweep by graphics
+    processors if there are ``seats``, which they take in turn; the topics move here in any case.
     """
 
     holder: type[DocumentHolder] = DocumentHolder
 
     def __init__(
-        self, corpus: Corpus, kernel: "Kernel", state_type: type[Any], setup: RunSetup, client: "Client"
+        self,
+        corpus: Corpus,
+        kernel: "Kernel",
+        state_type: type[Any],
+        setup: RunSetup,
+        client: "Client",
+        seats: Sequence[CardSeat] = (),
     ) -> None:
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
+        self._seats = seats
         self._tokens = np.concatenate([[0], np.cumsum(corpus.list_lengths()[self.train])])
         self._holders: list[Any] = []
         self._presence = WorkerPresence(client)
@@ -201,9 +219,10 @@ class SpreadTraining(Training):
         workers = sorted(facts)
         self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
+        seats = itertools.cycle(self._seats or (None,))
         parts = [
-            HeldPart([self.train[piece] for piece in share], first)
-            for share, first in zip(self._shares, firsts, strict=False)
+            HeldPart([self.train[piece] for piece in share], first, seat)
+            for share, first, seat in zip(self._shares, firsts, seats, strict=False)
         ]
         futures = [
             self._client.submit(
@@ -305,16 +324,21 @@ class RunCluster:
     ------
     PlaceError
         When no worker answers.
+    GpuError
+        When processes of this machine should sweep by its graphics processors, and it has none.
     """
 
     def __init__(self, on: str, claim: "Claim") -> None:
         self._claim = claim
+        where = place.parse_place(on, takes_gpu=True)
+        self._seats = list_seats(where)
         self._client = place.connect_client(on)
         self._facts = workers.read_cluster(claim.row.process)
         self._spread: SpreadTraining | None = None
         self._reported = -REPORT_SECONDS
         n = len(place.list_workers(self._client))
-        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
+        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {where}"
+        swept += ", each with a graphics processor" if where.has_cards else ""
         self.description = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def make_training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
@@ -323,7 +347,7 @@ class RunCluster:
         setup = RunSetup(
             row.model, row.settings, mathematics.collect_facts(corpus), row.seed, db.url, row.corpus, row.number
         )
-        self._spread = SpreadTraining(corpus, kernel, state_type, setup, self._client)
+        self._spread = SpreadTraining(corpus, kernel, state_type, setup, self._client, self._seats)
         return self._spread
 
     def report(self) -> None:

@@ -27,12 +27,15 @@ class WorkerReport(NamedTuple):
         Duration of these sweeps.
     memory : int
         Memory of its process in bytes.
+    card : dict or None
+        Name, memory and use of its graphics processor (:meth:`app.jobs.gpu.CardUse.measure`); None without one.
     """
 
     documents: int
     tokens: int
     seconds: float
     memory: int
+    card: dict[str, Any] | None = None
 
 
 class SweepPace:
@@ -50,9 +53,9 @@ class SweepPace:
         self._seconds += time.perf_counter() - began
         self._tokens += sum(int(each.counts.sum()) for each in docs)
 
-    def make_report(self, documents: int, memory: int) -> WorkerReport:
-        """Return a report with a number of documents and bytes of memory, and reset the counts."""
-        report = WorkerReport(documents, self._tokens, self._seconds, memory)
+    def make_report(self, documents: int, memory: int, card: dict[str, Any] | None = None) -> WorkerReport:
+        """Return a report with a number of documents, bytes of memory and a card, and reset the counts."""
+        report = WorkerReport(documents, self._tokens, self._seconds, memory, card)
         self._tokens, self._seconds = 0, 0.0
         return report
 
@@ -76,6 +79,8 @@ class WorkerFacts(NamedTuple):
         Memory of its process in bytes, and its limit; 0 if there is no limit.
     lost : float or None
         Time at which it was found to be lost, in seconds since 1970; None while it lives.
+    card : dict or None
+        Its graphics processor, as in `WorkerReport`.
     """
 
     address: str
@@ -85,13 +90,14 @@ class WorkerFacts(NamedTuple):
     memory: int
     limit: int
     lost: float | None = None
+    card: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, address: str, report: WorkerReport, known: Mapping[str, Any]) -> Self:
         """Return the facts about a worker from its report and from the scheduler."""
         pace = report.tokens / report.seconds if report.seconds > 0 else None
         name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
-        return cls(address, name, report.documents, pace, report.memory, limit)
+        return cls(address, name, report.documents, pace, report.memory, limit, card=report.card)
 
 
 class ClusterFacts(NamedTuple):

@@ -104,7 +104,7 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
 
 
 def describe_card(process: Mapping[str, Any]) -> str:
-    """Return the graphics processor that sweeps the documents of a run, and its memory in use; empty without one."""
+    """Return the graphics processor of a run or of a worker, and its memory in use; empty without one."""
     match process.get("card"):
         case {"name": str(name), "memory": int(memory), "used": int(used)}:
             return f"{escape(name)}, {format_size(used)} of {format_size(memory)} in use"
@@ -337,6 +337,7 @@ def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
 
 
 HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')
+CARD_HEAD = "Graphics processor"  # of a column between memory and documents, if a worker has one
 MOST_SHOWN = 100  # workers in the table; the number of others is below it
 
 
@@ -346,8 +347,10 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
     if not facts.workers:
         return ""
     lost_first = sorted(facts.workers, key=lambda worker: worker.lost is None)
-    heads = "".join(write_element("th", head, scope="col") for head in HEADS)
-    rows = "".join(_draw_worker(worker) for worker in lost_first[:MOST_SHOWN])
+    has_cards = any(worker.card is not None for worker in facts.workers)
+    shown_heads = (*HEADS[:3], CARD_HEAD, *HEADS[3:]) if has_cards else HEADS
+    heads = "".join(write_element("th", head, scope="col") for head in shown_heads)
+    rows = "".join(_draw_worker(worker, has_cards=has_cards) for worker in lost_first[:MOST_SHOWN])
     table = write_element(
         "table", f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>", aria_labelledby="tp-workers"
     )
@@ -370,11 +373,12 @@ def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
     return f'<p class="tp-dim">{sentence}{link}</p>'
 
 
-def _draw_worker(worker: WorkerFacts) -> str:
+def _draw_worker(worker: WorkerFacts, *, has_cards: bool) -> str:
     cells = (
         write_element("th", _name_worker(worker), scope="row"),
         write_element("td", format_rate(worker.tokens_per_second)),
         write_element("td", _format_memory(worker)),
+        write_element("td", describe_card({"card": worker.card})) if has_cards else "",
         write_element("td", f"{worker.documents:,}"),
         write_element("td", _describe_worker(worker)),
     )

@@ -489,7 +489,7 @@ def test_a_place_that_is_none_is_refused_at_its_field_in_the_words_of_the_form(p
     html = page.form.board.html
     wrong = re.search(r'data-key="on".*?role="alert">(.*?)</span>', html)
     assert wrong is not None
-    assert wrong[1].startswith("“Run on” takes local:N, such as local:2, the address of a Dask scheduler, or gpu; got")
+    assert wrong[1].startswith("“Run on” takes local:N, such as local:2, the address of a Dask scheduler, gpu, or both")
 
 
 def test_without_dask_the_place_cannot_be_changed_and_the_form_says_why(

@@ -1,5 +1,6 @@
 """Models whose documents are swept by a device, with one lane on the CPU: the contract, their law, and refusals."""
 
+import itertools
 from dataclasses import replace
 
 import numba
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.contract import Batch, Facts, Sweeps, flatten, unflatten
-from engine.gpu.devices import DeviceArray, OneLane
+from engine.gpu.devices import DeviceArray, OneLane, read_arrays
 from engine.hierarchy.evaluate import evaluate_point
 from engine.hierarchy.shares import compute_shares
 from engine.kernels import dlda, lda_gibbs
@@ -116,6 +117,59 @@ def test_a_step_has_the_same_bits_from_a_state_that_was_stored_and_leaves_its_st
     one, two = (flatten(train(each, 5, 3, start)[0]) for each, start in ((kernel, state), (other, resumed)))
     assert all(np.array_equal(one[name], two[name]) for name in one)
     assert all(np.array_equal(array, before[name]) for name, array in flatten(state).items())
+
+
+class CountedLane(OneLane):
+    """A device that counts the numbers that are read from it."""
+
+    read_numbers = 0
+
+    def read(self, array):
+        self.read_numbers += array.size
+        return super().read(array)
+
+
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [(dlda, CONFIG), (dlda, replace(CONFIG, layers=(6,))), (lda_gibbs, LDA)],
+    ids=["dlda", "one layer", "lda"],
+)
+def test_rows_of_local_variables_are_read_alone(model, config):
+    device = CountedLane()
+    kernel = model.build(config, FACTS, 1, device)
+    fresh, whole = (kernel.local(train(kernel, 5, 2)[0]) for _ in range(2))
+    for name in fresh._fields:
+        array, expected = getattr(fresh, name), np.asarray(getattr(whole, name))
+        if not isinstance(array, DeviceArray):
+            continue
+        for rows in (slice(0), slice(3, 9), slice(len(array) - 2, len(array) + 5)):
+            device.read_numbers = 0
+            found = array[rows]
+            assert type(found) is np.ndarray
+            assert (found.dtype, found.tobytes()) == (expected.dtype, expected[rows].tobytes())
+            assert found.shape == expected[rows].shape
+            assert device.read_numbers <= 2 * expected[rows].size
+        np.asarray(array)
+        assert array[3:9].tobytes() == expected[3:9].tobytes()  # once all are here
+
+
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [(dlda, CONFIG), (dlda, replace(CONFIG, inference="tlasgr")), (lda_gibbs, GIVEN)],
+    ids=["gibbs", "tlasgr", "lda"],
+)
+def test_statistics_that_are_read_are_those_of_the_device_and_lie_on_the_host(model, config):
+    kernel = model.build(config, FACTS, 1, OneLane())
+    state = kernel.prepare(5, kernel.init(5), TRAIN)
+    statistics, _ = kernel.gather(5, state, TRAIN, kernel.local(state))
+    found = read_arrays(statistics)
+    assert type(found) is type(statistics)
+    pairs = zip(found, statistics, strict=True)
+    if model is dlda:
+        pairs = itertools.chain(zip(found.counted, statistics.counted, strict=True), list(pairs)[1:])
+    for ours, theirs in pairs:
+        assert not isinstance(ours, DeviceArray)
+        assert np.array_equal(ours, np.asarray(theirs))
 
 
 @pytest.mark.parametrize(("model", "config"), [(dlda, CONFIG), (lda_gibbs, LDA)], ids=["dlda", "lda"])

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +16,7 @@ from process_samples import SMALL, small_corpus, written
 from app.jobs import new_run, trainer
 from app.jobs import training as mathematics
 from app.jobs.cluster import place, spread, workers
+from app.jobs.cluster.cards import CardSeat
 from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
 from app.jobs.cluster.place import PlaceError, WorkerPresence
 from app.jobs.cluster.spread import WorkerAnswers
@@ -35,6 +36,7 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
 SEED = 5
+IN_PROCESS = {"processes": False, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
 CASES = {
     "dlda sweeps": ("dlda", {"layers": "6-4-3", "inference": "gibbs"}),
     "dlda mini-batches, then sweeps": ("dlda", {"layers": "6-4", "inference": "auto", "batch_size": "16"}),
@@ -66,8 +68,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[Any]:
 @contextmanager
 def in_process(n: int) -> Iterator[Any]:
     """So many workers, all in this process."""
-    about = {"processes": False, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with distributed.LocalCluster(n_workers=n, **about) as cluster, distributed.Client(cluster) as made:
+    with distributed.LocalCluster(n_workers=n, **IN_PROCESS) as cluster, distributed.Client(cluster) as made:
         yield made
 
 
@@ -94,8 +95,8 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
 
 
-def training_of(case: str, kept: Any, client: Any = None) -> Training:
-    """A model on the corpus, on one machine or spread over the workers of a client."""
+def training_of(case: str, kept: Any, client: Any = None, seats: Sequence[CardSeat] = ()) -> Training:
+    """A model on the corpus, on one machine or spread over the workers of a client, with cards if there are seats."""
     db, row, corpus = kept
     model, texts = CASES[case]
     module = models.load(model)
@@ -107,7 +108,7 @@ def training_of(case: str, kept: Any, client: Any = None) -> Training:
     distant = open_corpus(db, row)
     assert mathematics.collect_facts(distant) == facts
     setup = RunSetup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
-    return spread.SpreadTraining(distant, kernel, module.State, setup, client)
+    return spread.SpreadTraining(distant, kernel, module.State, setup, client, seats)
 
 
 def begun(training: Training) -> tuple[Position, Plan]:

@@ -19,10 +19,13 @@ def test_a_worker_has_its_speed_while_sweeping_and_the_limit_that_the_scheduler_
     assert WorkerFacts("tcp://10.0.0.1:4", "w1", 10, 150.0, 7, 9) == ONE
     idle = WorkerFacts.of("tcp://10.0.0.3:4", WorkerReport(5, 0, 0.0, 7), {})
     assert (idle.tokens_per_second, idle.limit, idle.name) == (None, 0, "")
+    card = {"name": "Card", "memory": 9, "used": 4}
+    assert WorkerFacts.of("tcp://10.0.0.3:4", WorkerReport(5, 0, 0.0, 7, card), {}).card == card
 
 
 def test_what_is_kept_beside_the_process_comes_back_and_rows_of_later_versions_can_be_read():
-    facts = ClusterFacts("http://10.0.0.9:8787/status", (ONE, TWO._replace(lost=5.0)))
+    card = {"name": "Card", "memory": 9, "used": 4}
+    facts = ClusterFacts("http://10.0.0.9:8787/status", (ONE._replace(card=card), TWO._replace(lost=5.0)))
     kept = {"pid": 1} | facts.to_json()
     assert workers.read_cluster(kept) == facts
     kept[workers.KEY]["workers"][0]["colour"] = "green"

@@ -33,6 +33,14 @@ def test_a_worker_is_a_row_with_its_speed_its_memory_and_its_documents():
     ]
 
 
+def test_workers_with_cards_have_a_column_for_them_which_a_worker_without_one_leaves_empty():
+    card = {"name": "H<1>", "memory": 80_000_000_000, "used": 6_000_000_000}
+    rows = cells(shown(ONE._replace(card=card), ONE._replace(address="tcp://h:5", name="")))
+    assert rows[0] == ["Worker", "Tokens per second", "Memory", "Graphics processor", "Documents", "Lost"]
+    assert rows[1][3:5] == ["H&lt;1&gt;, 6 GB of 80 GB in use", "1,200"]
+    assert rows[2][3:5] == ["", "1,200"]
+
+
 def test_a_lost_worker_comes_first_with_what_it_last_said_and_the_time():
     when = datetime(2026, 3, 4, 12, 30, 5, tzinfo=UTC)
     rows = cells(shown(ONE, ONE._replace(address="tcp://h:5", name="", lost=when.timestamp())))
