@@ -17,8 +17,8 @@ from engine.contract import Array, Batch, FloatArray, Info, Kernel, Rates, Sweep
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LayerCounts, SweepSums
 from engine.gibbs.tokens import Globals
+from engine.gpu.devices import read_arrays
 from engine.gpu.encoded import EncodedDocuments, EncodedSweeper
-from engine.gpu.launches import read_counts
 from engine.streams import Address
 from engine.topic_moves import steps
 
@@ -428,7 +428,7 @@ def _count_on_device(
     if kind == "refined":
         parts.append(sweeper.gather_encoded(phi, r, docs, encoded, address, plan))
     elif kind != "encoder":
-        parts.append(read_counts(sweeper.gather_batch(phi, r, docs, address, plan)))
+        parts.append(read_arrays(sweeper.gather_batch(phi, r, docs, address, plan)))
     if kind in ("encoder", "mixed"):
         parts.append(sweeper.carry_encoded(phi, r, docs, encoded, address._replace(purpose=streams.REDRAW)))
         draws += 1

@@ -260,7 +260,6 @@ class DeviceArray:
     parts : tuple
         The arrays that it consists of.
     shape : tuple of int
-    dtype : dtype
     """
 
     def __init__(
@@ -279,7 +278,8 @@ class DeviceArray:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> Array:
-        if self._value is not None or not self.parts:
+        is_cut_by_rows = self.parts and all(len(part) == len(self) for part in self.parts)
+        if self._value is not None or not is_cut_by_rows:
             return np.asarray(self)[rows]
         return self._join([self._read(part[rows]) for part in self.parts])
 
@@ -290,7 +290,7 @@ class DeviceArray:
 
 
 def read_arrays(value: Any) -> Any:
-    """Return statistics, arrays in named tuples, with those on a device read, so that they can leave this process."""
+    """Return a tuple of arrays, such as statistics, with those on a device read, so that it can leave this process."""
     if isinstance(value, DeviceArray):
         return np.asarray(value)
     if not isinstance(value, tuple):

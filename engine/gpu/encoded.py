@@ -13,9 +13,9 @@ import numpy as np
 from engine.contract import Batch, FloatArray, Rates
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import SweepSums
-from engine.gpu.devices import DeviceLocals
+from engine.gpu.devices import DeviceLocals, read_arrays
 from engine.gpu.draws import LEAST
-from engine.gpu.launches import StepLaunches, read_counts, wrap_counts
+from engine.gpu.launches import StepLaunches, wrap_counts
 from engine.gpu.sweeps import DeviceSweeper
 from engine.streams import Address
 
@@ -41,7 +41,7 @@ class EncodedSweeper(DeviceSweeper):
     ) -> SweepSums:
         """Sweep the documents of a mini-batch from the encoder's draw, and count the kept sweeps."""
         run = self.start_batch(phi, r, batch, at)
-        return read_counts(self._sweep(run, self._assign_tokens(run, encoded, keep=False), plan)[0])
+        return read_arrays(self._sweep(run, self._assign_tokens(run, encoded, keep=False), plan)[0])
 
     def carry_encoded(
         self, phi: tuple[FloatArray, ...], r: FloatArray, batch: Batch, encoded: EncodedDocuments, at: Address
@@ -49,7 +49,7 @@ class EncodedSweeper(DeviceSweeper):
         """Count the tokens of a mini-batch by the encoder's draw, and carry their counts to the top."""
         run = self.start_batch(phi, r, batch, at)
         run.carry_counts(self._assign_tokens(run, encoded, keep=True))
-        return read_counts(wrap_counts(self.device, run.shared))
+        return read_arrays(wrap_counts(self.device, run.shared))
 
     def rate_encoded(
         self,

@@ -116,11 +116,6 @@ def wrap_counts(device: Device, counts: StepCounts) -> SweepSums:
     return SweepSums(words, upper, top, np.zeros((0, SEATS), np.int64), device.read(counts.q).sum())
 
 
-def read_counts(sums: SweepSums) -> SweepSums:
-    """Return counts whose tables have been read from a device."""
-    return sums._replace(words=np.asarray(sums.words), upper=np.asarray(sums.upper))
-
-
 def _join_tables(tables: list[Array]) -> Array:
     """Return the tables of the upper layers one after another, as :class:`engine.gibbs.local.SweepSums` has them."""
     return np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in tables)]).astype(np.int64)

@@ -30,8 +30,8 @@ from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, p
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device, DeviceArray
-from engine.gpu.launches import DeviceSwept, read_counts
+from engine.gpu.devices import Device, DeviceArray, read_arrays
+from engine.gpu.launches import DeviceSwept
 from engine.gpu.moves import DeviceMoves
 from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics
@@ -206,8 +206,7 @@ def _move_on_device(setup: _DldaSetup, kernel: Kernel, sweeper: DeviceSweeper) -
 def _read_topics(state: State, *names: str) -> State:
     """Return the state with the named arrays of topics, or all, read from a device if they are there."""
     names = names or ("phi", "mean", "averaged", "variance")
-    read: dict[str, Any] = {name: tuple(map(np.asarray, getattr(state, name))) for name in names}
-    return state._replace(**read)
+    return state._replace(**{name: read_arrays(getattr(state, name)) for name in names})
 
 
 def _init_state(setup: _DldaSetup, seed: int) -> State:
@@ -446,7 +445,7 @@ def _scale_counts(setup: _DldaSetup, seed: int, state: State, statistics: DldaSt
     """Return the counts of documents, times a factor, as tables of the current layers."""
     glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    return setup.sampler.scale_counts(glob, address, read_counts(statistics.counted), factor)
+    return setup.sampler.scale_counts(glob, address, read_arrays(statistics.counted), factor)
 
 
 def _infer_theta(setup: _DldaSetup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:

@@ -32,7 +32,7 @@ from engine.gibbs.local import FINEST, LINKS, Locals, Sampler, SweepSums, find_t
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.gpu.blocks import make_sweeper
-from engine.gpu.devices import Device, DeviceArray
+from engine.gpu.devices import Device, DeviceArray, read_arrays
 from engine.gpu.moves import DeviceMoves
 from engine.gpu.sweeps import DeviceSweeper
 from engine.hierarchy import topics as hierarchy
@@ -281,7 +281,7 @@ def _move_on_device(
     """Draw the topics on a device, as `_move_state` does on the CPU, if their prior is the same for all words."""
     counts, beta = statistics.counts, setup.beta
     if not isinstance(counts, DeviceArray) or setup.config.learn_concentrations or (beta != beta[0]).any():
-        statistics = statistics._replace(counts=np.asarray(counts))
+        statistics = read_arrays(statistics)
         return _move_state(setup, seed, _read_topics(state), statistics)
     table = moves.make_table(counts.parts[0])
     return _draw_topics(moves, seed, state, table, float(beta[0]), moves.sum_columns(table))
@@ -339,7 +339,7 @@ def _list_concentrations(state: State) -> tuple[Concentration, ...]:
 def _read_topics(state: State, *names: str) -> State:
     """Return the state with the named arrays of topics, or all, read from a device if they are there."""
     names = names or ("phi", "mean", "averaged", "variance")
-    return state._replace(**{name: np.asarray(getattr(state, name)) for name in names})
+    return state._replace(**{name: read_arrays(getattr(state, name)) for name in names})
 
 
 def _average_state(state: State) -> State:

@@ -14,8 +14,7 @@ from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import Locals
 from engine.gibbs.upper import Hyper
 from engine.gpu import draws, layers
-from engine.gpu.devices import OneLane
-from engine.gpu.launches import read_counts
+from engine.gpu.devices import OneLane, read_arrays
 from engine.gpu.memory import choose_lanes, count_bytes
 from engine.gpu.sweeps import DeviceSweeper
 from engine.jit import compiled
@@ -62,7 +61,7 @@ class Chain:
         sums, swept = self.sweeper.gather(self.phi, self.r, self.batch, self.local, at, plan)
         at = at._replace(purpose=REDRAW)
         self.locals = self.sweeper.redraw(self.phi, self.r, self.batch, swept, at)
-        return read_counts(sums)
+        return read_arrays(sums)
 
 
 def enumerate_law(phi, r, words, c, n_draws):
@@ -154,8 +153,8 @@ def test_a_mini_batch_is_swept_from_the_start_of_a_chain_and_all_its_collected_s
     tokens, at = batch.counts.sum(), Address(3, LOCAL, 2)
     plan = SweepPlan(fresh=True, burn_in=4, collect=3, first_rates=2)
     plans = plan, *(plan._replace(burn_in=n, collect=1) for n in (4, 5, 6))
-    sums, *parts = (read_counts(sweeper.gather_batch(phi, r, batch, at, each)) for each in plans)
-    whole = read_counts(sweeper.gather(phi, r, batch, None, at, plan)[0])
+    sums, *parts = (read_arrays(sweeper.gather_batch(phi, r, batch, at, each)) for each in plans)
+    whole = read_arrays(sweeper.gather(phi, r, batch, None, at, plan)[0])
     assert sums.words.sum() == 3 * tokens
     for name in ("words", "upper", "top", "q"):
         assert np.array_equal(getattr(sums, name), getattr(whole, name))
