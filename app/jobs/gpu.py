@@ -115,7 +115,7 @@ def check_run_on_card(model: str, config: Any, facts: "Facts", processes: int = 
     """
     card = check_card()
     check_model(model, config)
-    _choose_block(card, config, facts, -(-processes // len(list_cards())))
+    _choose_block(card, config, facts, card.memory // -(-processes // len(list_cards())))
     return card
 
 
@@ -136,10 +136,8 @@ def check_model(model: str, config: Any) -> None:
         raise GpuError(refusal)
 
 
-def _choose_block(card: GraphicsCard, config: Any, held: "Facts", processes: int) -> int | None:
-    """Return the bytes of each buffer through which the held documents stream, None if they fit on the card.
-
-    ``processes`` share the memory of the card.
+def _choose_block(card: GraphicsCard, config: Any, held: "Facts", memory: int) -> int | None:
+    """Return the bytes of each buffer through which the held documents stream, None if they fit in ``memory``.
 
     Raises
     ------
@@ -147,15 +145,13 @@ def _choose_block(card: GraphicsCard, config: Any, held: "Facts", processes: int
         When the topics leave no room for buffers.
     """
     try:
-        memory = card.memory // processes
         return choose_block(tuple(config.layers), held.n_words, *_count_held(config, held), memory)
     except DeviceError as error:
         needed = count_bytes(tuple(config.layers), held.n_words, 0, 0)
-        each = f" for {processes} processes" if processes > 1 else ""
         raise GpuError(
-            f"the topics need about {needed / GIGABYTE:.1f} GB on a graphics processor, and the {card.name} has "
-            f"{card.memory / GIGABYTE:.1f} GB{each}, which leaves too little for documents; use fewer topics, or leave "
-            "out --on gpu"
+            f"the topics need about {needed / GIGABYTE:.1f} GB on a graphics processor, and {memory / GIGABYTE:.1f} GB "
+            f"of the {card.name} are free for the run, which leaves too little for documents; use fewer topics, or "
+            "leave out --on gpu"
         ) from error
 
 
@@ -190,7 +186,10 @@ def open_device(config: Any, facts: "Facts", held: "Facts | None" = None, proces
         from engine.gpu.cuda import CudaDevice
 
         lanes = choose_lanes(tuple(config.layers), _count_held(config, facts)[0])
-        return CudaDevice(lanes, _choose_block(card, config, held or facts, processes))
+        device = CudaDevice(lanes)
+        memory = min(card.memory - device.count_used(), card.memory // processes)
+        block = _choose_block(card, config, held or facts, memory)
+        return device if block is None else CudaDevice(lanes, block)
     except (ImportError, OSError, DeviceError) as error:
         text = " ".join(str(error).split())
         raise GpuError(

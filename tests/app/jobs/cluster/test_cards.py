@@ -6,7 +6,7 @@ The device of a worker is the processor of this machine with one lane.
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -140,19 +140,32 @@ def test_mini_batches_on_two_cards_count_what_those_on_one_card_count(kept):
     assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
 
 
+class UsedCard(NamedTuple):
+    """A card of which other programs use a part."""
+
+    lanes: int
+    block: int | None = None
+    used = 0
+
+    def count_used(self):
+        return self.used
+
+
 def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 10**9, "13.0")])
     monkeypatch.setattr(gpu, "is_extra_installed", lambda: True)
-    monkeypatch.setitem(sys.modules, "engine.gpu.cuda", SimpleNamespace(CudaDevice=lambda *lanes_block: lanes_block))
+    monkeypatch.setitem(sys.modules, "engine.gpu.cuda", SimpleNamespace(CudaDevice=UsedCard))
     config = models.load("dlda").Config(layers=(64, 32), inference="gibbs")
     few, many = FACTS._replace(n_documents=10, n_tokens=1000), FACTS._replace(n_documents=10**7, n_tokens=10**8)
-    assert gpu.open_device(config, FACTS, few) == gpu.open_device(config, FACTS) == (8, None)
-    assert gpu.open_device(config, few, few) == (32, None)
-    (lanes, block), (_, half) = gpu.open_device(config, many), gpu.open_device(config, many, many, 2)
-    assert lanes == 8
-    assert block > 1.5 * half > 0
-    assert gpu.open_device(config, many, few, 2) == (8, None)
+    assert gpu.open_device(config, FACTS, few) == gpu.open_device(config, FACTS) == UsedCard(8)
+    assert gpu.open_device(config, few, few) == UsedCard(32)
+    whole, half = gpu.open_device(config, many), gpu.open_device(config, many, many, 2)
+    assert whole.lanes == 8
+    assert whole.block > 1.5 * half.block > 0
+    assert gpu.open_device(config, many, few, 2) == UsedCard(8)
+    monkeypatch.setattr(UsedCard, "used", 7 * 10**8)  # by another program
+    assert 0 < gpu.open_device(config, many).block < half.block
 
 
 def test_processes_of_this_machine_take_its_cards_in_turn(monkeypatch):
