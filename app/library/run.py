@@ -378,7 +378,8 @@ class Run(RunBridges, RunEvidence):
     def resume(self, *, on: str = "") -> None:
         """Resume a run that was paused, stopped or killed, or that failed, from its checkpoint.
 
-        ``on`` is "here" or "gpu" for a run whose documents the processor or a graphics processor sweeps from now on.
+        ``on`` is "here" or "gpu" for a run whose documents the processor or a graphics processor sweeps from now on.  A
+        run that is spread over graphics processors goes on "here" by the processors of the same workers.
         """
         launcher.resume_run(self._opened.db, self.number, on)
         self._record("resumed")

@@ -288,6 +288,7 @@ def test_a_run_spread_over_cards_goes_on_by_processors_at_the_same_place(file, c
     assert runs.get_run(file, run).options["on"] == "local:2"
 
 
+@pytest.mark.slow
 def test_a_killed_worker_with_a_card_sends_the_run_back_to_the_bits_of_one_worker(file, create, monkeypatch):
     alone, together = create("gpu+local:1").number, create("gpu+local:2").number
     with monkeypatch.context() as patch:
