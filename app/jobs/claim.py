@@ -9,6 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from app.jobs import logs
+from app.jobs.cluster.place import PlaceError
 from app.jobs.gpu import GpuError
 from engine.gpu.memory import DeviceError
 from engine.settings import SettingError
@@ -20,7 +21,7 @@ from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5  # between two heartbeats
 # Errors that are not bugs; their message is a sentence for users.
-SENTENCE_ERRORS = (StoreError, SettingError, DeviceError, GpuError)
+SENTENCE_ERRORS = (StoreError, SettingError, DeviceError, GpuError, PlaceError)
 ENDING_SECONDS = 2.0  # for which a worker that is asked to end still waits for its database
 SCORES = {
     ("point", "perplexity"): "point_perplexity",

@@ -211,7 +211,7 @@ def test_a_place_with_cards_that_cannot_be_used_is_refused_before_the_run_is_mad
     with pytest.raises(NewRunError, match=r"takes local:N, .* gpu, or both as in gpu\+local:2; got 'gpu\+cloud'"):
         create("gpu+cloud")
     monkeypatch.setattr(gpu, "list_cards", lambda: [gpu.GraphicsCard("Card", 1000, "13.0")])
-    with pytest.raises(NewRunError, match=r"the Card has 0\.0 GB for 2 processes, .* use fewer topics"):
+    with pytest.raises(NewRunError, match=r"0\.0 GB of the Card are free for the run, .* use fewer topics"):
         create()
     monkeypatch.setattr(gpu, "list_cards", list)
     with pytest.raises(NewRunError, match="there is none here"):
@@ -254,6 +254,18 @@ def connect_here(_on: str) -> Any:
     client = distributed.Client(distributed.LocalCluster(n_workers=1, **IN_PROCESS))
     client.wait_for_workers(1)
     return client
+
+
+def test_a_place_that_does_not_answer_ends_a_run_with_its_sentence(file, create, monkeypatch):
+    def fail(*_):
+        raise PlaceError("no scheduler with workers answers; start them")
+
+    run = create().number
+    monkeypatch.setattr(place, "connect_client", fail)
+    with pytest.raises(PlaceError):
+        trainer.train_run(file, run)
+    row = runs.get_run(file, run)
+    assert (row.state, row.message, row.traceback) == ("failed", "no scheduler with workers answers; start them", "")
 
 
 def test_a_run_whose_worker_has_no_card_fails_with_a_sentence_and_is_resumed(file, create, monkeypatch):
