@@ -9,7 +9,7 @@ from app.jobs.cluster.place import WorkPlace
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # environment variable that lists the cards that a process sees
 
 
-class CardSeat(NamedTuple):
+class AssignedCard(NamedTuple):
     """The card of a process that sweeps documents for a run.
 
     Attributes
@@ -23,16 +23,16 @@ class CardSeat(NamedTuple):
     card: str = ""
     processes: int = 1
 
-    def take(self) -> None:
+    def use(self) -> None:
         """Let this process see no other card; it must not have used one before."""
         if self.card:
             os.environ[VISIBLE] = self.card
 
 
-def list_seats(where: WorkPlace) -> list[CardSeat]:
-    """Return the seats that the workers of a place take in turn; none if processors sweep there.
+def assign_cards(where: WorkPlace) -> list[AssignedCard]:
+    """Return the cards that the workers of a place use in turn; none if processors sweep there.
 
-    Processes of this machine take its cards in turn, and workers elsewhere the first card that each of them sees.
+    Processes of this machine use its cards in turn, and workers elsewhere the first card that each of them sees.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def list_seats(where: WorkPlace) -> list[CardSeat]:
     """
     if not where.has_cards:
         return []
-    return _seat_processes(where.processes) if where.processes else [CardSeat()]
+    return _assign_here(where.processes) if where.processes else [AssignedCard()]
 
 
-def _seat_processes(n: int) -> list[CardSeat]:
-    """Return the seats of ``n`` processes of this machine."""
+def _assign_here(n: int) -> list[AssignedCard]:
+    """Return the card of each of ``n`` processes of this machine."""
     gpu.check_card()
     n_cards = len(gpu.list_cards())
     names = os.environ[VISIBLE].split(",") if VISIBLE in os.environ else list(map(str, range(n_cards)))
-    return [CardSeat(names[i % n_cards].strip(), len(range(i % n_cards, n, n_cards))) for i in range(n)]
+    return [AssignedCard(names[i % n_cards].strip(), len(range(i % n_cards, n, n_cards))) for i in range(n)]

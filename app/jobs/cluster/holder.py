@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs import gpu
-from app.jobs.cluster.cards import CardSeat
+from app.jobs.cluster.cards import AssignedCard
 from app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
@@ -63,13 +63,13 @@ class HeldPart(NamedTuple):
         same tree however the pieces are spread (see ``Kernel.real``).
     first : int
         Number of the first piece, counted over all workers.
-    seat : CardSeat or None
+    card : AssignedCard or None
         The graphics processor that sweeps them; None: the processor.
     """
 
     pieces: list[Array]
     first: int
-    seat: CardSeat | None = None
+    card: AssignedCard | None = None
 
 
 class LocalShare(NamedTuple):
@@ -117,18 +117,18 @@ class DocumentHolder:
         self._part = part
         self._pace = SweepPace()
         self._card: gpu.CardUse | None = None
-        devices = {} if part.seat is None else {"device": self._open_device(config, part.seat)}
+        devices = {} if part.card is None else {"device": self._open_device(config, part.card)}
         self._kernel = module.build(config, setup.facts, n_threads=threads, **devices)
         self._local: list[Any] | None = None
         self._unsettled = False  # whether documents were swept and still need the moved topics
 
-    def _open_device(self, config: Any, seat: CardSeat) -> Device:
+    def _open_device(self, config: Any, assigned: AssignedCard) -> Device:
         """Return the graphics processor that sweeps the held documents; how, depends on the whole corpus."""
-        seat.take()
+        assigned.use()
         card, facts = gpu.check_card(), self._setup.facts
         counts = self._counts
         held = facts._replace(n_documents=counts.n_documents, n_tokens=int(counts.values.sum()))
-        device = gpu.open_device(config, facts, held, seat.processes)
+        device = gpu.open_device(config, facts, held, assigned.processes)
         self._card = gpu.CardUse(card, device)
         return device
 

@@ -17,7 +17,7 @@ import numpy as np
 from app.jobs import gpu
 from app.jobs import training as mathematics
 from app.jobs.cluster import place, workers
-from app.jobs.cluster.cards import CardSeat, list_seats
+from app.jobs.cluster.cards import AssignedCard, assign_cards
 from app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
 from app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
 from app.jobs.cluster.workers import WorkerLostError, WorkerReport
@@ -100,7 +100,7 @@ class SpreadTraining(Training):
     """A :class:`app.jobs.training.Training` whose documents are spread over the workers of a cluster.
 
     The state of a position holds no local variables: the workers keep these with the documents.  They sweep by graphics
-    processors if there are ``seats``, which they take in turn; the topics move here in any case.
+    processors if there are ``cards``, which they use in turn; the topics move here in any case.
     """
 
     holder: type[DocumentHolder] = DocumentHolder
@@ -112,12 +112,12 @@ class SpreadTraining(Training):
         state_type: type[Any],
         setup: RunSetup,
         client: "Client",
-        seats: Sequence[CardSeat] = (),
+        cards: Sequence[AssignedCard] = (),
     ) -> None:
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
-        self._seats = seats
+        self._cards = cards
         self._tokens = np.concatenate([[0], np.cumsum(corpus.list_lengths()[self.train])])
         self._holders: list[Any] = []
         self._presence = WorkerPresence(client)
@@ -219,10 +219,10 @@ class SpreadTraining(Training):
         workers = sorted(facts)
         self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
-        seats = itertools.cycle(self._seats or (None,))
+        cards = itertools.cycle(self._cards or (None,))
         parts = [
-            HeldPart([self.train[piece] for piece in share], first, seat)
-            for share, first, seat in zip(self._shares, firsts, seats, strict=False)
+            HeldPart([self.train[piece] for piece in share], first, card)
+            for share, first, card in zip(self._shares, firsts, cards, strict=False)
         ]
         futures = [
             self._client.submit(
@@ -331,7 +331,7 @@ class RunCluster:
     def __init__(self, on: str, claim: "Claim") -> None:
         self._claim = claim
         where = place.parse_place(on, takes_gpu=True)
-        self._seats = list_seats(where)
+        self._cards = assign_cards(where)
         self._client = place.connect_client(on)
         self._facts = workers.read_cluster(claim.row.process)
         self._spread: SpreadTraining | None = None
@@ -347,7 +347,7 @@ class RunCluster:
         setup = RunSetup(
             row.model, row.settings, mathematics.collect_facts(corpus), row.seed, db.url, row.corpus, row.number
         )
-        self._spread = SpreadTraining(corpus, kernel, state_type, setup, self._client, self._seats)
+        self._spread = SpreadTraining(corpus, kernel, state_type, setup, self._client, self._cards)
         return self._spread
 
     def report(self) -> None:

@@ -16,7 +16,7 @@ from process_samples import written
 from app.jobs import gpu, launcher, new_run, trainer
 from app.jobs import training as mathematics
 from app.jobs.cluster import place, spread, workers
-from app.jobs.cluster.cards import VISIBLE, CardSeat, list_seats
+from app.jobs.cluster.cards import VISIBLE, AssignedCard, assign_cards
 from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
 from app.jobs.cluster.place import PlaceError, WorkerPresence
 from app.jobs.cluster.spread import WorkerAnswers
@@ -50,7 +50,7 @@ __all__ = ["kept", "narrow"]
 distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
-SEATS = [CardSeat("0", 2), CardSeat("1")]
+CARDS = [AssignedCard("0", 2), AssignedCard("1")]
 FACTS = Facts(10_000, 20_000, n_tokens=2_000_000)
 ON_CARDS = [name for name in CASES if name.startswith(("dlda", "lda-gibbs", "datm"))]
 
@@ -69,14 +69,14 @@ def test_any_number_of_workers_with_cards_gives_the_same_bits_also_after_a_check
     opened = []
     monkeypatch.setattr(gpu, "open_device", lambda *facts: opened.append(facts) or open_one_lane(*facts))
     with in_process(1) as client:
-        alone = training_of(case, kept, client, SEATS)
+        alone = training_of(case, kept, client, CARDS)
         end, found = stepped(alone, begun(alone)[0], 5)
         whole = bits(alone.pack(end))
     monkeypatch.setattr(spread, "RUN_BYTES", 512)
     with in_process(3) as client:
-        together = training_of(case, kept, client, SEATS)
+        together = training_of(case, kept, client, CARDS)
         saved(kept[0], together, stepped(together, begun(together)[0], 2)[0])
-        again = training_of(case, kept, client, SEATS)
+        again = training_of(case, kept, client, CARDS)
         end, infos = stepped(again, resumed(kept[0], again), 3)
         assert bits(again.pack(end)) == whole
     assert [(each.tokens, each.token_draws) for each in infos] == [
@@ -86,13 +86,13 @@ def test_any_number_of_workers_with_cards_gives_the_same_bits_also_after_a_check
     assert sum(held.n_documents for _, _, held, _ in opened) == 3 * len(alone.train)
 
 
-def hold(kept, case, numbers, first=0, seat=SEATS[0]):
+def hold(kept, case, numbers, first=0, card=CARDS[0]):
     """Return a holder of training documents with these numbers, without Dask."""
     db, row, corpus = kept
     model, texts = CASES[case]
     config = settings.to_json(settings.parse(models.load(model).Config, texts))
     setup = RunSetup(model, config, mathematics.collect_facts(corpus), SEED, db.url, row.number, 1)
-    return DocumentHolder(setup, HeldPart([numbers], first, seat), 1)
+    return DocumentHolder(setup, HeldPart([numbers], first, card), 1)
 
 
 def add_up(answers):
@@ -110,7 +110,7 @@ def test_sweeps_on_two_cards_count_what_those_on_one_card_count(case, kept):
     training = training_of(case, kept)
     state = training.kernel.init_from_documents(SEED, training.corpus.batch(training.train))
     whole = hold(kept, case, training.train)
-    parts = [hold(kept, case, training.train[:31]), hold(kept, case, training.train[31:], 1, SEATS[1])]
+    parts = [hold(kept, case, training.train[:31]), hold(kept, case, training.train[31:], 1, CARDS[1])]
     for holder in (whole, *parts):
         holder.prepare(state)
     for _ in range(3):
@@ -132,7 +132,7 @@ def test_mini_batches_on_two_cards_count_what_those_on_one_card_count(kept):
     case = "dlda mini-batches"
     training = training_of(case, kept)
     state = training.kernel.init_from_documents(SEED, training.corpus.batch(training.train))
-    one, two = hold(kept, case, training.train[:40]), hold(kept, case, training.train[40:], 1, SEATS[1])
+    one, two = hold(kept, case, training.train[:40]), hold(kept, case, training.train[40:], 1, CARDS[1])
     batch = training.batch(1, state)
     halves = [batch.cells.rows(*ends).batch(batch.documents[slice(*ends)]) for ends in ((0, 5), (5, 16))]
     ours = add_up([one.visit(state, [halves[0]], 0), two.visit(state, [halves[1]], 1)])
@@ -168,24 +168,24 @@ def test_lanes_follow_from_the_whole_corpus_and_blocks_from_the_part_of_a_worker
     assert 0 < gpu.open_device(config, many).block < half.block
 
 
-def test_processes_of_this_machine_take_its_cards_in_turn(monkeypatch):
+def test_processes_of_this_machine_use_its_cards_in_turn(monkeypatch):
     here = place.WorkPlace(processes=5, has_cards=True)
     monkeypatch.delenv(VISIBLE)
-    assert list_seats(here) == [CardSeat(card, 3 - int(card)) for card in "01010"]
+    assert assign_cards(here) == [AssignedCard(card, 3 - int(card)) for card in "01010"]
     monkeypatch.setenv(VISIBLE, "3, 1")
-    assert list_seats(here._replace(processes=3)) == [CardSeat("3", 2), CardSeat("1"), CardSeat("3", 2)]
-    CardSeat().take()
+    assert assign_cards(here._replace(processes=3)) == [AssignedCard("3", 2), AssignedCard("1"), AssignedCard("3", 2)]
+    AssignedCard().use()
     assert [card.name for card in gpu.list_cards()] == ["Card 3", "Card 1"]
-    CardSeat("1").take()
+    AssignedCard("1").use()
     assert [card.name for card in gpu.list_cards()] == ["Card 1"]
     monkeypatch.setattr(gpu, "list_cards", list)
     with pytest.raises(gpu.GpuError, match="there is none here"):
-        list_seats(here)
+        assign_cards(here)
 
 
-def test_a_worker_elsewhere_takes_the_first_card_that_it_sees_and_a_place_without_cards_has_no_seats():
-    assert list_seats(place.parse_place("gpu+tcp://10.0.0.1:8786", takes_gpu=True)) == [CardSeat()]
-    assert list_seats(place.parse_place("local:2", takes_gpu=True)) == []
+def test_a_worker_elsewhere_uses_the_first_card_that_it_sees_and_processors_use_none():
+    assert assign_cards(place.parse_place("gpu+tcp://10.0.0.1:8786", takes_gpu=True)) == [AssignedCard()]
+    assert assign_cards(place.parse_place("local:2", takes_gpu=True)) == []
 
 
 @pytest.fixture

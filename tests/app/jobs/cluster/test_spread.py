@@ -16,7 +16,7 @@ from process_samples import SMALL, small_corpus, written
 from app.jobs import new_run, trainer
 from app.jobs import training as mathematics
 from app.jobs.cluster import place, spread, workers
-from app.jobs.cluster.cards import CardSeat
+from app.jobs.cluster.cards import AssignedCard
 from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
 from app.jobs.cluster.place import PlaceError, WorkerPresence
 from app.jobs.cluster.spread import WorkerAnswers
@@ -95,8 +95,8 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
 
 
-def training_of(case: str, kept: Any, client: Any = None, seats: Sequence[CardSeat] = ()) -> Training:
-    """A model on the corpus, on one machine or spread over the workers of a client, with cards if there are seats."""
+def training_of(case: str, kept: Any, client: Any = None, cards: Sequence[AssignedCard] = ()) -> Training:
+    """A model on the corpus, on one machine or spread over the workers of a client, with cards if there are cards."""
     db, row, corpus = kept
     model, texts = CASES[case]
     module = models.load(model)
@@ -108,7 +108,7 @@ def training_of(case: str, kept: Any, client: Any = None, seats: Sequence[CardSe
     distant = open_corpus(db, row)
     assert mathematics.collect_facts(distant) == facts
     setup = RunSetup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
-    return spread.SpreadTraining(distant, kernel, module.State, setup, client, seats)
+    return spread.SpreadTraining(distant, kernel, module.State, setup, client, cards)
 
 
 def begun(training: Training) -> tuple[Position, Plan]:
