@@ -29,7 +29,8 @@ from store.run_rows import RunRow
 from store.shares import LayerShares
 
 DEFINITION = 1  # raised when shares are computed differently, so that stored ones are computed again
-BLOCK = 4096  # documents placed at a time at most
+BLOCK = 4096  # documents whose shares are stored together, and that are placed at a time at most
+CARD_BLOCKS = 16  # blocks placed at a time by a graphics processor, which one would not fill
 BLOCK_TOKENS = 4_000_000  # about so many tokens at a time at most, to limit memory
 LIVE_PART = 0.05  # of the time of training in which documents are placed while it goes on
 LIVE_SECONDS = 0.5  # for which training waits for documents to be placed
@@ -77,7 +78,7 @@ def store_shares(
         If the snapshot is gone, or another program replaces its shares.
     """
     corpus = corpora.get_corpus(db, run.corpus)
-    size = _choose_size(corpus)
+    size = _choose_size(corpus) * (CARD_BLOCKS if read_options(run).is_on_gpu else 1)
     blocks = _place_blocks(db, run, corpus, snapshot, kernel, state, lambda: size)
     return all(proceed(done, corpus.documents) for done in blocks)
 
@@ -101,8 +102,11 @@ def _place_blocks(
         yield end
         numbers = np.arange(end, min(end + choose_size(), corpus.documents))
         batch = Counts(*corpora.read_counts(db, corpus.number, numbers.tolist())).batch(numbers)
-        layers = [LayerShares(*cut_shares(layer)) for layer in infer_shares(kernel, run.seed, state, batch)]
-        end = shares.append_block(db, snapshot, made_by, end, layers, _count_tokens(batch))
+        inferred, tokens = infer_shares(kernel, run.seed, state, batch), _count_tokens(batch)
+        for first in range(0, len(numbers), BLOCK):
+            part = slice(first, first + BLOCK)
+            layers = [LayerShares(*cut_shares(layer[part])) for layer in inferred]
+            end = shares.append_block(db, snapshot, made_by, int(numbers[first]), layers, tokens[part])
     shares.publish_set(db, snapshot, made_by, read_options(run).keep)
 
 

@@ -9,9 +9,10 @@ import sys
 
 import pytest
 from process_samples import bury, kill_after, order, written
+from sqlalchemy import select
 
 from app.cli import runs as command
-from app.jobs import claim, gpu, launcher, new_run, trainer
+from app.jobs import claim, gpu, launcher, new_run, shares, trainer
 from app.jobs.cluster import place
 from app.jobs.forks import list_remedies
 from app.jobs.run_rules import NewRunError
@@ -21,8 +22,9 @@ from engine.contract import Facts
 from engine.gpu.devices import OneLane
 from engine.gpu.memory import DeviceError, explain_failure
 from engine.models import load
-from store import events, points, runs
+from store import events, points, runs, snapshots, tables
 from store.errors import Conflict
+from store.shares import read_documents
 
 CARD = gpu.GraphicsCard("Test Card", 24 * 10**9, "13.0")
 
@@ -79,6 +81,22 @@ def test_a_run_on_a_card_is_as_good_as_one_on_the_processor(file, card):
         trainer.train_run(file, run)
     ours, theirs = (points.read_curve(file, run, "mean_perplexity")[-1][1] for run in (on_card, here))
     assert ours == pytest.approx(theirs, rel=0.05)
+
+
+def test_a_card_places_many_documents_at_a_time_and_their_shares_are_stored_in_blocks(file, card, monkeypatch):
+    found, sizes, infer = [], [], shares.infer_shares
+    monkeypatch.setattr(shares, "infer_shares", lambda *given: sizes.append(len(given[3].documents)) or infer(*given))
+    for block in (4096, 50):
+        monkeypatch.setattr(shares, "BLOCK", block)
+        run = train(file)
+        trainer.train_run(file, run)
+        snapshot = snapshots.find_latest(file, run).number
+        found.append([layer.units.tolist() for layer in read_documents(file, snapshot, range(120), 2)])
+    assert found[0] == found[1]
+    assert sizes[-1] == 120
+    with file.read() as connection:
+        rows = connection.execute(select(tables.share_blocks.c.documents)).all()
+    assert [documents for (documents,) in rows] == [120, 50, 50, 20]
 
 
 def test_topics_that_leave_no_room_for_documents_are_refused(file, card, monkeypatch):
