@@ -205,8 +205,12 @@ def test_topics_of_a_document_that_uses_most_topics_follow_their_posterior(n_lay
             sampler.gather(glob, Address(5, LOCAL, step), docs, local, collapsed.SweepPlan(False, 0, 1, first_rates=2))
         found.append(local.topics.reshape(n, 100).copy())
     assert np.array_equal(*found)
-    counts = (found[0][:, :, None] == np.arange(n_topics)).sum(axis=1)
+    counts = np.stack([np.bincount(topics, minlength=n_topics) for topics in found[0]])
     assert np.mean((counts > 0).sum(axis=1) > MANY_SLOTS) > 0.9
     for k in (0, 20, 42):
         law = stats.betabinom(100, a[k], a.sum() - a[k]).pmf(np.arange(101))
         assert chi_square(counts[:, k], law) > RARE
+    alike = (found[0][:, 1:] == found[0][:, :-1]).mean(axis=1)
+    assert mean_is(alike, (a * (a + 1)).sum() / (a.sum() * (a.sum() + 1)), alike.std()) > RARE, (
+        "a token does not see the one before"
+    )
