@@ -15,6 +15,7 @@ from engine.contract import Array, Counts, FloatArray
 from engine.gibbs import tokens
 from engine.gibbs import upper as above
 from engine.gibbs.augment import draw_binomial, draw_crt
+from engine.gibbs.priors import add_products
 from engine.gibbs.tokens import DocCells, DocView, Globals, Slots
 from engine.gibbs.upper import Hyper, Layers, Scratch
 from engine.jit import compiled, inlined
@@ -110,7 +111,7 @@ def make_desk(glob: Globals, docs: DocBatch, begin: int, end: int) -> Desk:
     """Return working memory for documents ``begin:end``."""
     return Desk(
         above.make_scratch(glob.upper),
-        tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.base.shape[0]),
+        tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.prior.shape[1]),
         tokens.make_slots(glob.phi.shape[1]),
     )
 
@@ -125,17 +126,15 @@ def view_document(docs: DocBatch, j: int) -> DocView:
 @inlined
 def lay_document(glob: Globals, doc: DocView, desk: Desk) -> int:
     """Prepare working memory for a document and return how many slots it uses."""
-    above.survey_layers(glob.upper, doc.theta, desk.s)
+    above.set_all_shapes(glob.upper, doc.theta, desk.s)
     tokens.lay_cells(glob, doc, desk.cells)
     return tokens.fill_slots(doc.topics, desk.slots)
 
 
 @inlined
-def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
-    """Return where layer 2 begins, its width and the number of its live topics; zeros if there is only one layer."""
-    if len(upper.widths) == 1:
-        return 0, 0, 0
-    return upper.first[1], upper.widths[1], s.n_live[1]
+def count_layer_two(upper: Layers) -> int:
+    """Return the width of layer 2, 0 if there is only one layer."""
+    return upper.widths[1] if len(upper.widths) > 1 else 0
 
 
 @inlined
@@ -157,8 +156,7 @@ def sweep_document(
     stream and the number of slots in use after the sweep.
     """
     upper, s = glob.upper, desk.s
-    begin, width, n_live = find_layer_two(upper, s)
-    rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
+    rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[: count_layer_two(upper)], desk.cells, desk.slots, n)
     rng = send_tables_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
     if rates:
         rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c, s)
@@ -220,12 +218,12 @@ def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array
 @compiled
 def start_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int) -> None:
     """Set the local variables of documents ``begin:end`` to the start of a chain."""
-    _start_all(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
+    _start_all(glob, address, docs, begin, end, np.ones(glob.phi.shape[1]))
 
 
 @inlined
 def _start_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, flat: FloatArray) -> None:
-    """Do the work of :func:`start_documents` without allocations; ``flat`` is ones, (1, K_1)."""
+    """Do the work of :func:`start_documents` without allocations; ``flat`` is ones, (K_1,)."""
     for j in range(begin, end):
         doc = view_document(docs, j)
         start_locals(glob.upper, doc.theta, doc.c)
@@ -248,7 +246,7 @@ def sweep_documents(
 ) -> None:
     """Sweep documents ``begin:end`` as planned, and write the planned quantity of the kept sweeps to ``out``."""
     desk = make_desk(glob, docs, begin, end)
-    _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
+    _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones(glob.phi.shape[1]))
 
 
 @inlined
@@ -264,7 +262,7 @@ def _sweep_all(
     desk: Desk,
     flat: FloatArray,
 ) -> None:
-    """Do the work of :func:`sweep_documents` without allocations; ``flat`` is ones, (1, K_1)."""
+    """Do the work of :func:`sweep_documents` without allocations; ``flat`` is ones, (K_1,)."""
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         doc = view_document(docs, j)
@@ -335,11 +333,8 @@ def _add_rates(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, out: Out
 @inlined
 def _compute_mean_rate(glob: Globals, word: int, doc: DocView, desk: Desk, n: int) -> float:
     """Return (sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
-    begin, width, n_live = find_layer_two(glob.upper, desk.s)
-    rate = glob.prior[word, glob.prior.shape[1] - 1] if width == 0 else 0.0
-    for i in range(n_live):
-        c = desk.s.live[begin + i]
-        rate += glob.prior[word, c] * doc.theta[c]
+    theta = doc.theta[: count_layer_two(glob.upper)]
+    rate = add_products(glob.prior[word], theta) if len(theta) > 0 else glob.prior[word, glob.prior.shape[1] - 1]
     for slot in range(n):
         rate += glob.phi[word, desk.slots.topic[slot]] * desk.slots.tokens[slot]
     return rate / (1.0 + doc.c[0])
@@ -348,10 +343,10 @@ def _compute_mean_rate(glob: Globals, word: int, doc: DocView, desk: Desk, n: in
 @inlined
 def _compute_mean_total(upper: Layers, doc: DocView, s: Scratch) -> float:
     """Return (sum_k (n_jk + a_kj)) p_j^(2), the mean rates summed over the vocabulary."""
-    _, width, _ = find_layer_two(upper, s)
-    shape = s.r_total if width == 0 else 0.0
-    for k in range(width):
-        shape += doc.theta[k]
+    theta = doc.theta[: count_layer_two(upper)]
+    shape = 0.0 if len(theta) > 0 else s.r_total
+    for c in range(len(theta)):
+        shape += theta[c]
     return (len(doc.topics) + shape) / (1.0 + doc.c[0])
 
 
@@ -360,15 +355,13 @@ def _add_theta(
     glob: Globals, doc: DocView, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
 ) -> None:
     """Add the conditional mean of theta^(1), and the drawn theta of the layers above, both times ``share``."""
-    begin, width, n_live = find_layer_two(glob.upper, desk.s)
-    p = share / (1.0 + doc.c[0])
-    if width == 0:
+    theta, p = doc.theta[: count_layer_two(glob.upper)], share / (1.0 + doc.c[0])
+    if len(theta) == 0:
         for k in range(len(theta1)):
             theta1[k] += glob.base[0, k] * p
-    for i in range(n_live):
-        c = desk.s.live[begin + i]
+    for c in range(len(theta)):
         for k in range(len(theta1)):
-            theta1[k] += glob.base[c, k] * (doc.theta[c] * p)
+            theta1[k] += glob.base[c, k] * (theta[c] * p)
     for slot in range(n):
         theta1[desk.slots.topic[slot]] += desk.slots.tokens[slot] * p
     for i in range(len(theta_upper)):
@@ -407,7 +400,7 @@ def _carry_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end:
     for j in range(begin, end):
         doc = view_document(docs, j)
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        above.survey_layers(glob.upper, doc.theta, s)
+        above.set_all_shapes(glob.upper, doc.theta, s)
         n = tokens.fill_slots(doc.topics, slots)
         send_tables_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
         above.set_q(doc.c, s.q)

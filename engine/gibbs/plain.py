@@ -98,16 +98,12 @@ def split_words(
 
 
 @compiled
-def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
+def set_layer_one_shapes(glob: Globals, theta: FloatArray, shape: FloatArray) -> None:
     """Write the prior shapes of layer 1, a_j = Phi^(2) theta_j^(2) (r if there is one layer), as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
         return
-    shape[:] = 0.0
-    begin = glob.upper.first[1]
-    for i in range(s.n_live[1]):
-        c = s.live[begin + i]
-        shape += glob.base[c] * theta[begin + c]
+    above.multiply_rows(theta[: len(glob.base)], glob.base, shape)
 
 
 @compiled
@@ -147,7 +143,7 @@ def sweep_document(
 def draw_theta(rng: Stream, glob: Globals, docs: PlainBatch, j: int, work: Work) -> Stream:
     """Draw theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
     rng = above.draw_theta(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
-    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
+    set_layer_one_shapes(glob, docs.theta[j], work.shape)
     scale = 1.0 / (docs.c[j, 0] + 1.0)
     for k in range(len(work.m)):
         draw, rng = draw_gamma(rng, work.shape[k] + work.m[k])
@@ -162,8 +158,8 @@ def _begin_document(glob: Globals, docs: PlainBatch, j: int, fresh: bool, work: 
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
         docs.scale[j] = 1.0
-    above.survey_layers(glob.upper, docs.theta[j], work.s)
-    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
+    above.set_all_shapes(glob.upper, docs.theta[j], work.s)
+    set_layer_one_shapes(glob, docs.theta[j], work.shape)
 
 
 @compiled

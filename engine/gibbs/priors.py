@@ -8,7 +8,7 @@ at once.  With more layers, a topic c of layer 2 is drawn first, then k given c.
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.upper import EIGHT, NONE, ONE, uint
+from engine.gibbs.upper import EIGHT, NONE, ONE, multiply_rows, sum_block, uint
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
@@ -17,31 +17,20 @@ def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatAr
     """Return an array for the prior masses of all words, a column per topic of layer 2, or per block of eight topics.
 
     ``lone`` says that there is only one layer: a ``base`` with one row does not, because layer 2 may have one topic.
-    The system assigns memory when it is written to, so words without computed priors cost nothing.
+    Columns of layer 2 are followed by zeros up to whole blocks of eight.  The system assigns memory when it is written
+    to, so words without computed priors cost nothing.
     """
-    return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if lone else len(base)))
+    n_blocks = -(-(phi.shape[1] if lone else len(base)) // 8)
+    return np.zeros((phi.shape[0], n_blocks if lone else 8 * n_blocks))
 
 
 @compiled
 def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
     """Write the rows ``words[begin:end]`` of ``prior = phi @ base'``; results do not depend on the threads."""
-    columns = np.ascontiguousarray(base.T)
+    columns = np.zeros((base.shape[1], prior.shape[1]))
+    columns[:, : len(base)] = base.T
     for i in range(begin, end):
         multiply_rows(phi[words[i]], columns, prior[words[i]])
-
-
-@inlined
-def multiply_rows(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
-    """Write ``out = weights @ rows``, four rows at a time, so that ``out`` is loaded and stored a quarter as often."""
-    out[:] = 0.0
-    whole = len(weights) - len(weights) % 4
-    for j in range(0, whole, 4):
-        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-        for i in range(len(out)):
-            out[i] += (a * rows[j, i] + b * rows[j + 1, i]) + (c * rows[j + 2, i] + d * rows[j + 3, i])
-    for j in range(whole, len(weights)):
-        for i in range(len(out)):
-            out[i] += weights[j] * rows[j, i]
 
 
 @compiled
@@ -84,49 +73,36 @@ def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior:
 
 
 @inlined
-def pick_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Array, n_live: int) -> int:
-    """Return the topic c of layer 2 at point ``u`` of the prior mass of cell ``i``."""
-    for rank in range(n_live):
-        c = live[rank]
-        u -= near[c, i] * theta[c]
-        if u < 0.0:
-            return c
-    return live[n_live - 1]
+def add_products(a: FloatArray, b: FloatArray) -> float:
+    """Return the sum of ``a[k] * b[k]`` over the length of ``b``."""
+    n, k, total = uint(len(b)), NONE, 0.0
+    while k + EIGHT <= n:
+        total += sum_block(a, k, b, k)
+        k += EIGHT
+    while k < n:
+        total += a[k] * b[k]
+        k += ONE
+    return total
 
 
 @inlined
-def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
-    """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``, skipping blocks of eight."""
-    n = phi.shape[1]
-    u, rng = draw_uniform(rng)
-    u *= total
-    reached = 0.0
-    k = 0
-    while k + 8 <= n:
-        mass = _sum_block(phi, word, base, c, k)
+def find_product(a: FloatArray, b: FloatArray, u: float) -> np.uint64:
+    """Return the first k at which the running sum of ``a[k] * b[k]`` exceeds ``u``: first its block, then itself.
+
+    Within the block there is no branch, which the processor could not predict.
+    """
+    n, k, reached = uint(len(b)), NONE, 0.0
+    while k + EIGHT <= n:
+        mass = sum_block(a, k, b, k)
         if reached + mass > u:
             break
         reached += mass
-        k += 8
-    last = 0
-    while k < n:
-        weight = phi[word, k] * base[c, k]
-        if weight > 0.0:
-            last = k
-        reached += weight
-        if reached > u:
-            return k, rng
-        k += 1
-    return last, rng
-
-
-@inlined
-def _sum_block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
-    """Return the sum of eight products as a balanced tree, which keeps chains of additions short."""
-    return (
-        (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
-        + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])
-    ) + (
-        (phi[word, k + 4] * base[c, k + 4] + phi[word, k + 5] * base[c, k + 5])
-        + (phi[word, k + 6] * base[c, k + 6] + phi[word, k + 7] * base[c, k + 7])
-    )
+        k += EIGHT
+    place, stop = k, min(k + EIGHT, n)
+    while k < stop:
+        reached += a[k] * b[k]
+        place += uint(reached <= u)
+        k += ONE
+    while place > NONE and (place >= n or a[place] * b[place] == 0.0):  # rounding led beyond the last product
+        place -= ONE
+    return place

@@ -15,7 +15,7 @@ from engine.contract import Array, FloatArray
 from engine.gibbs import simd
 
 LANES = 4  # float64 numbers in a register of AVX2
-_VECTOR, _BITS = ir.VectorType(simd.DOUBLE, LANES), ir.VectorType(ir.IntType(1), LANES)
+_VECTOR = ir.VectorType(simd.DOUBLE, LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
 _STEPS = simd.list_prefix_steps(LANES)
 # Shuffle that takes 0 for the first lane, and else the previous lane.
@@ -23,7 +23,7 @@ _PREVIOUS_LANE = [0, *(LANES + lane for lane in range(LANES - 1))]
 
 
 class Registers(NamedTuple):
-    """Operations on ``size`` numbers at once, described in :class:`_Twins`; a mask has one bit per number."""
+    """Operations on ``size`` numbers at once, described in :class:`_Twins`."""
 
     size: int
     load: Any
@@ -33,26 +33,14 @@ class Registers(NamedTuple):
     multiply: Any
     sum_up: Any
     take_last: Any
-    raise_unless: Any
-    mark_at_most: Any
-    mark_before: Any
-    count_marks: Any
+    count_at_most: Any
 
 
 def make_registers(n: int) -> Registers:
     """Return operations on numbers in ``n`` vectors; :class:`_Twins` defines each of them."""
     code, twins = _Writer(n), _Twins(n)
-    numbers, mask = (
-        simd.make_vector_type(f"Registers{n}", code.kind),
-        simd.make_vector_type(f"RegistersMask{n}", code.bits),
-    )
-    results = {
-        "store": simd.NOTHING,
-        "take_last": simd.NUMBER,
-        "count_marks": simd.PLACE,
-        "mark_at_most": mask,
-        "mark_before": mask,
-    }
+    numbers = simd.make_vector_type(f"Registers{n}", code.kind)
+    results = {"store": simd.NOTHING, "take_last": simd.NUMBER, "count_at_most": simd.PLACE}
     names = Registers._fields[1:]
     operations = [
         simd.make_operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names
@@ -65,7 +53,7 @@ class _Writer:
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self.kind, self.bits = ir.ArrayType(_VECTOR, n), ir.ArrayType(_BITS, n)
+        self.kind = ir.ArrayType(_VECTOR, n)
         self.places = [(vector, lane, simd.I64(lane * n + vector)) for vector in range(n) for lane in range(LANES)]
         kind = ir.VectorType(simd.I64, LANES)
         self.positions = [ir.Constant(kind, [lane * n + vector for lane in range(LANES)]) for vector in range(n)]
@@ -74,9 +62,9 @@ class _Writer:
         """Return the vectors of an LLVM array value."""
         return [code.extract_value(joined, vector) for vector in range(self.n)]
 
-    def _join(self, code: Any, vectors: list[Any], kind: Any = None) -> Any:
+    def _join(self, code: Any, vectors: list[Any]) -> Any:
         """Return vectors as one LLVM array value."""
-        joined = ir.Constant(kind or self.kind, ir.Undefined)
+        joined = ir.Constant(self.kind, ir.Undefined)
         for vector, part in enumerate(vectors):
             joined = code.insert_value(joined, part, vector)
         return joined
@@ -127,27 +115,10 @@ class _Writer:
     def take_last(self, code: Any, numbers: Any) -> Any:
         return code.extract_element(self._split(code, numbers)[-1], simd.I32(LANES - 1))
 
-    def raise_unless(self, code: Any, numbers: Any, extra: Any, mask: Any) -> Any:
-        extras, pairs = (
-            simd.broadcast(code, extra, LANES),
-            zip(self._split(code, numbers), self._split(code, mask), strict=True),
-        )
-        return self._join(code, [code.select(bit, part, code.fadd(part, extras)) for part, bit in pairs])
-
-    def mark_at_most(self, code: Any, numbers: Any, u: Any) -> Any:
-        limit = simd.broadcast(code, u, LANES)
-        masks = [code.fcmp_ordered("<=", part, limit) for part in self._split(code, numbers)]
-        return self._join(code, masks, self.bits)
-
-    def mark_before(self, code: Any, place: Any) -> Any:
-        limit = simd.broadcast(code, place, LANES)
-        masks = [code.icmp_unsigned("<", numbers, limit) for numbers in self.positions]
-        return self._join(code, masks, self.bits)
-
-    def count_marks(self, code: Any, mask: Any) -> Any:
-        total = simd.I64(0)
-        for vector in self._split(code, mask):
-            total = code.add(total, simd.count_marks(code, vector, LANES))
+    def count_at_most(self, code: Any, numbers: Any, u: Any) -> Any:
+        limit, total = simd.broadcast(code, u, LANES), simd.I64(0)
+        for part in self._split(code, numbers):
+            total = code.add(total, simd.count_marks(code, code.fcmp_ordered("<=", part, limit), LANES))
         return total
 
 
@@ -191,18 +162,6 @@ class _Twins:
         """Return the last number."""
         return float(numbers[-1])
 
-    def raise_unless(self, numbers: FloatArray, extra: float, mask: Array) -> FloatArray:
-        """Add ``extra`` everywhere except where the mask is set."""
-        return np.where(mask, numbers, numbers + extra)
-
-    def mark_at_most(self, numbers: FloatArray, u: float) -> Array:
-        """Return the mask of numbers that are at most ``u``."""
-        return numbers <= u
-
-    def mark_before(self, place: int) -> Array:
-        """Return the mask of the places before ``place``."""
-        return np.arange(self.size) < int(place)
-
-    def count_marks(self, mask: Array) -> np.uint64:
-        """Return how many bits are set, as an unsigned place."""
-        return np.uint64(np.count_nonzero(mask))
+    def count_at_most(self, numbers: FloatArray, u: float) -> np.uint64:
+        """Return how many numbers are at most ``u``, as an unsigned place."""
+        return np.uint64(np.count_nonzero(numbers <= u))

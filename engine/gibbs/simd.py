@@ -187,6 +187,18 @@ def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     return eight
 
 
+@make_operation(_EIGHT, lambda: np.zeros(LANES))
+def make_zeros(_code: Any) -> Any:
+    """Return eight zeros."""
+    return _ZEROS
+
+
+@make_operation(_EIGHT, np.add)
+def add(code: Any, a: Any, b: Any) -> Any:
+    """Add lane by lane."""
+    return code.fadd(a, b)
+
+
 @make_operation(_EIGHT, np.multiply)
 def multiply(code: Any, a: Any, b: Any) -> Any:
     """Multiply lane by lane."""
@@ -209,45 +221,38 @@ def sum_up(code: Any, eight: Any, reached: Any) -> Any:
     return code.fadd(eight, broadcast(code, reached, LANES))
 
 
+@make_operation(_EIGHT, lambda eight: np.concatenate([[0.0], eight[:-1]]))
+def move_up(code: Any, eight: Any) -> Any:
+    """Move every number up by one lane; the first becomes 0."""
+    lanes = make_shuffle([0, *(LANES + lane for lane in range(LANES - 1))])
+    return code.shuffle_vector(_ZEROS, eight, lanes)
+
+
 @make_operation(NUMBER, lambda eight: float(eight[-1]))
 def take_last(code: Any, eight: Any) -> Any:
     """Return the last of the eight numbers."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
+def _add_up(eight: Eight) -> float:
+    while len(eight) > 1:
+        half = len(eight) // 2
+        eight = eight[:half] + eight[half:]
+    return float(eight[0])
+
+
+@make_operation(NUMBER, _add_up)
+def add_up(code: Any, eight: Any) -> Any:
+    """Return the sum of the eight numbers."""
+    lanes = LANES
+    while lanes > 1:
+        lanes //= 2
+        halves = (make_shuffle(list(range(begin, begin + lanes))) for begin in (0, lanes))
+        eight = code.fadd(*(code.shuffle_vector(eight, eight, half) for half in halves))
+    return code.extract_element(eight, I32(0))
+
+
 @make_operation(PLACE, lambda eight, u: np.uint64(np.count_nonzero(eight <= u)))
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
     """Return the number of lanes that are at most ``u``, as an unsigned integer."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)
-
-
-def _lay_columns(table: FloatArray, rows: Array, first: int, column: int, out: FloatArray, place: int) -> None:
-    eight = slice(int(column), int(column) + LANES)
-    out[eight, int(place) : int(place) + LANES] = table[rows[int(first) : int(first) + LANES], eight].T
-
-
-@make_operation(NOTHING, _lay_columns)
-def lay_columns(code: Any, table: Any, rows: Any, first: Any, column: Any, out: Any, place: Any) -> None:
-    """Write ``out[column : column + 8, place : place + 8] = table[rows[first : first + 8], column : column + 8].T``.
-
-    ``rows`` holds 64-bit numbers.
-    """
-    eights = []
-    for lane in range(LANES):
-        begin = point_to_row(code, table, load_item(code, code.gep(rows.data, [first]), I64(lane)))
-        eights.append(code.load(code.bitcast(code.gep(begin, [column]), _VECTOR.as_pointer()), align=8))
-    for number, eight in enumerate(_transpose(code, eights)):
-        begin = point_to_row(code, out, code.add(column, I64(number)))
-        code.store(eight, code.bitcast(code.gep(begin, [place]), _VECTOR.as_pointer()), align=8)
-
-
-def _transpose(code: Any, eights: list[Any]) -> list[Any]:
-    """Return the columns of eight rows of eight numbers; every step exchanges blocks of twice the size."""
-    for size in (1, 2, 4):
-        kept = [lane if lane & size == 0 else LANES + lane - size for lane in range(LANES)]
-        moved = [lane + size if lane & size == 0 else LANES + lane for lane in range(LANES)]
-        for number in (number for number in range(LANES) if number & size == 0):
-            a, b = eights[number], eights[number + size]
-            eights[number] = code.shuffle_vector(a, b, make_shuffle(kept))
-            eights[number + size] = code.shuffle_vector(a, b, make_shuffle(moved))
-    return eights

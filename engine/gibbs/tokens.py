@@ -18,15 +18,20 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs import simd
-from engine.gibbs.priors import pick_column, pick_topic, scan_topics
+from engine.gibbs.dense import draw_from_all, find_place
+from engine.gibbs.priors import find_product, pick_topic
 from engine.gibbs.registers import make_registers
-from engine.gibbs.upper import EIGHT, NONE, ONE, Layers, uint
+from engine.gibbs.upper import EIGHT, NONE, ONE, Layers, multiply_rows, uint
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
 # From this number of topics on, Phi of the tokens to come is fetched ahead, and slots whose topics have lost their last
 # token are used again.
 MANY = uint(512)
+
+# A document is swept by the loop over all topics if it uses more of them than fit into registers, at least a sixth, and
+# if its prior, sum_k a_kj, weighs at least as much as an eighth of its tokens.
+MANY_SLOTS, MOST_READ, PRIOR_PART = 24, 6, 8.0
 NOWHERE = uint(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
@@ -34,13 +39,14 @@ class Slots(NamedTuple):
     """The topics in use by a document: slot ``s`` has ``tokens[s]`` tokens of ``topic[s]``; ``where[k]`` is k's slot.
 
     Beyond the slots in use ``tokens`` is 0 and ``topic`` is any topic, so that slots can be read several at a time.
-    ``sums`` is space for running sums.
+    ``sums`` is space for running sums, ``weights`` for the weights of all topics (``dense.py``).
     """
 
     topic: Array
     tokens: FloatArray
     where: Array
     sums: FloatArray
+    weights: FloatArray
 
 
 @compiled
@@ -48,7 +54,11 @@ def make_slots(n_topics: int) -> Slots:
     """Return empty slots for a model of ``n_topics`` topics in layer 1."""
     size = n_topics + 3 * simd.LANES
     return Slots(
-        np.zeros(size, uint), simd.allocate_aligned(size), np.full(n_topics, NOWHERE, uint), simd.allocate_aligned(size)
+        np.zeros(size, uint),
+        simd.allocate_aligned(size),
+        np.full(n_topics, NOWHERE, uint),
+        simd.allocate_aligned(size),
+        simd.allocate_aligned(size),
     )
 
 
@@ -126,9 +136,10 @@ class Globals(NamedTuple):
         Phi^(1).
     base : (C, K_1) float64
         Transpose of Phi^(2), or r as one row when there is one layer.
-    prior : (V, C) float64
-        ``Phi^(1) base'``: prior mass of every word under each column.  With one layer (V, blocks): running
-        sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the prior mass.
+    prior : (V, C or more) float64
+        ``Phi^(1) base'``: prior mass of every word under each column, then zeros up to whole blocks of eight.  With
+        one layer (V, blocks): running sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the
+        prior mass.
     upper : Layers
         The layers above.
     """
@@ -152,17 +163,15 @@ class DocView(NamedTuple):
 
 
 class DocCells(NamedTuple):
-    """The cells and prior masses of one document, in contiguous memory.
+    """The cells of one document and their prior masses.
 
-    ``of`` (tokens,) is the cell of every token; ``prior`` (C, cells) the prior mass of every cell under each column,
-    laid from ``rows``, the words of the cells (neither is used with one layer); ``mass`` (cells,) the prior mass of
-    every cell.  All have space for whole blocks of eight cells.
+    ``of`` (tokens,) is the cell of every token; ``mass`` (cells,) the prior mass of every cell; ``theta`` theta^(2) of
+    the document, with zeros up to whole blocks of eight (not used with one layer).
     """
 
     of: Array
-    rows: Array
-    prior: FloatArray
     mass: FloatArray
+    theta: FloatArray
 
 
 class TokenProgress(NamedTuple):
@@ -170,8 +179,9 @@ class TokenProgress(NamedTuple):
 
     ``token`` is the next one to draw.  The two before it went to slots ``latest`` and ``before``, and are not yet
     counted in ``slots.tokens``: if every token waited for the count of the previous one, these waits would dominate
-    the time.  So the running sums of a token are computed without the previous token, while that is being drawn; only
-    its mass (``extra`` in the loops) is added afterwards, to the sums from its slot on.
+    the time.  So the running sums of a token are computed without the previous token, and a slot is drawn from them by
+    a uniform of its own, while the previous token is being drawn.  A second uniform then decides whether the topic is
+    that of this slot, that of the previous token, whose mass is known by now, or drawn from the prior.
     """
 
     rng: Stream
@@ -187,36 +197,17 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
         most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
-    n = most_cells + simd.LANES
-    n += simd.LANES - n % (2 * simd.LANES)  # an odd number of cache lines, so that rows are spread over the cache
-    return DocCells(np.zeros(most_tokens + 2, np.int32), np.zeros(n, np.int64), np.empty((n_columns, n)), np.empty(n))
+    return DocCells(np.zeros(most_tokens + 2, np.int32), np.empty(most_cells), simd.allocate_aligned(n_columns))
 
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Write the cell of each token of a document, and the prior masses of its words by column, or as one sum.
-
-    The sum is that of a model with one layer; with more layers, :func:`weigh_priors` weighs the columns.
-    """
+    """Write the cell of each token of a document and, with one layer, the prior masses of its words."""
     spread_cells(doc, cells.of)
-    prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
-        last = uint(prior.shape[1]) - ONE
-        for i in range(n):
-            cells.mass[i] = prior[doc.words[doc.first + i], last]
-        return
-    rows, n_rows = cells.rows, uint(-(-n // simd.LANES)) * EIGHT
-    for i in range(n):
-        rows[i] = doc.words[doc.first + i]
-    for i in range(n, np.int64(n_rows)):
-        rows[i] = rows[n - 1]  # the last word fills the last block
-    whole = uint(prior.shape[1]) // EIGHT * EIGHT
-    for i in range(NONE, n_rows, EIGHT):
-        for c in range(NONE, whole, EIGHT):
-            simd.lay_columns(prior, rows, i, c, near, i)
-    for c in range(whole, uint(prior.shape[1])):
-        for i in range(n_rows):
-            near[c, i] = prior[rows[i], c]
+        last = uint(glob.prior.shape[1]) - ONE
+        for i in range(doc.last - doc.first):
+            cells.mass[i] = glob.prior[doc.words[doc.first + i], last]
 
 
 @inlined
@@ -234,23 +225,24 @@ def spread_cells(doc: DocView, of: Array) -> None:
 
 
 @inlined
-def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: DocCells) -> None:
+def weigh_priors(prior: FloatArray, doc: DocView, theta: FloatArray, cells: DocCells) -> None:
     """Write the prior mass of every cell, mass[i] = sum_k phi_vk a_kj; with one layer it has been written already."""
-    near, mass = cells.prior, cells.mass
     if len(theta) == 0:
         return
-    for i in range(n_cells):
-        mass[i] = 0.0
-    for rank in range(n_live):
-        c = live[rank]
-        weight = theta[c]
-        for i in range(n_cells):
-            mass[i] += near[c, i] * weight
+    words, first, padded, mass = doc.words, uint(doc.first), cells.theta, cells.mass
+    for c in range(len(theta)):
+        padded[c] = theta[c]
+    width = uint(prior.shape[1])
+    for i in range(uint(doc.last - doc.first)):
+        row, sums = prior[uint(words[first + i])], simd.make_zeros()
+        for begin in range(NONE, width, EIGHT):
+            sums = simd.add(sums, simd.multiply(simd.load(row, begin), simd.load(padded, begin)))
+        mass[i] = simd.add_up(sums)
 
 
 @inlined
 def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -> Stream:
-    """Draw the first topics of tokens for theta^(1) = 1/K_1: proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
+    """Draw the first topics of tokens for theta^(1) = 1/K_1: proportional to phi_vk; ``flat`` is ones, (K_1,)."""
     token = 0
     for cell in range(doc.first, doc.last):
         word = doc.words[cell]
@@ -258,8 +250,8 @@ def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -
         for k in range(phi.shape[1]):
             total += phi[word, k]
         for _ in range(doc.counts[cell]):
-            k, rng = scan_topics(rng, phi, word, flat, 0, total)
-            doc.topics[token] = k
+            u, rng = draw_uniform(rng)
+            doc.topics[token] = find_product(phi[word], flat, u * total)
             token += 1
     return rng
 
@@ -268,8 +260,7 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
     """Return the token loop for documents whose slots fit into ``n_vectors`` registers, and their number of slots."""
     ops = make_registers(n_vectors)
     load, store, gather, transfer, multiply = ops.load, ops.store, ops.gather, ops.transfer, ops.multiply
-    sum_up, take_last, raise_unless, mark_at_most = ops.sum_up, ops.take_last, ops.raise_unless, ops.mark_at_most
-    mark_before, count_marks = ops.mark_before, ops.count_marks
+    sum_up, take_last, count_at_most = ops.sum_up, ops.take_last, ops.count_at_most
 
     @inlined
     def draw(
@@ -283,22 +274,23 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
     ) -> tuple[TokenProgress, float]:
         words, topics, first = doc.words, doc.topics, uint(doc.first)
         rng, token, latest, before = course
-        tokens, ahead, over = load(slots.tokens), mark_before(latest), 0.0
+        tokens, over = load(slots.tokens), 0.0
         while token < n:
             cell = uint(cells.of[token])
             word = uint(words[first + cell])
             tokens = transfer(tokens, before, slots.where[topics[token]])
             sums = sum_up(multiply(gather(phi, word, slots.topic), tokens))
+            counted = take_last(sums)
+            v, rng = draw_uniform(rng)
+            slot = min(count_at_most(sums, v * counted), used - ONE)  # rounding may lead beyond the last slot
             before = latest
-            extra = phi[word, slots.topic[latest]]
-            total = take_last(sums) + extra
+            total = counted + phi[word, slots.topic[latest]]
             u, rng = draw_uniform(rng)
             u *= total + cells.mass[cell]
             if u >= total:
                 over = u - total
                 break
-            ahead = mark_at_most(raise_unless(sums, extra, ahead), u)
-            latest = min(count_marks(ahead), used - ONE)  # rounding may lead beyond the last slot
+            latest = slot if u < counted else latest
             topics[token] = slots.topic[latest]
             token += ONE
         store(slots.tokens, tokens)
@@ -323,33 +315,21 @@ def _fetch_slots(phi: FloatArray, word: int, slots: Slots, used: int) -> None:
 
 @inlined
 def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
-    """Move a token from slot ``loses`` to slot ``gains``; write running sums of ``phi_vk n_jk`` and return the last."""
-    total = 0.0
+    """Move a token from slot ``loses`` to slot ``gains``; write running sums of ``phi_vk n_jk`` and return the last.
+
+    They are running sums of every lane, slot ``s`` being in lane ``s % 8``, and then those of whole lanes.
+    """
+    sums = simd.make_zeros()
     s = NONE
     while s < used:
         tokens = simd.transfer(simd.load(slots.tokens, s), s, gains, loses)
         simd.store(slots.tokens, s, tokens)
-        sums = simd.sum_up(simd.multiply(simd.gather(phi, word, slots.topic, s), tokens), total)
+        sums = simd.add(sums, simd.multiply(simd.gather(phi, word, slots.topic, s), tokens))
         simd.store(slots.sums, s, sums)
-        total = simd.take_last(sums)
         s += EIGHT
-    return total
-
-
-@inlined
-def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
-    """Return the first slot whose running sum exceeds ``u``; the sums still lack ``extra`` from slot ``latest`` on.
-
-    Rounding may lead to a slot beyond the last one.
-    """
-    below, after = NONE, NONE
-    s = NONE
-    while s < used:
-        eight = simd.load(sums, s)
-        below += simd.count_at_most(eight, u)
-        after += simd.count_at_most(eight, u - extra)
-        s += EIGHT
-    return below if below < latest else max(after, latest)
+    lanes = simd.sum_up(sums, 0.0)
+    simd.store(slots.sums, s, lanes)
+    return simd.take_last(lanes)
 
 
 def _make_memory_loop(*, ahead: bool) -> Any:
@@ -377,16 +357,17 @@ def _make_memory_loop(*, ahead: bool) -> Any:
             if ahead:
                 soon = uint(words[first + uint(cells.of[min(token + ONE + ONE, n - ONE)])])
                 _fetch_slots(phi, soon, slots, used)
-            total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+            counted = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
+            v, rng = draw_uniform(rng)
+            slot = find_place(slots.sums, used, v * counted)
             before = latest
-            extra = phi[word, slots.topic[latest]]
-            total += extra
+            total = counted + phi[word, slots.topic[latest]]
             u, rng = draw_uniform(rng)
             u *= total + cells.mass[cell]
             if u >= total:
                 over = u - total
                 break
-            latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
+            latest = slot if u < counted else latest
             topics[token] = slots.topic[latest]
             token += ONE
         return TokenProgress(rng, token, latest, before), over
@@ -416,26 +397,52 @@ def _draw_until_prior(
 
 
 @inlined
+def _prefer_all_topics(glob: Globals, theta: FloatArray, n_tokens: int, n: int) -> bool:
+    """Return whether a document of ``n`` slots is swept faster by ``dense.py``: it uses many, and often the prior."""
+    n_topics, prior = glob.phi.shape[1], 0.0
+    if n <= MANY_SLOTS or n_topics > MOST_READ * n or n_topics >= np.int64(MANY):
+        return False
+    if len(theta) == 0:
+        for k in range(n_topics):
+            prior += glob.base[0, k]
+    else:
+        for c in range(len(theta)):
+            prior += theta[c]
+    return prior * PRIOR_PART > n_tokens
+
+
+@inlined
+def _weigh_topics(glob: Globals, theta: FloatArray, slots: Slots, n: int) -> None:
+    """Write ``n_jk + a_kj`` of all topics to ``slots.weights``."""
+    weights, base = slots.weights, glob.base
+    if len(theta) == 0:
+        for k in range(base.shape[1]):
+            weights[k] = base[0, k]
+    else:
+        multiply_rows(theta, base, weights[: base.shape[1]])
+    for slot in range(n):
+        weights[slots.topic[slot]] += slots.tokens[slot]
+
+
+@inlined
 def draw_topics(
-    rng: Stream,
-    glob: Globals,
-    doc: DocView,
-    theta: FloatArray,
-    live: Array,
-    n_live: int,
-    cells: DocCells,
-    slots: Slots,
-    n: int,
+    rng: Stream, glob: Globals, doc: DocView, theta: FloatArray, cells: DocCells, slots: Slots, n: int
 ) -> tuple[Stream, int]:
     """Draw the topic of every token, one after another, and return the stream and the number of slots.
 
-    ``theta`` is theta^(2) of the document (empty with one layer), ``live`` are its ``n_live`` topics that are not
-    negligible.  The sweep starts as if the document's last token had just been drawn (see :class:`TokenProgress`).
+    ``theta`` is theta^(2) of the document (empty with one layer).  The sweep starts as if the document's last token had
+    just been drawn (see :class:`TokenProgress`).
     """
-    weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
     n_tokens = uint(len(doc.topics))
     if n_tokens == NONE:
         return rng, n
+    if _prefer_all_topics(glob, theta, len(doc.topics), n):
+        _weigh_topics(glob, theta, slots, n)
+        words = doc.words[doc.first : doc.last]
+        rng = draw_from_all(rng, glob.phi, words, cells.of, doc.topics, slots.weights, slots.sums)
+        clear_slots(slots, n)
+        return rng, fill_slots(doc.topics, slots)
+    weigh_priors(glob.prior, doc, theta, cells)
     used, topics = uint(n), doc.topics
     course = TokenProgress(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
     slots.tokens[course.latest] -= 1.0
@@ -443,7 +450,7 @@ def draw_topics(
         course, over = _draw_until_prior(course, glob.phi, doc, cells, slots, used, n_tokens)
         if course.token >= n_tokens:
             break
-        k, rng = _draw_from_prior(course, glob, doc, theta, live, n_live, cells, over)
+        k, rng = _draw_from_prior(course, glob, doc, theta, cells, over)
         latest = slots.where[k]
         if latest == NOWHERE:
             latest = used
@@ -459,24 +466,17 @@ def draw_topics(
 
 @inlined
 def _draw_from_prior(
-    course: TokenProgress,
-    glob: Globals,
-    doc: DocView,
-    theta: FloatArray,
-    live: Array,
-    n_live: int,
-    cells: DocCells,
-    over: float,
+    course: TokenProgress, glob: Globals, doc: DocView, theta: FloatArray, cells: DocCells, over: float
 ) -> tuple[np.uint64, Stream]:
     """Draw the topic of a token that the prior won; ``over`` is its point in the prior mass."""
     cell = uint(cells.of[course.token])
     word = uint(doc.words[uint(doc.first) + cell])
     if len(theta) == 0:
         k, rng = pick_topic(course.rng, glob.phi, word, glob.base, glob.prior)
-    else:
-        c = pick_column(cells.prior, cell, over, theta, live, n_live)
-        k, rng = scan_topics(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
-    return uint(k), rng
+        return uint(k), rng
+    c = find_product(glob.prior[word], theta, over)
+    u, rng = draw_uniform(course.rng)
+    return find_product(glob.phi[word], glob.base[c], u * glob.prior[word, c]), rng
 
 
 @inlined

@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import list_owners, sort_by_word
-from engine.gibbs.priors import multiply_rows
+from engine.gibbs.upper import multiply_rows
 from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_rows
 

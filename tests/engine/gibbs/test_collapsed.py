@@ -12,6 +12,7 @@ from scipy import special, stats
 
 from engine.gibbs import collapsed
 from engine.gibbs.local import FINEST, LINKS, Sampler, find_token_starts
+from engine.gibbs.tokens import MANY_SLOTS
 from engine.gibbs.upper import Hyper
 from engine.pool import Pool
 from engine.streams import LOCAL, REDRAW, Address
@@ -181,3 +182,35 @@ def test_topics_of_a_document_follow_their_posterior_among_many_topics():
         assert np.array_equal(of_weight[found[-1]].ravel(), local.topics)
     assert np.array_equal(*found)
     assert chi_square(found[0] @ 3 ** np.arange(4, -1, -1), law) > RARE
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_topics_of_a_document_that_uses_most_topics_follow_their_posterior(n_layers):
+    """The loop over all topics: words that say nothing leave the prior, a Dirichlet-multinomial law of the counts.
+
+    Each topic has a beta-binomial number of the document's 100 tokens, the same with two threads.
+    """
+    n, n_topics, rng = 3_000, 43, np.random.default_rng(4)
+    phi1, phi2 = np.full((5, n_topics), 0.2), rng.dirichlet(np.full(n_topics, 3.0), 3).T
+    theta = np.array([30.0, 40.0, 10.0])
+    a = phi2 @ theta
+    phi, r = ((phi1,), a) if n_layers == 1 else ((phi1, np.ascontiguousarray(phi2)), np.ones(3))
+    docs, found = rows(np.tile([20] * 5, (n, 1))), []
+    for n_threads in (1, 2):
+        sampler = sampler_of(n_threads)
+        glob = sampler.pack_globals(phi, r)
+        local = sampler.start_locals(glob, docs, Address(5, LOCAL, 1))
+        local.theta[:] = theta[: local.theta.shape[1]]
+        for step in range(2, 14):
+            sampler.gather(glob, Address(5, LOCAL, step), docs, local, collapsed.SweepPlan(False, 0, 1, first_rates=2))
+        found.append(local.topics.reshape(n, 100).copy())
+    assert np.array_equal(*found)
+    counts = np.stack([np.bincount(topics, minlength=n_topics) for topics in found[0]])
+    assert np.mean((counts > 0).sum(axis=1) > MANY_SLOTS) > 0.9
+    for k in (0, 20, 42):
+        law = stats.betabinom(100, a[k], a.sum() - a[k]).pmf(np.arange(101))
+        assert chi_square(counts[:, k], law) > RARE
+    alike = (found[0][:, 1:] == found[0][:, :-1]).mean(axis=1)
+    assert mean_is(alike, (a * (a + 1)).sum() / (a.sum() * (a.sum() + 1)), alike.std()) > RARE, (
+        "a token does not see the one before"
+    )

@@ -9,7 +9,7 @@ import pytest
 from engine.gibbs import priors, tokens
 from engine.gibbs.registers import make_registers
 from engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
-from engine.streams import Stream, start_stream
+from engine.streams import Stream, draw_uniform, start_stream
 
 RNG = np.random.default_rng(12)
 VECTORS = [2, 4, 6]
@@ -21,8 +21,7 @@ def kernels(n):
     """Compiled uses of every operation in ``n`` vectors."""
     some = make_registers(n)
     load, store, gather, transfer, multiply = some.load, some.store, some.gather, some.transfer, some.multiply
-    sum_up, take_last, raise_unless, mark_at_most = some.sum_up, some.take_last, some.raise_unless, some.mark_at_most
-    mark_before, count_marks = some.mark_before, some.count_marks
+    sum_up, take_last, count_at_most = some.sum_up, some.take_last, some.count_at_most
 
     @jitted
     def moved(numbers, to, off, out):
@@ -35,8 +34,8 @@ def kernels(n):
         return take_last(sums)
 
     @jitted
-    def found(sums, extra, latest, u):
-        return count_marks(mark_at_most(raise_unless(load(sums), extra, mark_before(latest)), u))
+    def found(sums, u):
+        return count_at_most(load(sums), u)
 
     return some.size, moved, weighed, found
 
@@ -74,37 +73,70 @@ def test_running_sums_of_whole_numbers_are_exact_and_stand_still_behind_the_last
 
 
 @pytest.mark.parametrize("n", VECTORS)
-def test_a_point_is_found_among_sums_that_lack_the_late_token(n):
+def test_sums_at_most_a_point_are_counted(n):
     capacity, _, _, found = kernels(n)
     sums = np.cumsum(RNG.random(capacity))
-    for latest in range(capacity):
-        ends = sums + 0.3 * (np.arange(capacity) >= latest)
-        for u in (0.0, *ends, *(ends - 1e-9), ends[-1] + 1.0):
-            assert found(sums, 0.3, np.uint64(latest), u) == (ends <= u).sum()
+    for u in (0.0, *sums, *(sums - 1e-9), sums[-1] + 1.0):
+        assert found(sums, u) == (sums <= u).sum()
 
 
-IN_REGISTERS = {8: tokens._draw_two_vectors, 16: tokens._draw_four_vectors, 24: tokens._draw_six_vectors}
+LOOPS = {
+    8: tokens._draw_two_vectors,
+    16: tokens._draw_four_vectors,
+    24: tokens._draw_six_vectors,
+    "memory": tokens._draw_in_memory,
+    "ahead": tokens._draw_ahead,
+}
 
 
-@pytest.mark.parametrize(("capacity", "used"), [(8, 1), (8, 5), (8, 8), (16, 9), (16, 16), (24, 2), (24, 20), (24, 24)])
-def test_a_document_is_swept_alike_in_registers_and_in_memory(capacity, used):
+@pytest.mark.parametrize(
+    ("name", "used"),
+    [(8, 1), (8, 5), (8, 8), (16, 9), (16, 16), (24, 2), (24, 20), (24, 24)]
+    + [(name, used) for name in ("memory", "ahead") for used in (1, 8, 20, 40)],
+)
+def test_a_document_is_swept_as_the_plain_loop_sweeps_it(name, used):
     phi = RNG.random((30, 40))
-    topics, course, slots = swept_document(IN_REGISTERS[capacity], phi, used)
-    same_topics, same_course, same_slots = swept_document(tokens._draw_in_memory, phi, used)
+    topics, course, slots = swept_document(LOOPS[name], phi, used)
+    size = name if isinstance(name, int) else -(-used // 8) * 8
+    order = np.arange(size) if isinstance(name, int) else np.arange(size).reshape(-1, 8).T.ravel()
+    same_topics, same_course, same_slots = swept_document(plain_loop(order), phi, used)
     assert int(course.token) > 100
     assert topics.tolist() == same_topics.tolist()
     assert course == same_course
-    assert slots.tokens.tolist() == same_slots.tokens.tolist()
+    if isinstance(name, int):  # in memory the last token taken out is not written before the loop ends
+        assert slots.tokens[:used].tolist() == same_slots.tokens[:used].tolist()
 
 
-@pytest.mark.parametrize("used", [1, 20, 40])
-def test_a_document_is_swept_alike_with_phi_fetched_ahead(used):
-    phi = RNG.random((30, 40))
-    topics, course, slots = swept_document(tokens._draw_ahead, phi, used)
-    same_topics, same_course, same_slots = swept_document(tokens._draw_in_memory, phi, used)
-    assert topics.tolist() == same_topics.tolist()
-    assert course == same_course
-    assert slots.tokens.tolist() == same_slots.tokens.tolist()
+def draw_next(rng):
+    """Return a uniform and the stream to continue with, whose words the compiled function gives as plain integers."""
+    u, rng = draw_uniform(rng)
+    return u, Stream(*(np.uint64(word) for word in rng))
+
+
+def plain_loop(order):
+    """The token loop with running sums over slots in this order."""
+
+    def loop(course, phi, doc, cells, slots, used, n):
+        rng, token, latest, before = course
+        while token < n:
+            word = doc.words[cells.of[int(token)]]
+            if before < used:
+                slots.tokens[int(before)] += 1.0
+            slots.tokens[int(slots.where[doc.topics[int(token)]])] -= 1.0
+            sums = np.cumsum((phi[word, slots.topic.astype(int)] * slots.tokens)[order])
+            v, rng = draw_next(rng)
+            slot = order[min((sums <= v * sums[-1]).sum(), len(order) - 1)]
+            before, total = latest, sums[-1] + phi[word, int(slots.topic[int(latest)])]
+            u, rng = draw_next(rng)
+            u *= total + cells.mass[cells.of[int(token)]]
+            if u >= total:
+                return TokenProgress(rng, token, latest, before), u - total
+            latest = np.uint64(slot) if u < sums[-1] else latest
+            doc.topics[int(token)] = slots.topic[int(latest)]
+            token += np.uint64(1)
+        return TokenProgress(rng, token, latest, before), 0.0
+
+    return loop
 
 
 def test_an_empty_slot_is_used_again_unless_the_latest_token_is_there():
@@ -126,8 +158,7 @@ def swept_document(loop, phi, used):
     words, counts = rng.integers(0, 30, 300).astype(np.int32), np.ones(300, np.int32)
     topics = rng.permutation(np.concatenate([np.arange(used), rng.integers(0, used, 300 - used)])).astype(np.uint16)
     doc = DocView(words, counts, 0, 300, topics, np.zeros(0), np.ones(1))
-    no_rows = np.zeros(0, np.int64)
-    cells = DocCells(np.arange(302, dtype=np.int32), no_rows, np.empty((1, 0)), np.full(300, 0.01))
+    cells = DocCells(np.arange(302, dtype=np.int32), np.full(300, 0.01), np.zeros(0))
     slots = make_slots(40)
     n = fill_slots(topics, slots)
     latest = slots.where[topics[-1]]
@@ -185,5 +216,26 @@ def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_oc
     phi, base = RNG.random((6, n_topics)), RNG.random((above, n_topics))
     prior = priors.allocate_priors(phi, base, lone=False)
     priors.weigh_words(phi, base, prior, np.array([1, 4, 5]), 1, 3)
-    np.testing.assert_allclose(prior[[4, 5]], (phi @ base.T)[[4, 5]], rtol=1e-13)
+    np.testing.assert_allclose(prior[[4, 5], :above], (phi @ base.T)[[4, 5]], rtol=1e-13)
     assert not prior[:4].any()
+    assert not prior[:, above:].any()
+    assert prior.shape[1] % 8 == 0
+
+
+@jitted
+def found_product(a, b, u):
+    return priors.find_product(a, b, u), priors.add_products(a, b)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 40])
+def test_a_product_is_found_where_its_mass_lies_and_never_where_there_is_none(n):
+    a, b = RNG.random(n + 3), RNG.random(n)
+    b[n // 2] *= n == 1
+    ends = np.cumsum(a[:n] * b)
+    starts = np.concatenate([[0.0], ends[:-1]])
+    for k in np.flatnonzero(b):
+        for u in (starts[k] + 1e-9, 0.5 * (starts[k] + ends[k]), ends[k] - 1e-9):
+            assert found_product(a, b, u)[0] == k
+    b[n - 1] *= n == 1
+    assert b[int(found_product(a, b, 2.0 * ends[-1])[0])] > 0.0  # rounding, exaggerated
+    assert found_product(a, b, 0.0)[1] == pytest.approx(a[:n] @ b)

@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pytest
 
-from engine.gibbs import simd, tokens
-from engine.gibbs.tokens import NOWHERE, DocView, Globals, make_slots
-from engine.gibbs.upper import pack_layers
+from engine.gibbs import dense, priors, simd, tokens
+from engine.gibbs.tokens import NOWHERE, DocView, make_slots
+from engine.streams import Stream, draw_uniform, start_stream
 
 RNG = np.random.default_rng(8)
 TABLE = RNG.random((5, 40))
@@ -43,8 +43,11 @@ def counted(numbers, place, u):
 
 
 @jitted
-def laid(table, rows, first, column, out, place):
-    simd.lay_columns(table, rows, first, column, out, place)
+def added(a, b, out):
+    simd.store(out, 0, simd.add(simd.load(a, 0), simd.load(b, 0)))
+    simd.store(out, 8, simd.move_up(simd.load(a, 0)))
+    simd.store(out, 16, simd.make_zeros())
+    return simd.add_up(simd.load(a, 0))
 
 
 def test_eight_numbers_are_read_from_anywhere_and_written_anywhere():
@@ -97,62 +100,97 @@ def test_room_begins_with_a_cache_line_and_holds_zeros(n):
     assert not aligned.any()
 
 
-@pytest.mark.parametrize(("first", "column", "place"), [(0, 0, 0), (3, 8, 1), (1, 31, 5)])
-def test_eight_columns_of_eight_rows_are_laid_side_by_side(first, column, place):
-    rows, out = RNG.integers(0, 5, 12), np.full((40, 14), -1.0)
-    laid(TABLE, rows, first, column, out, place)
-    expected = np.full((40, 14), -1.0)
-    for c in range(column, column + 8):
-        for i in range(8):
-            expected[c, place + i] = TABLE[rows[first + i], c]
-    assert np.array_equal(out, expected)
+def test_lanes_are_added_and_moved():
+    a, b, out = RNG.random(8), RNG.random(8), np.full(24, -1.0)
+    assert added(a, b, out) == pytest.approx(a.sum())
+    assert out.tolist() == [*(a + b), 0.0, *a[:7], *np.zeros(8)]
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 8, 13, 16])
-@pytest.mark.parametrize("n_cells", [0, 1, 7, 8, 9, 20])
-def test_the_prior_masses_of_all_cells_are_laid_by_column(n_columns, n_cells):
-    prior, words = RNG.random((30, n_columns)), RNG.integers(0, 30, n_cells + 2).astype(np.int32)
-    counts = np.ones(n_cells + 2, np.int32)
-    glob = Globals(prior, prior, prior, pack_layers((prior,), np.ones(n_columns)))
-    cells = tokens.make_cells(np.array([0, n_cells]), np.array([0, n_cells]), 0, 1, n_columns)
-    doc = DocView(words, counts, 1, n_cells + 1, np.zeros(n_cells, np.uint16), np.ones(n_columns), np.ones(1))
-    laid_cells(glob, doc, cells)
-    assert np.array_equal(cells.prior[:, :n_cells], prior[words[1 : n_cells + 1]].T)
-    assert cells.of[:n_cells].tolist() == list(range(n_cells))
+@pytest.mark.parametrize("n_cells", [0, 1, 9])
+def test_the_prior_masses_of_all_cells_are_weighed(n_columns, n_cells):
+    base, words = RNG.random((n_columns, 5)), RNG.integers(0, 30, n_cells + 2).astype(np.int32)
+    prior = priors.allocate_priors(np.empty((30, 5)), base, lone=False)
+    prior[:, :n_columns] = RNG.random((30, n_columns))
+    cells = tokens.make_cells(np.array([0, n_cells]), np.array([0, n_cells]), 0, 1, prior.shape[1])
+    theta = RNG.random(n_columns)
+    doc = DocView(words, np.ones_like(words), 1, n_cells + 1, np.zeros(n_cells, np.uint16), theta, np.ones(1))
+    weighed(prior, doc, theta, cells)
+    np.testing.assert_allclose(cells.mass[:n_cells], prior[words[1 : n_cells + 1], :n_columns] @ theta, rtol=1e-13)
 
 
 @jitted
-def laid_cells(glob, doc, cells):
-    tokens.lay_cells(glob, doc, cells)
+def weighed(prior, doc, theta, cells):
+    tokens.weigh_priors(prior, doc, theta, cells)
 
 
-# the two functions of the token loop that are made of them
+# the two functions of the token loop that are made of them, and the loop over all topics
 
 
 @pytest.mark.parametrize("used", [1, 7, 8, 9, 16, 21])
-def test_running_sums_over_slots_are_those_without_the_tokens_that_are_late(used):
+def test_sums_of_slots_by_lane_are_those_without_the_tokens_that_are_late(used):
     slots = some_slots(used)
     before = slots.tokens.copy()
     total = tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), NOWHERE, np.uint64(used - 1))
     before[used - 1] -= 1.0
     assert np.array_equal(slots.tokens, before)
-    expected = np.cumsum(TABLE[2, slots.topic[:used].astype(int)] * before[:used])
-    np.testing.assert_allclose(slots.sums[:used], expected, rtol=1e-14)
-    assert total == pytest.approx(expected[-1])
+    size = -(-used // 8) * 8
+    expected = np.zeros(size)
+    expected[:used] = TABLE[2, slots.topic[:used].astype(int)] * before[:used]
+    np.testing.assert_allclose(slots.sums[:size], np.cumsum(expected.reshape(-1, 8), axis=0).ravel(), rtol=1e-14)
+    lanes = slots.sums[size : size + 8]
+    np.testing.assert_allclose(lanes, np.cumsum(expected.reshape(-1, 8).sum(axis=0)), rtol=1e-14)
+    assert total == lanes[-1]
 
 
 @pytest.mark.parametrize("used", [1, 7, 8, 9, 16, 21])
-def test_every_slot_is_found_where_its_mass_lies_with_the_late_token_or_without(used):
+def test_every_slot_is_found_where_its_mass_lies(used):
     slots = some_slots(used)
     tokens._sum_slots(TABLE, np.uint64(2), slots, np.uint64(used), NOWHERE, NOWHERE)
-    for latest in range(used):
-        extra = TABLE[2, int(slots.topic[latest])]
-        ends = slots.sums[:used] + extra * (np.arange(used) >= latest)
-        starts = np.concatenate([[0.0], ends[:-1]])
-        for slot in range(used):
-            for u in (starts[slot] + 1e-9, 0.5 * (starts[slot] + ends[slot]), ends[slot] - 1e-9):
-                found = tokens._find_slot(slots.sums, np.uint64(used), u, extra, np.uint64(latest))
-                assert int(found) == slot
+    size = -(-used // 8) * 8
+    order = [slot for slot in np.arange(size).reshape(-1, 8).T.ravel() if slot < used]
+    ends = np.cumsum((TABLE[2, slots.topic.astype(int)] * slots.tokens)[order])
+    starts = np.concatenate([[0.0], ends[:-1]])
+    for slot, start, end in zip(order, starts, ends, strict=True):
+        for u in (start + 1e-9, 0.5 * (start + end), end - 1e-9):
+            assert int(dense.find_place(slots.sums, np.uint64(used), u)) == slot
+    assert int(dense.find_place(slots.sums, np.uint64(used), 2.0 * ends[-1])) < used
+
+
+@pytest.mark.parametrize("n_topics", [3, 8, 13, 16, 24, 29, 40])
+def test_the_loop_over_all_topics_draws_what_a_plain_loop_draws(n_topics):
+    """A plain twin of the loop, with the tokens that are late as they are described."""
+    rng, r = np.random.default_rng(n_topics), np.random.default_rng(3).random(n_topics)
+    phi, words, of = rng.random((9, n_topics)), rng.integers(0, 9, 60), np.repeat(np.arange(60), 2).astype(np.int32)
+    topics = rng.integers(0, n_topics, 120).astype(np.uint16)
+    weights, sums = simd.allocate_aligned(n_topics + 24), simd.allocate_aligned(n_topics + 24)
+    weights[:n_topics] = r + np.bincount(topics, minlength=n_topics)
+    stream = Stream(*(np.uint64(word) for word in start_stream(1, 2, 3, n_topics)))
+    drawn = topics.copy()
+    after = dense.draw_from_all(stream, phi, words.astype(np.int32), of, drawn, weights, sums)
+
+    order = [k for k in np.arange(-(-n_topics // 8) * 8).reshape(-1, 8).T.ravel() if k < n_topics]
+    expected, latest = topics.copy(), int(topics[-1])
+    n = r + np.bincount(topics, minlength=n_topics)
+    n[latest] -= 1.0
+    before = None
+    for token, word in enumerate(words[of]):
+        n[[] if before is None else [before]] += 1.0
+        n[expected[token]] -= 1.0
+        ends = np.cumsum((phi[word] * n)[order])
+        v, stream = draw_next(stream)
+        k = order[int((ends <= v * ends[-1]).sum())]
+        u, stream = draw_next(stream)
+        before, latest = latest, k if u * (ends[-1] + phi[word, latest]) < ends[-1] else latest
+        expected[token] = latest
+    assert drawn.tolist() == expected.tolist()
+    assert after == stream
+
+
+def draw_next(rng):
+    """Return a uniform and the stream to continue with, whose words the compiled function gives as plain integers."""
+    u, rng = draw_uniform(rng)
+    return u, Stream(*(np.uint64(word) for word in rng))
 
 
 def some_slots(used):

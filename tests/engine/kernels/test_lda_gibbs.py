@@ -268,7 +268,7 @@ def test_the_mean_of_topics_is_less_noisy_than_the_last_draw():
     nearest = []
     for seed in (1, 2, 3):
         state = made.prepare(seed, made.init_from_documents(seed, docs), docs)
-        for _ in range(150):
+        for _ in range(400):  # long enough that the mean has forgotten the first topics
             state, info = made.step(seed, state, docs)
         assert info.tokens == info.token_draws == table.sum()
         drawn, mean = (mismatch(made.topics(each).phi[0], truth) for each in (state, made.find_shown_state(state)))
