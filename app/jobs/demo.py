@@ -99,7 +99,8 @@ def prepare_stored_demo(arguments: list[str]) -> int:
     try:
         db = open_database()
         number = prepare_demo(db, notify, sys.stdin.read)
-        notify(f"Run {number} is training", 1.0)
+        state = launcher.find_state(runs.get_run(db, number))
+        notify(f"Run {number} is {'finished' if state == 'finished' else 'training'}", 1.0)
         corpus = find_corpus(db)
         if QUICK not in arguments and corpus is not None:
             gallery.fill_gallery(db, corpus, notify)

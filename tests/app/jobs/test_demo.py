@@ -80,6 +80,17 @@ def test_a_demo_that_was_paused_goes_on(db):
     assert runs.get_run(db, number).state == "queued"
 
 
+def test_it_says_whether_its_run_trains_or_has_finished(db, monkeypatch, capsys):
+    monkeypatch.setenv("TOPIARY_STORE", db.url)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    said = []
+    for state in ("queued", "finished"):
+        monkeypatch.setattr(launcher, "find_state", lambda row, state=state: state)
+        assert demo.prepare_stored_demo([demo.QUICK]) == 0
+        said.append(json.loads(capsys.readouterr().out.splitlines()[-1])[0])
+    assert said == ["Run 1 is training", "Run 1 is finished"]
+
+
 def test_a_notice_is_there_until_it_is_taken_away():
     progress.post_notice("reading", 0.5)
     assert progress.read_notice() == Notice("reading", 0.5)
