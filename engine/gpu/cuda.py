@@ -45,7 +45,7 @@ class CudaDevice:
         self.block = block
         self._buffers = devices.Buffers(lambda size: cuda.device_array((size,), np.uint8))
         self._held = devices.HostMemory(lambda size: cuda.pinned_array((size,), np.uint8))
-        self._memory = devices.SpareMemory(self._reserve)
+        self._memory = devices.SpareMemory(self._reserve_bytes)
         self._streams = () if block is None else (cuda.stream(), cuda.stream())
         self._stream: Any = 0  # the default one
         self._none: Any = None
@@ -133,7 +133,7 @@ class CudaDevice:
             free, total = cuda.current_context().get_memory_info()
         return int(total - free)
 
-    def _reserve(self, size: int) -> Any:
+    def _reserve_bytes(self, size: int) -> Any:
         """Reserve memory of the device, if need be in the place of memory that no array uses."""
         try:
             return cuda.device_array((size,), np.uint8)

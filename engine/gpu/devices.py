@@ -148,8 +148,9 @@ class SpareMemory:
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array whose numbers are not set; parts of it are not to be used after it is gone."""
-        memory = self._find(prod(shape) * np.dtype(dtype).itemsize)
-        array = memory[: prod(shape) * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
+        size = prod(shape) * np.dtype(dtype).itemsize
+        memory = self._find(size)
+        array = memory[:size].view(dtype).reshape(shape)
         self._watch(array, memory)
         return array
 
