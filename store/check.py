@@ -17,7 +17,7 @@ from store.cells import GarbledText
 from store.checkpoints import check_checkpoint_row, read_parts
 from store.column_rows import read_columns, read_values
 from store.corpus_rows import CorpusRow
-from store.database import Database
+from store.database import Database, retry_reads
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
 from store.tables import checkpoints, column_blocks, corpus_blocks, corpus_texts, earlier_checkpoints
@@ -72,6 +72,7 @@ class _Findings:
         self.read[kind] = self.read.get(kind, 0) + n
 
 
+@retry_reads
 def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     """Read everything and verify every checksum; nothing is changed.
 

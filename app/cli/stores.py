@@ -11,7 +11,7 @@ from app.jobs.progress import Progress
 from store.check import UNVERIFIED, CheckReport, Damage, check_store
 from store.database import open_database, open_existing
 from store.errors import DamagedStore, StoreError
-from store.upkeep import PruneRule, copy_store, find_removable, vacuum_store
+from store.upkeep import PruneRule, copy_store, find_part, find_removable, vacuum_store
 
 LOCAL = "127.0.0.1"  # the demo can be reached from this machine only
 
@@ -161,8 +161,11 @@ def backup(arguments: argparse.Namespace) -> int:
     """Copy the store into a file while it is in use."""
     progress = Progress()
     target = Path(arguments.file).expanduser()
+    process.sweep_folders()
     try:
-        size = copy_store(open_existing(arguments.store), target, progress.show)
+        db = open_existing(arguments.store)
+        with process.own_file(find_part(target)):
+            size = copy_store(db, target, progress.show)
     finally:
         progress.end()
     say(f"{target}  {_format_size(size)}")
