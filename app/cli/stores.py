@@ -72,9 +72,10 @@ def _serve_demo(arguments: argparse.Namespace) -> None:
 
 def _serve_store(arguments: argparse.Namespace) -> None:
     """Serve the store after checking passwords and the address."""
-    from app.server.access import check_open_address, read_passwords
+    from app.server.access import PasswordFiles, check_open_address
 
-    passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    files = PasswordFiles(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    passwords = files.read()
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is started
     from app.server.serve import serve as serve_app
 
@@ -87,6 +88,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
         on_ready=_announce,
         allowed_hosts=arguments.allow_host,
         passwords=passwords,
+        read_changes=files.read_changes,
         insecure=arguments.insecure,
         largest_upload=arguments.largest_upload << 20,
         prefix=arguments.prefix,
