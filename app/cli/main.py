@@ -360,11 +360,14 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     table_help = (
         "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
         "groups (topics by period or group, with intervals), contexts (every place where --query finds something), or "
-        "pyldavis (the data of pyLDAvis for a layer)"
+        "pyldavis (a layer for pyLDAvis)"
     )
     export.add_argument("table", metavar="WHAT", help=table_help)
     export.add_argument(
-        "--output", required=True, metavar="FILE", help="table.csv, table.xlsx or table.parquet; pyldavis.json"
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="table.csv, table.xlsx or table.parquet; pyldavis.json, or pyldavis.html, a page that works offline",
     )
     export.add_argument("--layer", type=read_whole(1), help="only this layer (1 is next to the words)")
     export.add_argument("--query", default="", help='of contexts, documents: words, "a phrase" or /a pattern/')

@@ -5,8 +5,9 @@ documents without its table of all documents by all topics, so that pyLDAvis is 
 """
 
 import json
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import rel_entr, xlogy
@@ -28,12 +29,12 @@ _LEAST_TOKENS = 0.5  # of a word in a topic whose circle shows the word
 
 
 def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int, path: str | Path) -> Path:
-    """Write the data of pyLDAvis for a layer to a JSON file, as ``pyLDAvis.save_json`` does.
+    """Write a layer for pyLDAvis: its data as JSON, as ``pyLDAvis.save_json`` does, or a page that needs no network.
 
     Raises
     ------
     TableFileError
-        If the suffix is not ``.json``.
+        If the suffix is neither ``.json`` nor ``.html``, or pyLDAvis, whose scripts a page holds, is not installed.
     LookupError
         If the run has no such layer.
     OSError
@@ -41,12 +42,45 @@ def write_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int,
     """
     path = Path(path)
     try:
-        find_format(path, ("json",), f"the data of pyLDAvis as {path.name!r}")
+        suffix = find_format(path, ("json", "html"), f"the data of pyLDAvis as {path.name!r}")
     except ValueError as error:
         raise TableFileError(str(error)) from error
-    data = collect_pyldavis(db, run, snapshot, layer)
-    path.write_text(json.dumps(data, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    scripts = _read_scripts() if suffix == "html" else None
+    data = json.dumps(collect_pyldavis(db, run, snapshot, layer), ensure_ascii=False, allow_nan=False)
+    name = f"Layer {layer} of run {run.number}, {run.corpus_name}"
+    path.write_text(data if scripts is None else _draw_page(data, scripts, name), encoding="utf-8")
     return path
+
+
+class _PageScripts(NamedTuple):
+    """The scripts and the style sheet of pyLDAvis, from its installation."""
+
+    d3: str
+    ldavis: str
+    style: str
+
+
+def _read_scripts() -> _PageScripts:
+    """Read the scripts of the installed pyLDAvis, which by itself would load them from other servers."""
+    try:
+        from pyLDAvis import urls
+    except ImportError as error:
+        raise TableFileError(
+            "a page of pyLDAvis needs pyLDAvis: pip install 'topiary-explorer[bridges]'; a .json needs nothing"
+        ) from error
+    paths = (urls.D3_LOCAL, urls.LDAVIS_LOCAL, urls.LDAVIS_CSS_LOCAL)
+    return _PageScripts(*(Path(path).read_text(encoding="utf-8") for path in paths))
+
+
+def _draw_page(data: str, scripts: _PageScripts, name: str) -> str:
+    """Return a page with everything that it needs inside."""
+    data = data.replace("<", "\\u003c")
+    d3, ldavis = (script.replace("</script", "<\\/script") for script in (scripts.d3, scripts.ldavis))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(name)}</title>'
+        f"<style>{scripts.style}</style><script>{d3}</script><script>{ldavis}</script></head>"
+        f'<body><div id="ldavis"></div><script>new LDAvis("#ldavis", {data});</script></body></html>\n'
+    )
 
 
 def collect_pyldavis(db: Database, run: RunRow, snapshot: SnapshotRow, layer: int) -> dict[str, Any]:

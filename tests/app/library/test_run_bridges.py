@@ -1,6 +1,7 @@
 """The results of a run, read back by the libraries for which they are made: pyLDAvis, gensim, ArviZ and BERTopic."""
 
 import json
+import re
 import sys
 import warnings
 
@@ -106,6 +107,13 @@ def test_the_exported_json_is_what_pyldavis_saves_and_shows(dated, tmp_path, cap
     assert best == first.sort_values(ascending=False).index[:5].tolist()
     assert main(["export", "1", "pyldavis", "--output", "layer.csv", "--store", store]) == 2
     assert "its name must end in one of .json" in capsys.readouterr().err
+    page_path = tmp_path / "layer.html"
+    assert main(["export", "1", "pyldavis", "--layer", "1", "--output", str(page_path), "--store", store]) == 0
+    page = page_path.read_text()
+    assert json.dumps(garden.WORDS[0]) in page
+    assert "new LDAvis(" in page
+    assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=", page)  # it needs no other file
+    assert not re.search(r"https?://[^\"' ]+\.(?:js|css)\b", page.partition("</style>")[0])
     assert main(["export", "1", "pyldavis", "--layer", "9", "--output", str(path), "--store", store]) == 2
 
 
