@@ -3,13 +3,16 @@ import sqlite3
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import event, insert, select, text, update
 from store_samples import new_run, python, write_corpus
 
 from store import corpora, migrations, runs, tables
+from store.check import check_store
 from store.database import now, open_database, open_existing
 from store.errors import NotFound, SchemaMismatch, StoreError
 from store.places import find_default_path
@@ -437,3 +440,43 @@ def test_a_store_that_its_owner_opened_to_a_group_stays_so_until_its_tables_chan
     monkeypatch.setattr(migrations, "STEPS", {tables.VERSION - 1: lambda connection: None})
     open_database(path).close()
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_store_where_nothing_may_be_written_is_read_and_says_that_it_cannot_change(tmp_path, monkeypatch):
+    path = tmp_path / "store.db"
+    with closing(open_database(path)) as database:
+        write_corpus(database)
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and real(place, mode))
+    before = sorted(item.name for item in tmp_path.iterdir())
+    for database in (open_database(path, readonly=True), open_existing(path), open_database(path)):
+        assert len(corpora.list_corpora(database)) == 1
+        with pytest.raises(StoreError, match="may not be written; check the rights of the file and its folder"):
+            write_corpus(database, "more")
+        assert sorted(item.name for item in tmp_path.iterdir()) == before  # SQLite has made no files of locks
+        database.close()
+
+
+def test_a_byte_changed_anywhere_in_the_file_is_at_most_a_sentence(tmp_path):
+    path = tmp_path / "store.db"
+    with closing(open_database(path)) as database:
+        new_run(database)
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        starts = [whole.index(row[0].encode()) for row in connection.execute("SELECT sql FROM sqlite_schema") if row[0]]
+    rng = np.random.default_rng(1)
+    places = [start + int(rng.integers(-30, 300)) for start in starts] + rng.integers(0, len(whole), 30).tolist()
+    sentences = []
+    for place in places:
+        path.write_bytes(whole[:place] + bytes([int(rng.integers(128, 256))]) + whole[place + 1 :])
+        try:
+            with closing(open_database(path)) as database:
+                database.patience = 0.0
+                check_store(database)
+                runs.list_runs(database)
+        except StoreError as error:
+            sentences.append(str(error))
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    assert len(sentences) > 20
+    assert all("store.db" in sentence for sentence in sentences)

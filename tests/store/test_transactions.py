@@ -3,16 +3,21 @@
 import logging
 import threading
 import time
+import uuid
+from contextlib import closing
 
 import psycopg
 import pytest
 from databases import HOW, Server, programs, schema
-from sqlalchemy import event, func, select, text, update
+from sqlalchemy import event, func, make_url, select, text, update
+from sqlalchemy.exc import DBAPIError
 from store_samples import new_run
 
-from store import runs, tables
+from store import runs, tables, upkeep
+from store.check import check_store
 from store.database import open_database
 from store.errors import StoreError
+from store.transactions import translate_errors
 
 pytestmark = [pytest.mark.database]
 on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -182,3 +187,59 @@ def test_writers_outlive_four_restarts_in_ten_seconds_and_write_everything_once(
         assert min(done) > 20
         assert [runs.get_run(db, run).minibatch for run in numbers] == done
         db.close()
+
+
+def test_every_error_that_postgresql_has_a_class_for_is_one_sentence_with_the_place():
+    kinds = {kind for kind in vars(psycopg.errors).values() if isinstance(kind, type) and hasattr(kind, "sqlstate")}
+    assert len(kinds) > 200
+    for kind in kinds:
+        error = DBAPIError.instance("SELECT 1", {}, kind("what is wrong\nDETAIL: more"), psycopg.Error)
+        with pytest.raises(StoreError, match="postgresql://here") as raised, translate_errors("postgresql://here"):
+            raise error
+        assert "\n" not in str(raised.value)
+
+
+@on_postgresql
+def test_a_role_without_rights_is_told_so_in_one_sentence(db):
+    name = f"nobody_{uuid.uuid4().hex[:8]}"
+    with db.write() as connection:
+        schema_name = connection.execute(text("SELECT current_schema()")).scalar_one()
+        connection.execute(text(f"CREATE ROLE {name} LOGIN"))
+        connection.execute(text(f"GRANT USAGE ON SCHEMA {schema_name} TO {name}"))
+    try:
+        url = make_url(db.url).set(username=name).render_as_string(hide_password=False)
+        with pytest.raises(StoreError, match=r"does not allow this user what is asked .*have its owner grant"):
+            open_database(url)
+        with db.write() as connection:
+            connection.execute(text(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema_name} TO {name}"))
+        looking = open_database(url)
+        with pytest.raises(StoreError, match="does not allow this user what is asked"):
+            new_run(looking)
+        looking.close()
+    finally:
+        with db.write() as connection:
+            connection.execute(text(f"DROP OWNED BY {name}"))
+            connection.execute(text(f"DROP ROLE {name}"))
+
+
+@on_postgresql
+def test_a_backup_a_check_and_a_list_of_what_can_go_begin_again_when_the_server_is_lost(db, tmp_path):
+    new_run(db)
+    for work, mark in (
+        (lambda: upkeep.copy_store(db, tmp_path / "copy.db"), "FROM corpus_words"),
+        (lambda: check_store(db), "FROM corpus_words"),
+        (lambda: upkeep.find_removable(db, upkeep.PruneRule()), "FROM checkpoints"),
+    ):
+        left = [1]
+
+        def cut(connection, _cursor, statement, *_, mark=mark, left=left):
+            if left and mark in statement:
+                left.pop()
+                connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+        event.listen(db._engine, "before_cursor_execute", cut)
+        work()
+        event.remove(db._engine, "before_cursor_execute", cut)
+        assert left == []
+    with closing(open_database(tmp_path / "copy.db")) as copy:
+        assert len(runs.list_runs(copy)) == 1
