@@ -192,10 +192,12 @@ def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
     if summary.edges:
         counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
     note = f"{' and '.join(counts)} {describe_most(n_runs)}"
-    name = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>Layer {summary.layer}: agreement adjusted for chance'
+    dot = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>'
+    name = f"{dot}Layer {summary.layer}: agreement adjusted for chance"
+    agreement = describe_agreement(summary.agreement, summary.edge_agreement)
     return (
         f'<div class="tp-kpi" title="{_AGREEMENT_TIP}"><span class="tp-kpi-name">{name}</span>'
-        f'<b>{describe_agreement(summary.agreement, summary.edge_agreement)}</b><span class="tp-dim">{note}</span></div>'
+        f'<b>{agreement}</b><span class="tp-dim">{note}</span></div>'
     )
 
 

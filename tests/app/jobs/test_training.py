@@ -172,9 +172,7 @@ def test_trees_are_compared_after_half_as_many_steps_again_and_kept_in_checkpoin
     again = kept.tree
     assert [table.tolist() for table in kept.titles] == [table.tolist() for table in position.titles]
     assert int(again.minibatch) == 8
-    for mine, other in zip(
-        (*position.tree.edges, *position.tree[2:]), (*again.edges, *again[2:]), strict=True
-    ):
+    for mine, other in zip((*position.tree.edges, *position.tree[2:]), (*again.edges, *again[2:]), strict=True):
         np.testing.assert_array_equal(mine, other)
 
 
