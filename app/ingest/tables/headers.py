@@ -377,7 +377,7 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
         return Names(names, header=True, rows=1, line=tuple(sample[0]), notes=(note, *notes))
     titles = options.skip_lines is None
-    has_prefixes = options.header == "auto" and _have_orange_prefixes(sample[0])
+    has_prefixes = options.header != "no" and _have_orange_prefixes(sample[0])
     header = "yes" if has_prefixes or _has_requested(sample[0], options) else options.header
     heading = find_heading(sample, header=header, titles=titles)
     if not heading.rows:
