@@ -19,7 +19,7 @@ _KIND_BY_ENDING = {
     ".bib": "bibtex", ".bibtex": "bibtex", ".ris": "ris", ".enw": "endnote", ".ciw": "wos", ".nbib": "medline",
     ".medline": "medline", ".rss": "feed", ".atom": "feed",
 }  # fmt: skip
-_ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
+ABOUT = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
 _START = 1 << 14  # bytes at the beginning of a file that are read
 _FEWEST = 3  # entries by which a kind is recognised
 _MOST_SAMPLED = 40  # files of a folder or zip file that are examined
@@ -209,7 +209,7 @@ def _find_kind_of_start(path: Path, start: bytes) -> str | None:
 
 
 def _is_hidden(name: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ABOUT.match(Path(name).name))
+    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(ABOUT.match(Path(name).name))
 
 
 def sample_files(folder: Path) -> Iterator[Path]:
@@ -219,7 +219,7 @@ def sample_files(folder: Path) -> Iterator[Path]:
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in sorted(names):
             path = Path(directory, name)
-            if not name.startswith(".") and not _ABOUT.match(name) and path.is_file():
+            if not name.startswith(".") and not ABOUT.match(name) and path.is_file():
                 yield path
                 n_files += 1
                 if n_files == _MOST_SAMPLED:

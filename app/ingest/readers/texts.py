@@ -1,5 +1,6 @@
 """Reader of folders and zip files of texts: each file is a document, its subfolder the label."""
 
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -13,7 +14,7 @@ import numpy as np
 from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import markup
+from app.ingest.readers import markup, text_kinds
 from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
 from app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from app.ingest.tables.roles import PARTS
@@ -37,7 +38,7 @@ def recognise_texts(path: Path) -> bool:
     if not path.is_dir() and (path.suffix.lower() != ".zip" or not path.is_file()):
         return False
     try:
-        return bool(_find_texts(_list_names(path)))
+        return bool(_find_texts(path, _list_names(path)))
     except IngestError:
         return True  # reading it will explain what is wrong
 
@@ -73,7 +74,7 @@ def list_members(path: Path) -> TextMembers:
             raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
         return TextMembers([PurePosixPath(packing.strip_packing(path.name))], [])
     names = _list_names(path)
-    texts = _find_texts(names)
+    texts = _find_texts(path, names)
     return TextMembers(texts, sorted(set(names).difference(texts)))
 
 
@@ -296,15 +297,38 @@ def _list_names(path: Path) -> list[PurePosixPath]:
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts))
 
 
-def _find_texts(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Return the files of known kinds of texts; if no other file than a table has an ending, those without one."""
+def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Return the files of known kinds of texts, and those without an ending, which are texts by their beginning.
+
+    A read-me file next to texts without an ending is no document.
+    """
+    known = [name for name in names if name.suffix.lower() in KINDS]
+    bare = [name for name in names if not name.suffix]
     if all(name.suffix.lower() in ("", *TABLES) for name in names):
-        return [name for name in names if not name.suffix]
-    return [name for name in names if name.suffix.lower() in KINDS]
+        return bare
+    bare = [name for name in bare if not text_kinds.ABOUT.fullmatch(name.stem)]
+    if not known and 2 * len(bare) < len(names):  # such as the vocabulary of a matrix
+        return []
+    if sum(len(raw) > 0 and _is_text(raw) for _, raw in _read_contents(path, bare[:_SAMPLED_FILES], _START)):
+        bare = [name for name, raw in _read_contents(path, bare, _START) if _is_text(raw)]
+        known = [name for name in known if not text_kinds.ABOUT.fullmatch(name.stem)]
+        return sorted([*known, *bare])
+    return known
 
 
-def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield the bytes of files in a folder or zip file, or of a single file."""
+def _is_text(raw: bytes) -> bool:
+    """Return whether the beginning of a file may be text: it has no control characters."""
+    return bool(encodings.find_marked_encoding(raw, "")) or _CONTROL.search(raw) is None
+
+
+_START = 512  # bytes by which a file without an ending is recognised as text
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def _read_contents(
+    path: Path, names: list[PurePosixPath], start: int | None = None
+) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield the bytes of files in a folder or zip file, or of a single file; of each only the ``start``, if given."""
     if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _read_zip_contents(path, names)
         return
@@ -312,7 +336,7 @@ def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pur
     for name in names:
         file = path / name if in_folder else path
         with files.open_file(file, as_it_is=in_folder) as stream:
-            raw = files.read_up_to(stream, _limit_size(name) + 1)
+            raw = files.read_up_to(stream, start or _limit_size(name) + 1)
         if len(raw) > _limit_size(name):
             raise _refuse_size(file, name)
         yield name, raw
