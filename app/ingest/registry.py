@@ -25,6 +25,7 @@ from app.ingest.readers.described_texts import TABLES, open_texts
 from app.ingest.readers.documents import KINDS
 from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from app.ingest.text.cleaning import make_storable
+from app.ingest.text.garbled import repair_source
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
 _NO_CELLS = "is no table with separated cells (--format csv reads a text file as one)"
@@ -228,7 +229,7 @@ def guard_source(
 ) -> Source:
     """Return the source with its documents read inside the contexts `refuse_failures` and ``besides``."""
     if isinstance(source, TextSource):
-        return replace(source, documents=partial(_guard_items, source.documents, where, besides))
+        return replace(source, documents=partial(_guard_items, repair_source(source).documents, where, besides))
     return replace(source, blocks=partial(_guard_items, source.blocks, where, besides))
 
 

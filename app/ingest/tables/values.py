@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -381,6 +381,11 @@ class Columns:
         self._roles = dict(roles)
         self._samples: dict[str, list[str]] = {}
         self._n_records = 0
+        self._rewrite: Callable[[str], str] = str
+
+    def rewrite(self, change: Callable[[str], str]) -> None:
+        """Change names and samples when they are listed, as the columns of the documents are changed."""
+        self._rewrite = change
 
     @property
     def roles(self) -> dict[str, str]:
@@ -406,7 +411,7 @@ class Columns:
 
     def _make_column(self, name: str, samples: list[str]) -> Column:
         role = self._roles.get(name) or ("date" if is_date_column(name, samples) else "other")
-        return Column(name, role, tuple(samples))
+        return Column(self._rewrite(name), role, tuple(map(self._rewrite, samples)))
 
 
 def _shorten(text: str) -> str:
