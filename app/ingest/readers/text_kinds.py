@@ -48,6 +48,9 @@ _MAIL_NAMES = frozenset((
 # Headers that a server or a mail program adds; a memo that people write has none of them.
 _MAIL_SIGNS = frozenset(("return-path", "received", "delivered-to", "message-id", "mime-version", "envelope-to"))
 _NEWS_NAMES = frozenset(("newsgroups", "path", "xref", "nntp-posting-host"))  # posts are read as texts
+STARS = "iramuteq"  # the kind of texts below lines of starred variables
+_STAR_LINE = re.compile(r"\s*(?:\*{4}|\d{4})(?:\s+\*[^\s*]\S*)+\s*")
+_STARS_ALONE = "****"
 # Patterns that match the beginning of a text of each kind.
 _BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
 # A message of WhatsApp begins with [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann:, with invisible direction
@@ -111,6 +114,9 @@ def find_kind_of_text(start: str) -> str | None:
             return kind
     if begins_with_mail_headers(start):
         return "mail"
+    first = next((line for line in start.splitlines() if line.strip()), "")
+    if _STAR_LINE.fullmatch(first):
+        return STARS
     if _RIS.search(start) and len(_RIS_LINE.findall(start)) >= _FEWEST:
         return "ris"
     lines = [line for line in start.splitlines()[:200] if line.strip()]
@@ -130,6 +136,15 @@ def begins_with_mail_headers(start: str) -> bool:
     is_sent = not _MAIL_SIGNS.isdisjoint(names) or ("date" in names and "@" in names.get("from", ""))
     known = len(_MAIL_NAMES.intersection(names))
     return "from" in names and is_sent and known >= _FEWEST and _NEWS_NAMES.isdisjoint(names)
+
+
+def is_star_line(line: str) -> bool:
+    """Return whether a line begins a text in a corpus of IRaMuTeQ or Alceste.
+
+    >>> [is_star_line(line) for line in ("**** *id_1 *year_2001", "0001 *sex_f", "****", "** a **", "2001 was wet")]
+    [True, True, True, False, False]
+    """
+    return _STAR_LINE.fullmatch(line) is not None or line.strip() == _STARS_ALONE
 
 
 def is_word_list(lines: Sequence[str]) -> bool:
