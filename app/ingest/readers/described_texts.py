@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import NONE, ImportOptions
-from app.ingest.readers import texts
+from app.ingest.readers import companions, texts
 from app.ingest.readers.documents import KINDS
 from app.ingest.source import Reader, TextDocument, TextSource
 from app.ingest.tables import column_names, joining
@@ -97,7 +97,9 @@ def open_texts(
     members = texts.list_members(path)
     if options.metadata is not None:
         return _join_given(path, members, options, readers)
-    tables = _list_tables(path, members, readers)
+    sidecars = companions.find_sidecars(members)
+    members_left = members.leave_out(frozenset(sidecars.values()))
+    tables = _list_tables(path, members_left, readers)
     joined, notes = [], []
     for table in tables if len(tables) <= _MOST_TABLES else []:
         try:
@@ -113,7 +115,8 @@ def open_texts(
             joined.append((table, join))
     if rivals and not _are_texts_meant(path, members, options, tables, rivals, dict(joined)):
         return None
-    return _make_described(path, members, joined, notes)
+    described = [companions.join_sidecars(path, sidecars, readers["jsonl"], options)] if sidecars else []
+    return _make_described(path, members_left, joined, notes, described)
 
 
 class _Table(NamedTuple):
@@ -138,12 +141,18 @@ def _join_rows(
 
 
 def _make_described(
-    path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
+    path: Path,
+    members: texts.TextMembers,
+    joined: Sequence[tuple[_Table, Join]],
+    notes: Sequence[str] = (),
+    described: Sequence[Join] = (),
 ) -> Reader:
     paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
     joined_tables = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
-    return _make_reader(members.leave_out(joined_tables), [join for _, join in joined], accepts, notes)
+    if described:
+        accepts += ["title_column", "label_column", "split_column"]
+    return _make_reader(members.leave_out(joined_tables), [*described, *(join for _, join in joined)], accepts, notes)
 
 
 def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:
