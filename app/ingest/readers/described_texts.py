@@ -55,9 +55,9 @@ def _make_reader(
     """
 
     def read_described(path: Path, options: ImportOptions) -> TextSource:
-        text_members = members or texts.list_members(path)
+        text_members, copies = (members, []) if members else _list_members(path, options)
         source = texts.read_texts(path, options, text_members)
-        source.notes.extend(notes)
+        source.notes.extend([*copies, *notes])
         files_in = text_members.list_names()
         pattern = None if options.name_fields in (None, NONE) else Pattern(str(options.name_fields))
         if pattern is None and not joins:
@@ -94,13 +94,13 @@ def open_texts(
     """
     if options.metadata in (None, NONE) and not path.is_dir():
         return _make_reader()
-    members = texts.list_members(path)
+    members, copies = _list_members(path, options)
     if options.metadata is not None:
-        return _join_given(path, members, options, readers)
+        return _join_given(path, members, options, readers, copies)
     sidecars = companions.find_sidecars(members)
     members_left = members.leave_out(frozenset(sidecars.values()))
     tables = _list_tables(path, members_left, readers)
-    joined, notes = [], []
+    joined, notes = [], copies
     for table in tables if len(tables) <= _MOST_TABLES else []:
         try:
             join = _join_rows(table, readers, members.list_names(), options)
@@ -117,6 +117,11 @@ def open_texts(
         return None
     described = [companions.join_sidecars(path, sidecars, readers["jsonl"], options)] if sidecars else []
     return _make_described(path, members_left, joined, notes, described)
+
+
+def _list_members(path: Path, options: ImportOptions) -> tuple[texts.TextMembers, list[str]]:
+    """Return the files of texts, each text once, and notes about texts that are there in several formats."""
+    return companions.leave_out_copies(path, texts.list_members(path), options.encoding)
 
 
 class _Table(NamedTuple):
@@ -164,11 +169,15 @@ def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, R
 
 
 def _join_given(
-    path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader]
+    path: Path,
+    members: texts.TextMembers,
+    options: ImportOptions,
+    readers: Mapping[str, Reader],
+    notes: Sequence[str],
 ) -> Reader:
     """Return a reader of the texts and of the table given in the options."""
     if options.metadata == NONE:
-        return _make_reader(members)
+        return _make_reader(members, notes=notes)
     table = Path(str(options.metadata))
     kind = _TABLE_ENDINGS.get(files.find_suffix(table), "")
     if kind not in readers:
@@ -178,7 +187,7 @@ def _join_given(
     if join is None:
         cause = f"has no column with the names of the files in {path.name}, such as {names[0] if names else 'a.txt'!r}"
         raise IngestError(table, f"{cause}; add one, or leave --metadata out")
-    return _make_described(path, members, [(_Table(table, readers[kind]), join)])
+    return _make_described(path, members, [(_Table(table, readers[kind]), join)], notes)
 
 
 def _are_texts_meant(

@@ -121,7 +121,7 @@ class _TextFolder:
         unreadable: list[str] = []
         left_out: Counter[str] = Counter()
         columns: Counter[str] = Counter()
-        for name, raw in _read_contents(self._path, self._names):
+        for name, raw in read_raw(self._path, self._names):
             relative, declared = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
             try:
                 contents = self._decode_file(name, raw, declared)
@@ -181,14 +181,14 @@ class _TextFolder:
         """Return the source of a LaTeX file that another one includes; None if it is not among the files."""
         if name not in self._parts:
             return None
-        ((_, raw),) = _read_contents(self._path, [name])
+        ((_, raw),) = read_raw(self._path, [name])
         declared = encodings.recognise_text(raw, self._encoding)
         return raw.decode(self._shared.find(raw, declared, "latin-1") if _is_undecoded(raw) else declared, "replace")
 
     @cached_property
     def _shared(self) -> SharedEncoding:
         """Return the encoding of the files that are not UTF-8, decided for all of them together."""
-        sample = _read_contents(self._path, self._names[:_MOST_UNDECODED])
+        sample = read_raw(self._path, self._names[:_MOST_UNDECODED])
         return SharedEncoding(raw for name, raw in sample if name.suffix.lower() not in BINARY and _is_undecoded(raw))
 
     @cached_property
@@ -197,7 +197,7 @@ class _TextFolder:
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
         sample = plain[:_SAMPLED_FILES]
-        for _, raw in _read_contents(self._path, sample):
+        for _, raw in read_raw(self._path, sample):
             lines.update(set(_list_first_lines(raw.decode(encodings.recognise_text(raw, self._encoding), "replace"))))
         fewest = max(_FEWEST_ALIKE, len(sample) // 2)
         return frozenset(line for line, times in lines.items() if times >= fewest)
@@ -260,7 +260,7 @@ def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> 
     r"""Return the LaTeX files included by others with ``\input``, which are no documents; none if all files are."""
     sources = [name for name in names if name.suffix.lower() == ".tex"]
     included: set[PurePosixPath] = set()
-    for name, raw in _read_contents(path, sources):
+    for name, raw in read_raw(path, sources):
         text = raw.decode(encodings.recognise_text(raw, encoding), "replace")
         included |= markup.find_included(text, name) - {name}
     parts = included.intersection(sources)
@@ -309,8 +309,8 @@ def _find_texts(path: Path, names: list[PurePosixPath]) -> list[PurePosixPath]:
     bare = [name for name in bare if not text_kinds.ABOUT.fullmatch(name.stem)]
     if not known and 2 * len(bare) < len(names):  # such as the vocabulary of a matrix
         return []
-    if sum(len(raw) > 0 and _is_text(raw) for _, raw in _read_contents(path, bare[:_SAMPLED_FILES], _START)):
-        bare = [name for name, raw in _read_contents(path, bare, _START) if _is_text(raw)]
+    if sum(len(raw) > 0 and _is_text(raw) for _, raw in read_raw(path, bare[:_SAMPLED_FILES], _START)):
+        bare = [name for name, raw in read_raw(path, bare, _START) if _is_text(raw)]
         known = [name for name in known if not text_kinds.ABOUT.fullmatch(name.stem)]
         return sorted([*known, *bare])
     return known
@@ -325,7 +325,7 @@ _START = 512  # bytes by which a file without an ending is recognised as text
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-def _read_contents(
+def read_raw(
     path: Path, names: list[PurePosixPath], start: int | None = None
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Yield the bytes of files in a folder or zip file, or of a single file; of each only the ``start``, if given."""
