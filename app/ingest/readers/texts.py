@@ -13,6 +13,7 @@ import numpy as np
 
 from app.ingest import files, packing
 from app.ingest.errors import IngestError
+from app.ingest.exporting import advise_exports
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds
 from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
@@ -89,7 +90,8 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
     notes: list[str] = []
     if others:
-        notes.append(f"left out what is not read as text: {files.describe_kinds(others)}; save such documents as .txt")
+        advice = advise_exports(others) or "save such documents as .txt"
+        notes.append(f"left out what is not read as text: {files.describe_kinds(others)}; {advice}")
     parts = _find_latex_parts(path, ordered, options.encoding)
     if parts:
         latex_files = (
@@ -119,6 +121,7 @@ class _TextFolder:
         """Yield every document that can be read; add notes about the others and about guessed encodings."""
         undecoded: dict[str, list[str]] = {}
         unreadable: list[str] = []
+        n_read = 0
         left_out: Counter[str] = Counter()
         columns: Counter[str] = Counter()
         for name, raw in read_raw(self._path, self._names):
@@ -137,10 +140,14 @@ class _TextFolder:
             except Unreadable as error:
                 unreadable.append(f"{relative} {error}")
                 continue
+            n_read += 1
             left_out[contents.left_out] += 1
             document = self._make_document(contents, relative)
             columns.update(name for name in document.columns if name != "file")
             yield document
+        if unreadable and not n_read:
+            others = f" (and {len(unreadable) - 1:,} more files)" if len(unreadable) > 1 else ""
+            raise IngestError(self._path, f"has no text that can be read: {unreadable[0]}{others}")
         for guess, sentences in undecoded.items():
             encoding = files.show_encoding(guess) if guess != "latin-1" else "Latin-1"
             _note_examples(sentences, f"read as {encoding}", self.notes)
