@@ -106,6 +106,12 @@ class Comparison:
         """The pairs by their topics of ``a``, and by their topics of ``b``."""
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
+    @property
+    def mean_score(self) -> float:
+        """The mean score of the pairs of all layers; 0 without pairs."""
+        scores = [pair.score for pair in self.pairs if pair.paired]
+        return sum(scores) / max(len(scores), 1)
+
     def hierarchy(self, side: Side) -> Hierarchy:
         """Return the hierarchy of one side."""
         return self.a if side == "a" else self.b

@@ -155,7 +155,7 @@ def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay
     return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
-ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
+ABSENT: Mapping[Absence, str] = {"": "no partner", "pruned": "pruned", "new": "not there yet"}
 _REASONS: Mapping[Absence, str] = {
     "": "has no partner here",
     "pruned": "was pruned between the two snapshots",
@@ -319,7 +319,7 @@ def _draw_absent(
                 f'<rect x="{place.x:.1f}" y="{place.y:.1f}" '
                 f'width="{box.width:.1f}" height="{box.height:.1f}" rx="7" stroke="{theme.muted}" stroke-opacity=".6" '
                 f'stroke-width="1.3" stroke-dasharray="4 5"/><text {middle} font-size="12" font-style="italic" '
-                f'fill="{theme.muted}">{ABSENT[absence].format(side=side.upper())}</text></g>'
+                f'fill="{theme.muted}">{ABSENT[absence]}</text></g>'
             )
     return "".join(pieces)
 
