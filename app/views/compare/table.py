@@ -192,13 +192,8 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
         usual = f"of the pairs of two seeds of one model, 95 % are {format_percent(floor, 0)} alike or more"
         tip = f"{'More than chance: ' if listing.is_beyond_chance(pair) else 'No more than chance: '}{usual}"
         kind += " cm-beyond" if listing.is_beyond_chance(pair) else ""
-    bar = write_element(
-        "span",
-        f"<i></i>{format_percent(pair.score, 0)}",
-        class_=kind,
-        style=f"--part:{100 * pair.score:.0f}%",
-        title=tip,
-    )
+    alike, part = f"<i></i>{format_percent(pair.score, 0)}", f"--part:{100 * pair.score:.0f}%"
+    bar = write_element("span", alike, class_=kind, style=part, title=tip)
     return f"<td>{bar}{hand}</td>"
 
 
