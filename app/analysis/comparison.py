@@ -152,6 +152,14 @@ class Comparison:
             tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new_words),
         )
 
+    def is_nearest(self, pair: Pair) -> bool:
+        """Return True if no topic of the other side is nearer to one of the two topics of a pair."""
+        if pair.a is None or pair.b is None or pair.layer > len(self.alignment.costs):
+            return False
+        costs = self.alignment.costs[pair.layer - 1]
+        row, column = costs[self.a.place(pair.a)], costs[:, self.b.place(pair.b)]
+        return bool(row[self.b.place(pair.b)] <= max(row.min(), column.min()))
+
     def list_candidates(self, side: Side, node: Node) -> list[Partner]:
         """Return the topics of the other side that this one could be matched with, best first."""
         if node.layer > len(self.alignment.costs):

@@ -168,7 +168,7 @@ def _has_new_title(comparison: Comparison, pair: Pair) -> bool:
 
 
 def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
-    """Return the change of a topic as a button: ``'opec, oil' differs most: nearest in B is 'ec, steel', 31% alike``.
+    """Return the change of a topic as a button: ``'opec' differs most: its partner in B, 'ec', is 31% alike``.
 
     Only a topic of the same run is said to be the same one.  The punctuation mark ``end`` is part of it, so that no
     line begins with the mark.
@@ -178,7 +178,7 @@ def _draw_change(comparison: Comparison, pair: Pair, end: str) -> str:
         return ""
     before, now = (f"‘{shorten(side.title(node), LONGEST_TITLE)}’" for side, node in ((a, pair.a), (b, pair.b)))
     alike = f"{format_percent(pair.score, 0)} alike"
-    text = f"{before} differs most: {'matched by hand with' if pair.fixed else 'nearest in B is'} {now}, {alike}"
+    text = f"{before} differs most: its partner in B, {now}, is {alike}"
     if a.run == b.run:
         text = f"{before} changed most: now {now}, {alike}"
     tip = f"“{a.title(pair.a)}” of A and “{b.title(pair.b)}” of B: show both"

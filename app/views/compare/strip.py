@@ -48,7 +48,7 @@ def draw_strip(comparison: Comparison, label: int, chosen: Pair | None = None) -
     pairs = choose_largest(comparison)
     rows = "".join(_draw_row(comparison, pairs, side, label, chosen) for side in SIDES)
     overlay = find_overlay(comparison, "b", label) or find_overlay(comparison, "a", label)
-    note = "Topics of layer 1, each in one column with the nearest of the other run"
+    note = "Topics of layer 1, each in one column with its partner in the other run"
     if overlay is not None:
         name = escape(shorten(overlay.name, 40))
         note += f'; <i class="cm-swatch cm-for"></i>speaks for {name}, <i class="cm-swatch cm-against"></i>against it'
@@ -72,6 +72,8 @@ def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, ch
         return write_element("td", absence, class_="cm-none", title=tip)
     share = format_percent(hierarchy.share(node))
     head = f'<span class="cm-strip-top"><b>{hierarchy.rank(node)}</b><small>{share}</small></span>'
+    if side == "b":
+        head += write_element("small", describe_likeness(comparison, pair), class_="cm-alike")
     overlay = find_overlay(comparison, side, label)
     tint, tip = None, f"Topic {hierarchy.rank(node)} of {side.upper()}, {share} of the tokens of layer 1"
     tip += f"; {describe_likeness(comparison, pair)}"

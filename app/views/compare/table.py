@@ -200,11 +200,16 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 def describe_likeness(comparison: Comparison, pair: Pair) -> str:
     """Return in words what the topics of a pair are to each other: ``nearest, 31% alike``, or ``no partner``.
 
-    Only topics of one run are the same by their numbers; whatever was matched by words is the nearest.
+    Only topics of one run are the same by their numbers; whatever was matched by words is the nearest, or the nearest
+    that is left where another topic suits a nearer one better.
     """
     if not pair.paired:
         return ABSENT[comparison.find_absence(pair)]
-    kind = "the same topic" if comparison.a.run == comparison.b.run else "matched by hand" if pair.fixed else "nearest"
+    kind = "nearest" if comparison.is_nearest(pair) else "nearest left"
+    if pair.fixed:
+        kind = "matched by hand"
+    if comparison.a.run == comparison.b.run:
+        kind = "the same topic"
     return f"{kind}, {format_percent(pair.score, 0)} alike"
 
 

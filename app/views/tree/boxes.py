@@ -39,7 +39,8 @@ class Gist(NamedTuple):
     """The contents of a box at one zoom level of a small tree: the title, and as many whole words as have room.
 
     ``head`` is the font size of rank and share, the same in all boxes.  The words are in font size ``font``: the lines
-    ``title`` hold the title, which is cut at its end if there is no room, and ``lines`` others.
+    ``title`` hold the title, which is cut at its end if there is no room even in letters of that size, and ``lines``
+    others.
     """
 
     head: float
@@ -54,8 +55,8 @@ class TopicBox(NamedTuple):
     ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the title, and ``lines``
     those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
     instead, one for each zoom level, that with the smallest letters first.  At every level letters grow with the share
-    of the topic, and with nothing else.  Topics of images have a ``picture`` instead of words.  The text of a ``quiet``
-    box is paler.
+    of the topic, unless only the smallest of the level have room for its title.  Topics of images have a ``picture``
+    instead of words.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
@@ -120,6 +121,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
         height += picture.height + 2
     else:
         height = max(height, GIST_HEAD * head + _GIST_LINES * GIST_LEADING * GIST_SIZE * font + PADDING + 1)
+        height = max(height, LEVELS[-1] * (GIST_HEAD + GIST_LEADING) * head + 5)  # a line of words at every level
     box = TopicBox(
         node=node,
         rank=rank,
@@ -171,7 +173,10 @@ def _choose_gists(
     for level, magnification in enumerate(LEVELS):
         shown = {word for parent in parents for word in _list_words(parent, level)}
         rest = [word for word in others if word not in shown]
-        gists.append(_fill_gist(box, (head * magnification, GIST_SIZE * box.font * magnification), title, rest))
+        smallest = head * magnification
+        gist = _fill_gist(box, (smallest, GIST_SIZE * box.font * magnification), title, rest)
+        whole = " ".join(gist.title) == title
+        gists.append(gist if whole else _fill_gist(box, (smallest, smallest), title, rest))
     return tuple(gists)
 
 
