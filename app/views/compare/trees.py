@@ -123,8 +123,8 @@ def draw_trees(
     seats, left_out = _seat_pairs(comparison, request)
     edges = [change for change in changes if _find_ends(seats, change) is not None]
     contents: dict[Side, dict[Node, TopicBox]] = {
-        "a": make_boxes(comparison.a, seats.of["a"]),
-        "b": make_boxes(comparison.b, seats.of["b"]),
+        "a": make_boxes(comparison.a, seats.of["a"], n_lines=2),
+        "b": make_boxes(comparison.b, seats.of["b"], n_lines=2),
     }
     joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))

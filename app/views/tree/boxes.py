@@ -80,7 +80,9 @@ def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge] = ()) -> dict[Node, TopicBox]:
+def make_boxes(
+    hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge] = (), *, n_lines: int = 1
+) -> dict[Node, TopicBox]:
     """Return the box of every node, with its contents and size.
 
     Parameters
@@ -89,6 +91,8 @@ def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge
     nodes : iterable of Node
     edges : iterable of Edge
         The edges that are drawn.  Gists of a child leave out words that the box of a parent shows at the same zoom.
+    n_lines : int
+        Lines of the title for which every box has room, however small the tree is.
     """
     parents: dict[Node, list[Node]] = {}
     for edge in edges:
@@ -98,11 +102,11 @@ def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], edges: Iterable[Edge
     boxes: dict[Node, TopicBox] = {}
     for node in sorted(nodes, key=lambda node: -node.layer):
         above = [boxes[parent] for parent in parents.get(node, ()) if parent in boxes]
-        boxes[node] = _make_box(hierarchy, node, above, GIST_SIZE * least)
+        boxes[node] = _make_box(hierarchy, node, above, GIST_SIZE * least, n_lines)
     return {node: boxes[node] for node in nodes}
 
 
-def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float) -> TopicBox:
+def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float, n_lines: int) -> TopicBox:
     """Return the box of a topic; ``head`` is the font size of rank and share in a small tree."""
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
@@ -121,7 +125,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
         height += picture.height + 2
     else:
         height = max(height, GIST_HEAD * head + _GIST_LINES * GIST_LEADING * GIST_SIZE * font + PADDING + 1)
-        height = max(height, LEVELS[-1] * (GIST_HEAD + GIST_LEADING) * head + 5)  # a line of words at every level
+        height = max(height, LEVELS[-1] * (GIST_HEAD + n_lines * GIST_LEADING) * head + 5)
     box = TopicBox(
         node=node,
         rank=rank,
@@ -187,14 +191,15 @@ def _list_words(box: TopicBox, level: int) -> list[str]:
 
 
 def _fill_gist(box: TopicBox, sizes: tuple[float, float], title: str, others: Sequence[str]) -> Gist:
-    """Return the gist with the title, cut at its end if it has no room, and as many other words as fit into a box.
+    """Return the gist with the title and as many other words as fit into a box, none if the title has to be cut.
 
     ``sizes`` are the font sizes of the head and of the words.
     """
     head, font = sizes
     width, n_lines = (box.width - 2 * PADDING) / font, int((box.height - GIST_HEAD * head - 4) / (GIST_LEADING * font))
     first = fit_lines(title, width / BOLD, n_lines)
-    return Gist(head, font, tuple(first), tuple(_fit_words(others, width, n_lines - len(first))))
+    rest = _fit_words(others, width, n_lines - len(first)) if " ".join(first) == title else []
+    return Gist(head, font, tuple(first), tuple(rest))
 
 
 def _fit_words(words: Sequence[str], width: float, n_lines: int) -> list[str]:
