@@ -20,11 +20,11 @@ _LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between 
 
 
 class TopicLine(NamedTuple):
-    """A topic in the figure: rank, share of its layer (0 to 1), the name a user gave it or "", and words."""
+    """A topic in the figure: rank, share of its layer (0 to 1), title, and other words."""
 
     rank: int
     share: float
-    name: str
+    title: str
     words: tuple[str, ...]
 
 
@@ -52,8 +52,9 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
         sheet.text(
             _EDGE + ranks_width + 6 + shares_width, middle, format_percent(topic.share), colour=MUTED, align="right"
         )
-        for text in ([topic.name] if topic.name else []) + lines:
-            sheet.text(start, y + _LEADING / 2, text, bold=text == topic.name)
+        title = cut(topic.title, sheet.width - start - _EDGE, bold=True)
+        for text in [title, *lines]:
+            sheet.text(start, y + _LEADING / 2, text, bold=text == title)
             y += _LEADING
         y += _GAP / 2
     return sheet.element(y + _EDGE)
@@ -68,8 +69,8 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         TopicLine(
             hierarchy.rank(node),
             hierarchy.share(node),
-            hierarchy.name(node),
-            tuple(word.text for word in hierarchy.top_words(node, _WORDS)),
+            hierarchy.title(node),
+            tuple(hierarchy.other_words(node, _WORDS)),
         )
         for node in nodes
     ]
@@ -85,7 +86,7 @@ _ALIKE = 0.5  # pairs with at least this score are drawn in the colour of simila
 
 
 class TopicEntry(NamedTuple):
-    """A topic on one side: its rank in the layer, and words."""
+    """A topic on one side: its rank in the layer, and the words of its title and others."""
 
     rank: int
     words: tuple[str, ...]
@@ -127,12 +128,12 @@ def draw_comparison(
         middles.append(_draw_column(sheet, entries, start, column))
         bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
     left, right = starts[0] + column + 2, starts[1] - _SCORE
-    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
+    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "alike", size=SMALL, colour=MUTED, align="right")
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         is_similar = match.score >= _ALIKE
         sheet.bend(*ends, COLOURS[0] if is_similar else COLOURS[1], 0.5 + 1.5 * match.score)
-        sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
+        sheet.text(starts[1] - 3, ends[1][1], format_percent(match.score, 0), size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
 
@@ -157,7 +158,8 @@ def _sort_partners(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
 
 
 def _make_entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
-    return TopicEntry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _PAIR_WORDS)))
+    words = *hierarchy.title(node).split(), *hierarchy.other_words(node, _PAIR_WORDS)
+    return TopicEntry(hierarchy.rank(node), words)
 
 
 def _draw_column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:

@@ -115,8 +115,7 @@ def _choose_root(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Nod
 
 
 def _make_box(hierarchy: Hierarchy, node: Node) -> FigureBox:
-    name = (hierarchy.name(node),) if hierarchy.name(node) else ()
-    return FigureBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _MOST_WORDS))))
+    return FigureBox(hierarchy.rank(node), (*hierarchy.title(node).split(), *hierarchy.other_words(node, _MOST_WORDS)))
 
 
 def _wrap_words(box: FigureBox, box_width: float) -> list[str]:
