@@ -25,7 +25,6 @@ from app.analysis.trends import (
 from app.export.tables import ExportTable, TableFileError
 from app.export.topics import list_topics
 from engine.contract import Array
-from engine.hierarchy.tree import Node
 from engine.lens import periods
 from engine.lens.moments import Weighting
 from store import corpora
@@ -155,11 +154,11 @@ def _measure_selected(request: RunTableRequest) -> tuple[Array, ...]:
 
 
 def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str, Any]:
-    node = Node(facts["layer"], facts["topic"] - 1)
+    node = hierarchy.find_topic(facts["topic"])
     is_known = len(hierarchy.steadiness) >= node.layer
     steady = hierarchy.steadiness[node.layer - 1][hierarchy.place(node)] if is_known else np.nan
     return {
-        "topic": format_identity(node),
+        "topic": facts["topic"],
         "layer": node.layer,
         "rank": facts["rank"],
         "share": facts["share"],
@@ -172,16 +171,16 @@ def _describe_topic(hierarchy: Hierarchy, facts: Mapping[str, Any]) -> dict[str,
         "steadiness": float(steady),
         "found_in": facts.get("found_in", np.nan),
         "of_runs": facts.get("of_runs", np.nan),
-        "parents": _join_relatives(hierarchy.parents(node, _RELATIVES)),
-        "children": _join_relatives(hierarchy.children(node, _RELATIVES)),
+        "parents": _join_relatives(hierarchy, hierarchy.parents(node, _RELATIVES)),
+        "children": _join_relatives(hierarchy, hierarchy.children(node, _RELATIVES)),
         "documents": " ".join(str(use.document) for use in hierarchy.uses(node, _DOCUMENTS)),
     }
 
 
-def _join_relatives(relatives: list[Relative]) -> str:
-    """Return parents or children with their weights, as in ``L2:17 0.412, L2:3 0.078``."""
+def _join_relatives(hierarchy: Hierarchy, relatives: list[Relative]) -> str:
+    """Return parents or children with their weights, as in ``L2:17 moon landing 0.412, L2:3 rocket engine 0.078``."""
     heavy = (each for each in relatives if abs(each.weight) >= _LEAST)
-    return ", ".join(f"{format_identity(each.node)} {each.weight:.3f}" for each in heavy)
+    return ", ".join(f"{hierarchy.cite(each.node)} {each.weight:.3f}" for each in heavy)
 
 
 def _build_contexts(request: RunTableRequest) -> ExportTable:

@@ -136,7 +136,7 @@ def _draw_topic_choice(hierarchy: Hierarchy, chosen: Node | None) -> str:
             "optgroup",
             draw_options(
                 (
-                    (format_identity(node), f"{hierarchy.rank(node)} · {shorten(hierarchy.title(node), 44)}")
+                    (format_identity(node), f"{format_identity(node)} · {shorten(hierarchy.title(node), 44)}")
                     for node in hierarchy.nodes(layer)
                 ),
                 "" if chosen is None else format_identity(chosen),
