@@ -345,7 +345,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     _add_run(export)
     table_help = (
-        "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
+        "topics (words, shares, certainty, relatives), documents (with their columns and the shares of the topics of "
+        "a layer), theta (documents with the activations of all topics of a layer, none left out), time, "
         "groups (topics by period or group, with intervals), contexts (every place where --query finds something), or "
         "pyldavis (the data of pyLDAvis for a layer)"
     )

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from app.analysis.hierarchy import format_identity
@@ -74,7 +75,9 @@ def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
 
 
 def _convert_numpy_values(value: Any) -> Any:
-    """Convert numbers of NumPy to those of Python, and arrays and lists to tuples."""
+    """Convert numbers of NumPy to those of Python, arrays and lists to tuples, and generators to a number of theirs."""
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(1 << 31))
     converted = value.tolist() if hasattr(value, "tolist") else value
     return tuple(map(_convert_numpy_values, converted)) if isinstance(converted, list | tuple) else converted
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, format_identity
@@ -333,7 +334,7 @@ class RunTopics:
 
         return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
 
-    def shares(self, layer: int, *, minibatch: int | None = None) -> "csr_array":
+    def shares(self, layer: int, *, rest: bool = False, minibatch: int | None = None) -> "csr_array":
         """Return the share of every topic of a layer in every document of the corpus as a sparse matrix.
 
         They are stored when a run ends; those that are missing, as of documents that were appended to the corpus
@@ -343,12 +344,14 @@ class RunTopics:
         ----------
         layer : int
             Number of the layer, from 1 next to the words.
+        rest : bool, default=False
+            Whether a last column holds the shares below 1 % together.
 
         Returns
         -------
         scipy.sparse.csr_array
             (documents, topics) float32; the columns are those of :meth:`weights`.  Shares below 1 % are left out; with
-            them, a row sums to 1.  The row of a document without words is empty.
+            ``rest``, a row sums to 1.  :meth:`theta` leaves nothing out.  The row of a document without words is empty.
 
         Raises
         ------
@@ -361,7 +364,37 @@ class RunTopics:
         hierarchy = read_hierarchy(self._opened.db, self._row, snapshot)
         hierarchy.at_rank(layer, 1)
         use = fetch_use(self._opened.db, self._row, snapshot, layer)
-        return build_matrix(use.layer, hierarchy.widths[layer - 1])
+        return build_matrix(use.layer, hierarchy.widths[layer - 1], rest=rest)
+
+    def theta(self, layer: int, *, minibatch: int | None = None) -> pd.DataFrame:
+        """Return the activations of all topics of a layer in every document of the corpus, none left out.
+
+        The documents are placed now, which takes as long as placing them at the end of the run.
+
+        Parameters
+        ----------
+        layer : int
+            Number of the layer, from 1 next to the words.
+
+        Returns
+        -------
+        pandas.DataFrame
+            (documents, topics) float32, with columns such as "L1:3"; NaN for a document without words.
+
+        Raises
+        ------
+        LookupError
+            When there is no such layer.
+        """
+        from app.analysis.shares import infer_theta
+
+        inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
+        hierarchy = read_hierarchy(self._opened.db, self._row, inference.snapshot)
+        hierarchy.at_rank(layer, 1)
+        names = [format_identity(hierarchy.node(layer, column)) for column in range(hierarchy.widths[layer - 1])]
+        numbers = np.arange(inference.corpus.documents)
+        parts = [theta.astype(np.float32) for _, theta in infer_theta(self._opened.db, inference, layer, numbers)]
+        return pd.DataFrame(np.concatenate(parts), index=pd.Index(numbers, name="document"), columns=names)
 
     def interpolate(
         self,
@@ -509,8 +542,9 @@ class RunTopics:
 
         Parameters
         ----------
-        kind : {"topics", "documents", "time", "groups", "contexts"}
-            Topics with words, shares, certainty and relatives; documents with the shares of the topics of a layer;
+        kind : {"topics", "documents", "theta", "time", "groups", "contexts"}
+            Topics with words, shares, certainty and relatives; documents with their columns and the shares of the
+            topics of a layer, or with the activations of all of them (theta);
             shares of topics by period or by group, with 90 % intervals; or every place where ``query`` finds something.
         layer : int, optional
             Number of the layer, from 1 next to the words; all of topics, 1 of documents, the top one of others.
