@@ -49,7 +49,7 @@ _NOT_ACCEPTED = {  # why some readers do not accept an option
 }
 # Options accepted by the readers that find words by a pattern.
 _OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")
-_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words'"
+_SPLIT_ADVICE = "--split '500 words' (or chapters, or paragraphs, where it has such)"
 _CATCH_ALL = ("lines", "text")  # used only if no more particular reader recognises a file
 
 # Formats recognised by the names or the content of files, which readers of texts or lines would recognise as well.
@@ -167,6 +167,9 @@ def _find_fitting(path: Path, options: ImportOptions) -> Reader:
     if name is not None:
         if name not in by_name:
             raise IngestError(path, f"there is no format {name!r}; the formats are {names}")
+        if not path.is_dir() and b"\0" in files.read_start(path) and not by_name[name].recognise(path):
+            if advice := advise_export(path):
+                raise IngestError(path, advice)
         return by_name[name] if name != "text" else open_texts(path, options, table_readers) or by_name[name]
     fitting = [reader for reader in by_name.values() if reader.recognise(path)]
     specific = [reader for reader in fitting if reader.name not in _CATCH_ALL] or fitting

@@ -29,7 +29,6 @@ print(",".join(engine.models.list_names()))
 
 EXTRAS = (
     "parquet",
-    "xlsx",
     "zst",
     "asian",
     "lemmas",

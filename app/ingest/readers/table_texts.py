@@ -118,7 +118,7 @@ _EXPORT_SIGN = re.compile(
 )
 _FEWEST_SIGNS = 3  # such lines in an export
 _MOST_FIELDS, _FEWEST_TIMES = 12, 5  # frequent names of fields to count, and how often each occurs at least
-_SPLIT_ADVICE = "--split chapters, paragraphs or '500 words' divides it otherwise"
+_SPLIT_ADVICE = "--split '500 words' divides it otherwise, or --split chapters where it has some"
 _ADVICE = f"{_SPLIT_ADVICE}, --format lines takes every line"
 
 

@@ -321,7 +321,7 @@ class Division:
         """
         if self._strict and self.how == CHAPTERS and documents and len(undivided) == documents:
             has = "has no headings of chapters, such as 'Chapter 1', a numeral on its own line or '# Heading'"
-            raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
+            raise IngestError(source.where, f"{has}; divide it with --split '{USUAL} words', or paragraphs if it has any")
         number, counted = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
         source.understood["split"] = f"{self.how}: {counted} in {number:,} passages"
         notes = []
