@@ -15,7 +15,8 @@ _SOUND = "is a recording: transcribe it and save the text as .txt or .srt"
 _OUTLOOK = "is mail of Outlook: save the messages as .eml or .mbox"
 # fmt: off
 _ADVICE: dict[str, str] = {
-    ".xls": f"is an old Excel workbook: open it and {_XLSX}", ".xlsb": f"is a binary Excel workbook: open it and {_XLSX}",
+    ".xls": f"is an old Excel workbook: open it and {_XLSX}",
+    ".xlsb": f"is a binary Excel workbook: open it and {_XLSX}",
     **dict.fromkeys((".ods", ".fods", ".numbers", ".wks", ".wk1", ".gnumeric", ".sxc"), _SHEET),
     ".doc": f"is an old Word document: open it and {_DOCX}",
     **dict.fromkeys((".pages", ".wpd", ".wps", ".sxw", ".fodt", ".hwp", ".abw"),

@@ -1,7 +1,10 @@
 """Inputs of many programs in the forms in which these write them, each with what is right of it."""
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from sample_files import write
 
 WORDS = (
     "ferry harbour storm captain sails anchor", "court verdict appeal witness statute hearing",
@@ -10,6 +13,13 @@ WORDS = (
 SENTENCES = tuple(f"The {words} came with the rain {place} times, and we saw it." for place, words in enumerate(WORDS))
 LABELS = ("sea", "law", "sea", "law")
 Files = dict[str, str | bytes]
+
+
+def write_files(folder: Path, files: Files) -> Path:
+    """Write files, and return the only one, or their folder."""
+    for name, content in files.items():
+        write(folder / name, content)
+    return folder / next(iter(files)) if len(files) == 1 else folder
 
 
 class Foreign(NamedTuple):
@@ -45,7 +55,9 @@ ORANGE = {
         "a.csv": _table(["Mood,Caption,Body", "sea law,s,s", "class,i,meta"], ",", ("{label}", "{n}", '"{text}"'))
     },
     "prefixes": {"a.tsv": _table(["cD#Mood\tmS#Caption\tmS#Body"])},
-    "class last": {"a.tab": _table(["Caption\tBody\tMood", "s\ts\td", "m\tmeta\tclass"], cells=("{n}", "{text}", "{label}"))},
+    "class last": {
+        "a.tab": _table(["Caption\tBody\tMood", "s\ts\td", "m\tmeta\tclass"], cells=("{n}", "{text}", "{label}"))
+    },
 }
 
 _BODY = "\n\n{text}\n"
@@ -79,17 +91,24 @@ MIXED: dict[str, Files] = {
     "some with an ending": {name + (".txt" if name.endswith("3") else ""): text for name, text in _PLAIN.items()},
     "capital endings": {name + (".TXT" if name.endswith("1") else ".text"): text for name, text in _PLAIN.items()},
     "a read-me file": _PLAIN | {"README.md": "# What this is", "LICENSE": "Use it."},
-    "pictures and programs": {**_PLAIN, "sea/p.jpg": b"\xff\xd8\xff\0", "run.py": "print(1)", "law/core": b"\x7fELF\0\0"},
+    "pictures and programs": {
+        **_PLAIN,
+        "sea/p.jpg": b"\xff\xd8\xff\0",
+        "run.py": "print(1)",
+        "law/core": b"\x7fELF\0\0",
+    },
     "a table of classes": {**_PLAIN, "x/9.txt": SENTENCES[0]},
 }
 
-_FRENCH = ("La forêt était mouillée après l'été", "Les élèves sont arrivés à l'école très tôt", "Le congrès a décidé, déjà 😀")
+_FRENCH = (
+    "La forêt était mouillée après l'été",
+    "Les élèves sont arrivés à l'école très tôt",
+    "Le congrès a décidé, déjà 😀",
+)
 
 
 def _garble(text: str, encoding: str = "latin-1") -> str:
-    return "".join(
-        bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in text.encode()
-    )
+    return "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in text.encode())
 
 
 def _messages(texts: tuple[str, ...]) -> str:
@@ -100,7 +119,9 @@ def _messages(texts: tuple[str, ...]) -> str:
 
 GARBLED: dict[str, Files] = {
     "a messenger": {"message_1.json": _messages(tuple(map(_garble, _FRENCH)))},
-    "a table in letters of Windows": {"a.csv": "id,text\n" + "".join(f'{n},"{_garble(text, "cp1252")}"\n' for n, text in enumerate(_FRENCH * 3))},
+    "a table in letters of Windows": {
+        "a.csv": "id,text\n" + "".join(f'{n},"{_garble(text, "cp1252")}"\n' for n, text in enumerate(_FRENCH * 3))
+    },
     "texts": {f"{n}.txt": _garble(f"{n} {text}", "cp1252") for n, text in enumerate(_FRENCH * 3)},
 }
 
@@ -115,30 +136,50 @@ def _each(shape: Any, ending: str = ".json") -> Files:
 
 
 def _events(text: str) -> dict[str, Any]:
-    pieces = [{"tStartMs": 900 * n, "dDurationMs": 900, "segs": [{"utf8": word + " "}]} for n, word in enumerate(text.split())]
+    pieces = [
+        {"tStartMs": 900 * n, "dDurationMs": 900, "segs": [{"utf8": word + " "}]} for n, word in enumerate(text.split())
+    ]
     return {"wireMagic": "pb3", "events": [{"tStartMs": 0, "id": 1}, *pieces]}
 
 
 def _whisper(text: str) -> dict[str, Any]:
-    segments = [{"id": n, "seek": 0, **cue, "tokens": [1, 2], "temperature": 0.0} for n, cue in enumerate(_cues(text, end="end"))]
+    segments = [
+        {"id": n, "seek": 0, **cue, "tokens": [1, 2], "temperature": 0.0}
+        for n, cue in enumerate(_cues(text, end="end"))
+    ]
     return {"text": text, "segments": segments, "language": "en"}
 
 
 CAPTIONS: dict[str, Files] = {
     "a list": _each(_cues),
     "dur": _each(lambda text: _cues(text, end="dur")),
-    "clock times": _each(lambda text: [{"begin": f"00:00:{n:02d}.000", "end": f"00:00:{n + 1:02d}.000", "text": word} for n, word in enumerate(text.split())]),
+    "clock times": _each(
+        lambda text: [
+            {"begin": f"00:00:{n:02d}.000", "end": f"00:00:{n + 1:02d}.000", "text": word}
+            for n, word in enumerate(text.split())
+        ]
+    ),
     "events of YouTube": _each(_events, ".json3"),
     "Whisper": _each(_whisper),
-    "chunks": _each(lambda text: {"text": text, "chunks": [{"timestamp": [n, n + 1], "text": word} for n, word in enumerate(text.split())]}),
+    "chunks": _each(
+        lambda text: {
+            "text": text,
+            "chunks": [{"timestamp": [n, n + 1], "text": word} for n, word in enumerate(text.split())],
+        }
+    ),
     "snippets": _each(lambda text: {"video_id": "abc", "language": "English", "snippets": _cues(text)}),
     "all in one file": {"all.json": json.dumps({f"talk{n}": _cues(text) for n, text in enumerate(SENTENCES)})},
 }
 
-_STARS = tuple(f"**** *id_{n} *year_{2001 + n} *theme_{label}\n{text}\nOn and on.\n" for n, (label, text) in enumerate(zip(LABELS, SENTENCES, strict=True)))
+_STARS = tuple(
+    f"**** *id_{n} *year_{2001 + n} *theme_{label}\n{text}\nOn and on.\n"
+    for n, (label, text) in enumerate(zip(LABELS, SENTENCES, strict=True))
+)
 STARRED: dict[str, Files] = {
     "one file": {"c.txt": "\n".join(_STARS)},
-    "a byte-order mark and lines of Windows": {"c.txt": b"\xef\xbb\xbf" + "\n".join(_STARS).replace("\n", "\r\n").encode()},
+    "a byte-order mark and lines of Windows": {
+        "c.txt": b"\xef\xbb\xbf" + "\n".join(_STARS).replace("\n", "\r\n").encode()
+    },
     "Alceste": {"c.txt": "".join(text.replace("****", f"{n:04d}") for n, text in enumerate(_STARS, 1))},
     "themes": {"c.txt": "".join(text.replace("\nOn", "\n-*second\nOn") for text in _STARS)},
     "files of their own": {f"{n}.txt": text for n, text in enumerate(_STARS)},
@@ -176,7 +217,11 @@ def _counts(line: str, head: str = "", name: str = "article-{n}-ngram1.txt") -> 
 
 
 def _tidy(head: str, line: str) -> Files:
-    rows = [line.format(name=f"work {n}", word=word, count=count) for n, each in enumerate(_COUNTED) for word, count in each.items()]
+    rows = [
+        line.format(name=f"work {n}", word=word, count=count)
+        for n, each in enumerate(_COUNTED)
+        for word, count in each.items()
+    ]
     return {"t.csv": head + "".join(rows)}
 
 

@@ -10,12 +10,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.ingest.options import CHAPTERS, FEWEST_WORDS, ImportOptions
+from app.ingest.options import CHAPTERS, ImportOptions
 from app.ingest.report.recommending import Recommendation
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 from app.ingest.tables.kinds import ColumnProfiles
 from app.ingest.tables.values import Column, is_number
-from app.ingest.text.passages import USUAL, LongTexts
+from app.ingest.text.passages import USUAL, LongTexts, advise_size
 
 T = TypeVar("T")
 EXAMPLES = 10  # words in the description of a cut
@@ -289,7 +289,6 @@ class Observer:
         self.tally = tally or self.tally
 
 
-_PASSAGES = 4  # passages into which a single short document should be divided
 _MOST_STOP_WORDS = 5  # stop words in a sentence
 _OTHER_SEPARATOR = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that probably contains several cells
 _FEW_WORDS = 3.0  # if the median document has fewer words, the wrong column was probably read
@@ -369,13 +368,12 @@ def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
     """Explain why a single document is not a corpus."""
     if documents > 1:
         return f"has {documents:,} documents, but words in only 1 of them; is the text where it is read?"
-    size = min(USUAL, words // _PASSAGES)
+    split = advise_size(words)
     if options.divides:
-        finer = f"divide it more finely with --split '{size} words'" if size >= FEWEST_WORDS else "give more text"
+        finer = f"divide it more finely with {split}" if split else "give more text"
         return f"is a single passage of {words:,} words; {finer}"
     many = "and topics are learnt from many: give more documents"
-    ways = f", or divide it into passages with --split '{size} words'" if size >= FEWEST_WORDS else ""
-    return f"is read as a single document, {many}{ways}"
+    return f"is read as a single document, {many}" + (f", or divide it into passages with {split}" if split else "")
 
 
 def _explain_unlike(observer: Observer, lengths: Array) -> str:
