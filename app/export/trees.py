@@ -91,7 +91,7 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 def _write_node(hierarchy: Hierarchy, node: Node, identity: str = "", more: str = "") -> str:
     """Return the DOT statement of a topic, under its own identity or another one, with ``more`` attributes."""
     words = wrap_words(hierarchy.other_words(node, PRINTED_WORDS), 11.0)
-    label = _quote_lines([str(hierarchy.rank(node)), hierarchy.title(node), *words])
+    label = _quote_lines([format_identity(node), hierarchy.title(node), *words])
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
     return f'"{identity or format_identity(node)}" [label={label}, {style}{more}];'
 
@@ -103,15 +103,15 @@ def _quote_lines(lines: list[str]) -> str:
 
 
 def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their rank and title."""
+    """Return the chosen graph in Gephi's format GEXF; nodes are labelled by their identity and title."""
     import networkx as nx
 
     from app.export.graph import build_chosen_graph
 
     graph = build_chosen_graph(hierarchy, choice)
-    for _, data in graph.nodes(data=True):
+    for identity, data in graph.nodes(data=True):
         data["name"] = data.pop("label")
-        data["label"] = f"{data['rank']} {data['title']}"
+        data["label"] = f"{identity} {data['title']}"
     return _join_xml(nx.generate_gexf(graph))
 
 

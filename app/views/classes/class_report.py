@@ -430,11 +430,9 @@ def _draw_path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
 
 def _draw_path_topic(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
-    hint = describe_origin(
-        f"{title}: topic {format_identity(node)}; the number is its rank in its layer by share", hierarchy
-    )
+    hint = describe_origin(f"{title}: topic {format_identity(node)}", hierarchy)
     attributes = f'data-id="{format_identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
-    return f'<button data-do="topic" {attributes}><b>{hierarchy.rank(node)}</b> {draw_title(title)}</button>'
+    return f'<button data-do="topic" {attributes}><b>{format_identity(node)}</b> {draw_title(title)}</button>'
 
 
 def _draw_card(title: str, inside: str) -> str:

@@ -197,7 +197,7 @@ def _draw_topic_choice(table: TablePage) -> str:
             "optgroup",
             draw_options(
                 (
-                    (format_identity(node), f"{hierarchy.rank(node)} · {hierarchy.title(node)}")
+                    (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
                     for node in hierarchy.nodes(layer)
                 ),
                 table.wanted.subject,
@@ -356,7 +356,7 @@ def _draw_strongest(table: TablePage, row: DocumentRow) -> str:
     tip = write_title(f"Topic {key}{role}: {format_percent(topic.share)} of the document; list its documents")
     return (
         f'<button class="dc-chip" data-do="subject" data-value="{key}" style="{declare_hue(node.layer)}"{tip}>'
-        f"<b>{hierarchy.rank(node)}</b>{name}"
+        f"<b>{key}</b>{name}"
         f"<small>{format_percent(topic.share)}</small></button>"
     )
 

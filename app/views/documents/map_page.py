@@ -136,7 +136,7 @@ def _draw_topic_choice(hierarchy: Hierarchy, chosen: Node | None) -> str:
             "optgroup",
             draw_options(
                 (
-                    (format_identity(node), f"{hierarchy.rank(node)} · {hierarchy.title(node)}")
+                    (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
                     for node in hierarchy.nodes(layer)
                 ),
                 "" if chosen is None else format_identity(chosen),

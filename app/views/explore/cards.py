@@ -58,7 +58,7 @@ def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
     return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
 
 
-RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
+NUMBER_AND_SHARE = "The number of the topic in the whole run, and its share of the layer's tokens; the largest first"
 _TOPICS_TIP = "Topics with these words among their first 30, or in their name"
 _DOCUMENTS_TIP = "Documents of the corpus with all of these words"
 _WORD_TIP = "Share of the word in the topic, in percent of the topic's weight"
@@ -174,7 +174,7 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
-    """Return the card of a topic: rank, share as bar and number, why it is weak (if so), name or title, more words.
+    """Return the card of a topic: identity, share as bar and number, why it is weak (if so), name or title, more words.
 
     It ends with the topic's twin, if it has one, and a ``note``.
     """
@@ -184,8 +184,8 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
     current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
-        f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
-        f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
+        f'<span class="ex-line"{write_title(NUMBER_AND_SHARE, hierarchy)}>'
+        f'<b class="ex-rank">{key}</b><span class="ex-bar">'
         f'<i style="width:{_measure_bar(hierarchy, node):.1f}%"></i></span>'
         f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{draw_role_tag(hierarchy, node)}</span>'
     )
@@ -229,11 +229,11 @@ def _draw_tile(hierarchy: Hierarchy, node: Node, cell: tuple[int, int], rows: in
     key = format_identity(node)
     current = f' aria-current="true" data-reveal="{key}"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
-    label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
+    label = escape(f"topic {key}, {format_percent(hierarchy.share(node))}{name}")
     return (
         f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{current} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
-        f"<small>{hierarchy.rank(node)}</small></button>"
+        f"<small>{key}</small></button>"
     )
 
 

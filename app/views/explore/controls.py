@@ -131,11 +131,11 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
 
 
 def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
-    key, rank, title = format_identity(root), hierarchy.rank(root), hierarchy.title(root)
-    label = f"Remove topic {rank} of layer {root.layer} from the roots"
+    key, title = format_identity(root), hierarchy.title(root)
+    label = f"Remove topic {key} from the roots"
     return (
         f'<span class="ex-chip" data-key="{key}" style="{declare_hue(root.layer)}">'
-        f'<button data-do="select" data-id="{key}" title="{escape(title)}"><b>{rank}</b> '
+        f'<button data-do="select" data-id="{key}" title="{escape(title)}"><b>{key}</b> '
         f"{_draw_face(hierarchy, root, title)}</button>"
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
@@ -242,7 +242,7 @@ def draw_map_legend(hierarchy: Hierarchy, drawing: MapDrawing) -> str:
 
 def _draw_parent(hierarchy: Hierarchy, parent: Node, colour: str) -> str:
     key, title = format_identity(parent), escape(hierarchy.title(parent))
-    tip = f"{title}: topic {hierarchy.rank(parent)} of layer {parent.layer}; select it"
+    tip = f"{title}: topic {key}; select it"
     return (
         f'<button data-do="select" data-id="{key}" data-key="{key}" title="{tip}" style="--hue:{colour}">'
         f"<i></i>{draw_title(hierarchy.title(parent))}</button>"
@@ -272,8 +272,8 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
 
 
 def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
-    words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
-    button = f'<button data-do="select" data-id="{format_identity(node)}">Topic {hierarchy.rank(node)}</button>'
+    words = " ".join((escape(hierarchy.title(node)), *map(escape, hierarchy.other_words(node, 8))))
+    button = f'<button data-do="select" data-id="{format_identity(node)}">{format_identity(node)}</button>'
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
 
 
@@ -335,8 +335,7 @@ def _draw_outline_item(
     edge_note = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
     edge_note += " (rarer)" if edge and edge.weight < 0 else ""
     head = (
-        f'<button data-do="select" data-id="{format_identity(node)}">Layer {node.layer}, '
-        f"topic {hierarchy.rank(node)}</button> "
+        f'<button data-do="select" data-id="{format_identity(node)}">{format_identity(node)}</button> '
         f"<small>{format_percent(hierarchy.share(node))}{edge_note}</small> {title}"
     )
     if node in written:

@@ -45,9 +45,9 @@ def _draw_group(hierarchy: Hierarchy, nodes: Sequence[Node], label: str, hint: s
 
 
 def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
-    key, rank, title = format_identity(node), hierarchy.rank(node), escape(hierarchy.title(node))
+    key, title = format_identity(node), escape(hierarchy.title(node))
     face = draw_title(hierarchy.title(node))
     if has_pictures(hierarchy) and not hierarchy.name(node):
         face = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="{title}">'
     tip = f"{title} ({format_percent(hierarchy.share(node))}): make it the root of the tree"
-    return f'<button data-do="root" data-id="{key}" data-key="{key}" title="{tip}"><b>{rank}</b> {face}</button>'
+    return f'<button data-do="root" data-id="{key}" data-key="{key}" title="{tip}"><b>{key}</b> {face}</button>'

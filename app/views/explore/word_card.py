@@ -97,7 +97,7 @@ def _draw_use(hierarchy: Hierarchy, use: WordUse, chosen: Node | None) -> str:
     pressed = write_attributes(aria_current="true" if node == chosen else None)
     return (
         f'<li><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}"{pressed}>'
-        f"<b>{hierarchy.rank(node)}</b>{draw_title(hierarchy.title(node))}</button>"
+        f"<b>{format_identity(node)}</b>{draw_title(hierarchy.title(node))}</button>"
         f'<i style="--part:{100 * use.part:.1f}%"></i>'
         f"<small{write_title(tip, hierarchy)}>{format_percent(use.part)}</small></li>"
     )

@@ -183,7 +183,7 @@ def _draw_topic_choice(page: TrendPage) -> str:
     first = "Largest topics" if choices.trend == "time" else "All topics"
     chosen = "" if choices.topic is None else format_identity(choices.topic)
     entries = [
-        (format_identity(node), f"{hierarchy.rank(node)} · {hierarchy.title(node)}")
+        (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
         for node in hierarchy.nodes(choices.layer)
     ]
     options = draw_options([("", first), *entries], chosen)
