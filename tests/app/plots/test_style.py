@@ -126,10 +126,10 @@ def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powe
 def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
     rows = [
         topics.TopicLine(1, 0.25, "plants", ("rose", "hedge")),
-        topics.TopicLine(12, 0.031, "", ("$moon$", "orbit<")),
+        topics.TopicLine(12, 0.031, "lunar", ("$moon$", "orbit<")),
     ]
     overlay = topics.draw_topics(rows, width=2.5)
-    assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "$moon$ orbit<"} == set(words_of(overlay))
+    assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "lunar", "$moon$ orbit<"} == set(words_of(overlay))
     text, width, _ = drawn(overlay, tmp_path)
     assert width == pytest.approx(2.5, abs=0.01)
     assert "$moon$ orbit&lt;" in text
@@ -209,7 +209,7 @@ def test_a_confusion_of_many_classes_numbers_the_columns():
 def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
     sides = [topics.TopicEntry(1, ("rose",)), topics.TopicEntry(4, ("moon",))], [topics.TopicEntry(1, ("lunar",))]
     overlay = topics.draw_comparison(("old", "new"), sides, [topics.MatchedPair(1, 0, 0.83)])
-    assert {"old", "new", "rose", "moon", "lunar", "0.83", "score"} <= set(words_of(overlay))
+    assert {"old", "new", "rose", "moon", "lunar", "83%", "alike"} <= set(words_of(overlay))
 
 
 def test_words_are_cut_to_the_width_they_have():
