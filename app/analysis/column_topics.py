@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, TopicWord
-from engine.hierarchy import topics
+from engine.hierarchy import titles, topics
 from engine.hierarchy.tree import Node
 
 TITLE_WORDS = 3
@@ -37,8 +37,8 @@ class ColumnTopic(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The texts of the first three items, joined by spaces."""
-        return " ".join(item.text for item in self.items[:TITLE_WORDS])
+        """The texts of the first three items."""
+        return titles.join_words(item.text for item in self.items[:TITLE_WORDS])
 
 
 class Above(NamedTuple):

@@ -420,10 +420,14 @@ class Hierarchy:
         return [node for node in every if self.name(node) or self.notes.get(node)]
 
     def title(self, node: Node) -> str:
-        """Return the name of a topic, else the words of its title, or its identity where words are pixels."""
+        """Return the title of a topic, the same on every page, in every command and file.
+
+        It is the name that a user gave to it, as typed, or else the words that distinguish it (its identity where
+        words are pixels).  What has no room for all of it cuts it at its end (`app.views.text.shorten`, `fit_lines`).
+        """
         if self.image_shape is not None:
             return self.name(node) or format_identity(node)
-        return self.name(node) or " ".join(self.title_words(node))
+        return self.name(node) or titles.join_words(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
         """Return the three words shown that distinguish a topic (see `engine.hierarchy.titles.choose_titles`)."""
@@ -435,8 +439,8 @@ class Hierarchy:
         return None if column < 0 else self.node(node.layer, column)
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Return the first ``n`` words of a topic that are not in its title."""
-        title = set(self.title_words(node))
+        """Return the first ``n`` words of a topic that are not in its title; all count if a user named it."""
+        title = set() if self.name(node) else set(self.title_words(node))
         first = (word.text for word in self.top_words(node, n + len(title)))
         return [word for word in first if word not in title][:n]
 

@@ -90,9 +90,8 @@ def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 def _write_node(hierarchy: Hierarchy, node: Node, identity: str = "", more: str = "") -> str:
     """Return the DOT statement of a topic, under its own identity or another one, with ``more`` attributes."""
-    label = _quote_lines(
-        [format_identity(node), hierarchy.title(node), *wrap_words(hierarchy.other_words(node, PRINTED_WORDS), 11.0)]
-    )
+    words = wrap_words(hierarchy.other_words(node, PRINTED_WORDS), 11.0)
+    label = _quote_lines([format_identity(node), hierarchy.title(node), *words])
     style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
     return f'"{identity or format_identity(node)}" [label={label}, {style}{more}];'
 

@@ -32,7 +32,7 @@ from app.views.compare.summary import (
     judge_comparison,
     write_verdict,
 )
-from app.views.compare.table import format_share_change, sort_pairs
+from app.views.compare.table import describe_likeness, format_share_change, sort_pairs
 from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
 from app.views.tree.class_overlay import find_class
 from app.views.tree.picture import CAP
@@ -176,8 +176,8 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         paired = len(comparison.alignment.partners(index + 1))
         score, seed_range = agreement.scores[index], get_layer_value(baseline.scores, index)
         lines.append(
-            f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics matched, "
-            f"mean score {_format_number(score)}{_format_range(seed_range)}, "
+            f"layer {index + 1}: {paired} of {a.widths[index]} and {b.widths[index]} topics have a partner, "
+            f"mean likeness {_format_number(score)}{_format_range(seed_range)}, "
             f"{format_share(agreement.matched[index], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
@@ -222,13 +222,11 @@ def _describe_pair(comparison: Comparison, pair: Pair) -> str:
     ends = f"{_describe_topic(comparison.a, pair.a)} -> {_describe_topic(comparison.b, pair.b)}"
     share = format_share_change(comparison.compute_share_change(pair))
     if not pair.paired:
-        absence = comparison.find_absence(pair) or "no partner"
-        return f"L{pair.layer}  {absence:<21} share {share:>6}  {ends}"
+        return f"L{pair.layer}  {describe_likeness(comparison, pair):<34} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    return (
-        f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flatten_text(moved)}"
-    )
+    alike = f"{describe_likeness(comparison, pair)}, margin {pair.margin:+.2f}"
+    return f"L{pair.layer}  {alike:<34} share {share:>6}  {ends}{flatten_text(moved)}"
 
 
 def _describe_topic(hierarchy: Hierarchy, node: Node | None) -> str:

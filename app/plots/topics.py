@@ -127,12 +127,12 @@ def draw_comparison(
         middles.append(_draw_column(sheet, entries, start, column))
         bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
     left, right = starts[0] + column + 2, starts[1] - _SCORE
-    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
+    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "alike", size=SMALL, colour=MUTED, align="right")
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         is_similar = match.score >= _ALIKE
         sheet.bend(*ends, COLOURS[0] if is_similar else COLOURS[1], 0.5 + 1.5 * match.score)
-        sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
+        sheet.text(starts[1] - 3, ends[1][1], format_percent(match.score, 0), size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
 

@@ -34,6 +34,7 @@ __all__ = ["plain_model"]
 
 TOPIC = "L1:4"  # the most popular one of its layer, so that its rank is another number
 NAME = "Clinics & drugs"
+_AFTER = re.compile(r"(?:L\d+:\d+\s+|\bof )$")  # before a number that is a rank beside the identity, or a count
 IDENTITY = re.compile(r"\bL(\d+):(\d+)\b")
 
 # What each command is given, so that it names topics; `{file}` is a new file, `{text}` a text to place.
@@ -125,7 +126,7 @@ def list_faults(text, names):
     any_title = "|".join(map(re.escape, sorted(titles, key=len, reverse=True)))
     faults = re.findall(r"\b[Tt]opic \d+\b.{0,40}", text)
     before = re.finditer(rf"(?:(?<=[\s(>])|^)\d{{1,3}}[ ·]+(?:{any_title})", text)
-    faults += [each[0] for each in before if not re.search(r"L\d:\d+\s+$", text[: each.start()])]  # next to a rank
+    faults += [each[0] for each in before if not _AFTER.search(text[: each.start()])]
     for match in re.finditer(rf"(L\d+:\d+)[ ·:(]+({any_title})", text):
         allowed = {side[match[1]][0] for side in names if match[1] in side}
         faults += [] if match[2] in allowed else [match[0]]
@@ -269,7 +270,7 @@ def test_tables_of_the_library_name_topics_by_identity(store, names):
 
 
 def test_every_page_names_topics_by_identity_and_title(store, names):
-    db = open_database(store)
+    db, naming = open_database(store), set()
     for page in PAGES:
         if page.name == "guide":
             continue
@@ -280,4 +281,7 @@ def test_every_page_names_topics_by_identity_and_title(store, names):
         boards = shown.select(lambda each: isinstance(each, Board | TreeView)) if isinstance(shown, Viewable) else []
         text = strip_tags("\n".join(each.html if isinstance(each, Board) else each.svg for each in boards))
         assert list_faults(text, names) == [], page.name
+        if IDENTITY.search(text):
+            naming.add(page.name)
+    assert naming >= {page.name for page in PAGES} - {"guide", "runs", "classes"}  # those have no topic here
     db.close()

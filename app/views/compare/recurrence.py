@@ -16,10 +16,10 @@ from app.analysis.recurrence import (
     summarize_layer,
 )
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon, write_element
+from app.views.markup import draw_icon, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, name_state
-from app.views.text import escape, format_percent, format_weight, shorten
+from app.views.text import escape, format_percent, format_weight
 from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence
 from engine.hierarchy.tree import Node
 
@@ -221,8 +221,8 @@ def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> s
     )
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     title = (
-        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{hierarchy.rank(node)}</b>{picture}'
-        f"<span>{escape(shorten(hierarchy.title(node), 60))}</span></button>"
+        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{key}</b>{picture}'
+        f"{draw_title(hierarchy.title(node))}</button>"
     )
     share = f'<small title="Share of the layer\'s tokens">{format_percent(hierarchy.share(node))}</small>'
     return (
@@ -252,7 +252,7 @@ def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
     pieces = [
         write_element(
             "button",
-            f"{escape(shorten(report.hierarchy.title(child), 32))} <small>{count} of {recurrence.n_runs}</small>",
+            f"{draw_title(report.hierarchy.title(child))} <small>{count} of {recurrence.n_runs}</small>",
             class_="se-edge se-often" if count >= count_most(recurrence.n_runs) else "se-edge",
             data_do="topic",
             data_id=format_identity(child),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
 from app.ingest.new_documents import MARKED, describe_known_words, explain_unknown_words
+from app.views.markup import draw_title
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.paths import Path
@@ -347,7 +348,7 @@ def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic, or its title if topics are words."""
     if has_pictures(hierarchy):
         return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {format_identity(node)}">'
-    return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
+    return draw_title(hierarchy.title(node), "dc-name")
 
 
 def _draw_bar(share: float, largest: float, hint: str) -> str:

@@ -11,7 +11,7 @@ from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.analysis.word_use import measure_everywhere
 from app.views.compare.recurrence import describe_found, draw_found_link
 from app.views.explore.controls import draw_segments
-from app.views.markup import mark_places, write_element
+from app.views.markup import draw_title, mark_places, write_element
 from app.views.notes import NoteForm, draw_notes
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -123,8 +123,8 @@ def draw_twin_tag(hierarchy: Hierarchy, node: Node, *, titled: bool = False) -> 
     twin = hierarchy.twin(node)
     if twin is None:
         return ""
-    name = f" {shorten(hierarchy.title(twin), 30)}" if titled and hierarchy.image_shape is None else ""
-    text = escape(f"nearly the same as {format_identity(twin)}{name}")
+    title = f" {draw_title(hierarchy.title(twin))}" if titled and hierarchy.image_shape is None else ""
+    text = f"nearly the same as {format_identity(twin)}{title}"
     return f'<small class="ex-role" title="{_TWIN_TIP}">{text}</small>'
 
 
@@ -419,12 +419,10 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, weight: str, *, wea
     css_classes = ["ex-weak"] if weak else []
     css_classes += ["ex-rarer"] if relative.weight < 0 else []
     kind = f' class="{" ".join(css_classes)}"' if css_classes else ""
-    title = escape(shorten(hierarchy.title(node), 44))
-    if has_pictures(hierarchy):
-        title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> ' if has_pictures(hierarchy) else ""
     return (
         f'<li{kind}><button data-do="select" data-id="{format_identity(node)}" style="{declare_hue(node.layer)}">'
-        f"<b>{format_identity(node)}</b><span>{title}</span></button>{weight}</li>"
+        f"<b>{format_identity(node)}</b>{picture}{draw_title(hierarchy.title(node))}</button>{weight}</li>"
     )
 
 

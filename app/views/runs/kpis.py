@@ -416,15 +416,13 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
     cards = []
     tip = write_title(_NUMBER_TIP, hierarchy)
     for node in nodes:
-        name = hierarchy.name(node)
         share = hierarchy.share(node)
-        head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
         cards.append(
             write_element(
                 "button",
                 f'<span class="tp-topic-head"{tip}><i class="tp-rank">{format_identity(node)}</i>'
                 f'<span class="tp-topic-bar">'
-                f'<i style="width:{100 * share / peak:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
+                f'<i style="width:{100 * share / peak:.1f}%"></i></span><em>{format_percent(share)}</em></span>'
                 f"{_draw_topic_content(hierarchy, node)}",
                 class_="tp-topic",
                 data_do="topic",
@@ -460,13 +458,10 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic, or its words if topics are not pictures."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {format_identity(node)}"
-        return f'<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
-    top = [word.text for word in hierarchy.top_words(node, WORDS)]
-    lead, rest = top[:3], top[3:]
-    if not hierarchy.name(node):
-        lead = hierarchy.title_words(node)
-        rest = hierarchy.other_words(node, WORDS - len(lead))
-    return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
+        name = f'<b class="tp-topic-name">{escape(hierarchy.name(node))}</b>' if hierarchy.name(node) else ""
+        return f'{name}<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
+    lead, rest = hierarchy.title(node), " ".join(hierarchy.other_words(node, WORDS - 3))
+    return f'<span class="tp-topic-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>'
 
 
 def describe_snapshot(hierarchy: Hierarchy, step: str, *, pinned: bool) -> str:

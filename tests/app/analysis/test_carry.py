@@ -78,7 +78,7 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
     assert summarize_carrying(carried, other) == (
         f"run {other} got 1 name and 2 notes and tags; 1 topic is not found in it"
     )
-    assert [describe_carried(matched, each) for each in carried] == [
+    assert [describe_carried(match_runs(db, one, other), each) for each in carried] == [
         "L1:1 is L1:2: got the name “roses”, got 1 note or tag",
         "L1:4 is L1:1: got 1 note or tag",
         "L1:6 is not found there: 1 note or tag not carried",
