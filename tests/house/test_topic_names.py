@@ -35,6 +35,10 @@ __all__ = ["plain_model"]
 TOPIC = "L1:4"  # the most popular one of its layer, so that its rank is another number
 NAME = "Clinics & drugs"
 _AFTER = re.compile(r"(?:L\d+:\d+\s+|\bof )$")  # before a number that is a rank beside the identity, or a count
+_NUMBERED = re.compile(  # what is of a topic, and begins with a number that stands by itself
+    r'data-(?:id|value)="L\d+:\d+"(?:(?!data-id|data-value).){0,600}?<(?:b|i|strong|text|small)\b[^>]*>\s*\d+\s*</',
+    re.DOTALL,
+)
 IDENTITY = re.compile(r"\bL(\d+):(\d+)\b")
 
 # What each command is given, so that it names topics; `{file}` is a new file, `{text}` a text to place.
@@ -85,7 +89,7 @@ def store(tmp_path, plain_model):
         {"source": ("herald", "tribune")[j % 2], "day": f"2004-{1 + j // 2:02}-01", "title": f"headline {j}"}
         for j in range(inference_samples.DOCUMENTS)
     ]
-    first = inference_samples.plant(db, classes=True, finished=False, columns=columns)
+    first = inference_samples.plant(db, classes=True, finished=False, columns=columns, odd=3)
     ensure_columns(db, corpora.get_run_corpus(db, first))
     second = runs.create_run(
         db, corpus=first.corpus, model="dlda", inference="tlasgr", layers=first.layers, settings=first.settings,
@@ -279,8 +283,10 @@ def test_every_page_names_topics_by_identity_and_title(store, names):
         shown = page.builder()(session.context)
         session.work()
         boards = shown.select(lambda each: isinstance(each, Board | TreeView)) if isinstance(shown, Viewable) else []
-        text = strip_tags("\n".join(each.html if isinstance(each, Board) else each.svg for each in boards))
+        html = "\n".join(each.html if isinstance(each, Board) else each.svg for each in boards)
+        text = strip_tags(html)
         assert list_faults(text, names) == [], page.name
+        assert _NUMBERED.findall(html) == [], page.name
         if IDENTITY.search(text):
             naming.add(page.name)
     assert naming >= {page.name for page in PAGES} - {"guide", "runs", "classes"}  # those have no topic here
