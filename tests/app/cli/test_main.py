@@ -601,7 +601,8 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ),
         ("delete 1", "run 1 is training; stop it before deleting it"),
         ("resume 1", "run 1 is running; there is nothing to resume"),
-        ("dance", "invalid choice: 'dance'"),
+        ("dance", "there is no command 'dance': there are demo, inspect, import"),
+        ("tran 1", "there is no command 'tran': did you mean train?"),
         ("", "the following arguments are required: COMMAND"),
     ],
 )
@@ -858,6 +859,15 @@ def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_
         assert screen.text.endswith("done\n")
         assert screen.text.count("\n") == 1 + (lines if not terminal else 0)
         assert ("\r" in screen.text) is terminal
+
+
+def test_a_long_run_writes_ten_lines_into_a_log(monkeypatch):
+    screen, now = Screen(terminal=False), iter(range(3000))
+    monkeypatch.setattr("app.jobs.progress.time.monotonic", lambda: float(next(now)))
+    progress = Progress(screen)
+    for step in range(3000):
+        progress.show(f"run 1: training, step {step}", step / 2999)
+    assert screen.text.count("\n") == 10
 
 
 @pytest.mark.parametrize(
