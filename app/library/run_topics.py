@@ -231,7 +231,7 @@ class RunTopics:
             ``probabilities``), and edges, the children with the number of runs that have the edge too.  Light topics
             are left out.  In ``attrs``: ``runs`` (their numbers, this one first), ``agreement`` by layer (share of the
             layer that lies in topics found in another run, the mean over the other runs), and ``mixing``,
-            rank-normalised R-hat and bulk ESS of numbers without labels.
+            rank-normalised R-hat and bulk ESS of numbers without labels, with the draws of each run and a verdict.
 
         Raises
         ------

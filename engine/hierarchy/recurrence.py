@@ -26,6 +26,7 @@ from engine.hierarchy.align import NONE, Alignment, align_hierarchies
 
 LEAST_COSINE = 0.5
 CHANCE = 0.95  # quantile of the cosines of pairs that are no partners
+MOST = 0.8  # share of the other runs that must have found something before most of them are said to have
 _LEAST_NORM = 1e-12
 
 
@@ -131,6 +132,11 @@ class Recurrence(NamedTuple):
         if self.n_runs < 2 or not n_edges:
             return float("nan")
         return float((counts[counts > 0] - 1).sum() / (n_edges * (self.n_runs - 1)))
+
+
+def count_most(others: int) -> int:
+    """Return how many of so many runs with other seeds must find something that most of them find: 4 of 4, 8 of 9."""
+    return max(1, -(-round(100 * MOST) * others // 100))
 
 
 def measure_recurrence(
