@@ -67,7 +67,7 @@ def test_it_says_what_it_waits_for_and_goes_on_by_itself(db, opened):
     session.tick(snapshots={late.number})
     assert "Waiting" not in session.html
     assert "Layer 1: agreement" in session.html
-    assert "in both runs" in session.html
+    assert "found by the other seed" in session.html
 
 
 def test_while_runs_train_it_is_measured_again_after_a_while_only(db, opened, monkeypatch):
