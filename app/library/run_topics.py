@@ -531,6 +531,9 @@ class RunTopics:
             Words, "a phrase" or /a regular expression/, of contexts and documents.
         column, unit, by : str
             Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
+        interval : {"documents", "topics"}
+            What the intervals of shares contain: the differences between documents, or also those between samples of
+            the topics.
         where : sequence of str
             Conditions on documents, such as ``"date=2004..2005"``.
         minibatch : int, optional

@@ -38,10 +38,10 @@ _MOST_WORDS, _MOST_EDGES = 10, 8  # of a topic
 TITLE = "What comes back"
 OPEN = "Which topics runs with other seeds have too, and which one has alone"
 MARKS = (
-    "<b>Two kinds of marks.</b> What is <i>found by … other <b>seeds</b></i>, here, in Explore and in exports, says whether "
-    "chance alone made it. Intervals, <i>sure within this run</i> and <i>wanders</i> come from the <b>samples</b> of "
-    "one run: they say how far its chain still moves. Where a chain starts matters more than its noise, so ask the "
-    "seeds whether a topic is real."
+    "<b>Two kinds of marks.</b> What is <i>found by … other <b>seeds</b></i>, here, in Explore and in exports, says "
+    "whether chance alone made it. Intervals, <i>sure within this run</i> and <i>wanders</i> come from the "
+    "<b>samples</b> of one run: they say how far its chain still moves. Where a chain starts matters more than its "
+    "noise, so ask the seeds whether a topic is real."
 )
 _FOUND_TIP = (
     "Other seeds with which a run has a partner of the topic, whose words have a cosine of at least "
