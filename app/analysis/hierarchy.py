@@ -392,6 +392,40 @@ class Hierarchy:
             )
         return self._nodes_in(layer, self.order[layer - 1][rank - 1 : rank])[0]
 
+    def find_topic(self, name: str | int) -> Node:
+        """Return the topic with an identity such as ``L3:17``.
+
+        Raises
+        ------
+        LookupError
+            When there is none.  A number alone is refused, because it could be an identity or a rank.
+        """
+        text = str(name).strip()
+        node = parse_identity(text)
+        if node is not None and self.has(node):
+            return node
+        advice = "those are listed by topiary topics and topics()"
+        if text.isdecimal() and (same := self._describe_numbered(int(text[:9]))):
+            advice = f"a topic is named by its layer too: {same}"
+        raise LookupError(f"run {self.run} has no topic {text!r}, as in 'L1:3'; {advice}")
+
+    def find_topics(self, names: Iterable[str | int], layer: int | None = None) -> list[Node]:
+        """Return the topics with some identities; raise LookupError for one that is not there or of another layer."""
+        nodes = [self.find_topic(name) for name in names]
+        if strange := [node for node in nodes if layer not in (None, node.layer)]:
+            raise LookupError(f"{self.cite(strange[0])} is a topic of layer {strange[0].layer}, and not of {layer}")
+        return nodes
+
+    def _describe_numbered(self, number: int) -> str:
+        """Return the topics whose identity has a number, from the top layer down."""
+        nodes = (Node(layer, number - 1) for layer in range(self.n_layers, 0, -1))
+        return ", ".join(self.cite(node) for node in nodes if self.has(node))
+
+    def cite(self, node: Node) -> str:
+        """Return the identity and the title of a topic, as whatever takes a topic answers with."""
+        identity, title = format_identity(node), self.title(node)
+        return identity if title == identity else f"{identity} {title}"
+
     def rank(self, node: Node) -> int:
         """Return the rank of a topic in its layer, 1 = most popular."""
         return int(self.ranks[node.layer - 1][self.place(node)])
@@ -414,10 +448,14 @@ class Hierarchy:
         return [node for node in every if self.name(node) or self.notes.get(node)]
 
     def title(self, node: Node) -> str:
-        """Return the name of a topic, or the words of its title if it has none (its rank where words are pixels)."""
+        """Return the title of a topic, the same on every page, in every command and file.
+
+        It is the name that a user gave to it, as typed, or else the words that distinguish it (its identity where words
+        are pixels).  What has no room for all of it cuts it at its end (`app.views.text.shorten`, `fit_lines`).
+        """
         if self.image_shape is not None:
-            return self.name(node) or f"topic {self.rank(node)}"
-        return self.name(node) or " ".join(self.title_words(node))
+            return self.name(node) or format_identity(node)
+        return self.name(node) or titles.join_words(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
         """Return the three words shown that distinguish a topic (see `engine.hierarchy.titles.choose_titles`)."""
@@ -429,8 +467,8 @@ class Hierarchy:
         return None if column < 0 else self.node(node.layer, column)
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Return the first ``n`` words of a topic that are not in its title."""
-        title = set(self.title_words(node))
+        """Return the first ``n`` words of a topic that are not in its title; all count if a user named it."""
+        title = set() if self.name(node) else set(self.title_words(node))
         first = (word.text for word in self.top_words(node, n + len(title)))
         return [word for word in first if word not in title][:n]
 

@@ -26,7 +26,7 @@ from app.jobs.estimates import has_settled
 from app.jobs.run_rules import SETTLING
 from app.jobs.training import Training
 from engine import models
-from engine.contract import TEST, TRAIN, VALIDATION, Facts, FloatArray, IntArray, Kernel, Topics
+from engine.contract import TEST, TRAIN, VALIDATION, Facts, IntArray, Kernel, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy

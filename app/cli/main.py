@@ -276,12 +276,10 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
     quality.add_argument(
         "--no-labels", action="store_true", help="leave out how well topics tell the labels, which takes longest"
     )
-    tree = _add_command(commands, "tree", "show.tree", "write the tree under a topic")
+    tree = _add_command(commands, "tree", "show.tree", "write the tree of a run, or that under some topics")
     tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
-    tree.add_argument("--layer", type=read_whole(1), help="layer of the root (default: the top)")
-    tree.add_argument(
-        "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
-    )
+    tree.add_argument("--layer", type=read_whole(1), help="layer of the roots (default: the top)")
+    _add_topics(tree, "only below this topic, such as L3:1; may be repeated")
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
@@ -291,9 +289,7 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
     )
     compare.add_argument("--layer", type=read_whole(1), help="of compare.svg: layer of the root (default: the top)")
-    compare.add_argument(
-        "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
-    )
+    _add_topics(compare, "of compare.svg: a topic of B at the root, such as L3:1; may be repeated")
     compare.add_argument("--most", type=read_whole(0), help="changed topics to list (default 12)")
     for side in ("a", "b"):
         minibatch_help = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
@@ -340,9 +336,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     report = _add_command(commands, "report", "show.report", "write a report on a run, for everyone to read")
     _add_run(report)
     report.add_argument("--output", required=True, metavar="FILE", help="report.html, one file that needs no other")
-    report.add_argument(
-        "--topic", action="append", default=[], metavar="ID", help="only this topic, such as L3:1; may be repeated"
-    )
+    _add_topics(report, "only this topic, such as L3:1; may be repeated")
     below_help = "only this topic and those that the tree has below it; may be repeated"
     report.add_argument("--below", action="append", default=[], metavar="ID", help=below_help)
     report.add_argument("--marked", action="store_true", help="only topics with a name, a note or a tag")
@@ -354,7 +348,8 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     _add_run(export)
     table_help = (
-        "topics (words, shares, certainty, relatives), documents (with the shares of the topics of a layer), time, "
+        "topics (words, shares, certainty, relatives), documents (with their columns and the shares of the topics of "
+        "a layer), theta (documents with the activations of all topics of a layer, none left out), time, "
         "groups (topics by period or group, with intervals), contexts (every place where --query finds something), or "
         "pyldavis (the data of pyLDAvis for a layer)"
     )
@@ -390,7 +385,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=with_help)
     layer_help = "layer of topics (default: 1; of tree, comparison, time and groups the top)"
     figure.add_argument("--layer", type=read_whole(1), help=layer_help)
-    figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
+    _add_topics(figure, "only this topic, such as L3:1; may be repeated")
     figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
     figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
     width_help = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
@@ -576,6 +571,10 @@ def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
     topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
+
+
+def _add_topics(parser: Parser, text: str) -> None:
+    parser.add_argument("--topic", "--node", action="append", default=[], dest="topics", metavar="ID", help=text)
 
 
 def _add_minibatch(parser: Parser) -> None:

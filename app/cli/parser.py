@@ -4,6 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from app.cli.console import write_output
@@ -20,6 +21,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print an error in one line and exit with status 2."""
         self.exit(MISTAKE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a command that does not exist with the ones that are spelled nearly like it, or else all."""
+        known = list(map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction) and value not in known:  # noqa: SLF001 - it has no public name
+            near = get_close_matches(str(value), known, n=3)
+            advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+            raise argparse.ArgumentError(None, f"there is no command {value!r}: {advice}")
+        super()._check_value(action, value)
 
     def print_help(self, file: Any = None) -> None:
         """Print the help through `write_output`, which handles a closed standard output."""

@@ -152,7 +152,8 @@ def _describe_certainty(hierarchy: Hierarchy, layers: Sequence[int]) -> list[str
 def _list_topic_facts(hierarchy: Hierarchy, layer_quality: Quality, column: int) -> dict[str, Any]:
     node = hierarchy.node(layer_quality.layer, column)
     return {
-        "topic": node.column + 1,
+        "topic": format_identity(node),
+        "title": hierarchy.title(node),
         "rank": hierarchy.rank(node),
         "live": bool(layer_quality.live[column]),
         "npmi": drop_infinite(layer_quality.npmi[column]),
@@ -235,7 +236,8 @@ def _print_topics(hierarchy: Hierarchy, layer_quality: Quality, most: int) -> No
             n_found, recurrence = hierarchy.count_runs(node), hierarchy.recurrence
             seeds = "" if n_found is None or recurrence is None else f"  {describe_found(n_found, recurrence.n_runs)}"
             place = f"{format_identity(node):<7}{hierarchy.rank(node):>5}"
-            say(f"  {layer_quality.npmi[column]:6.3f}  {place}{seeds}  {words}")
+            title = flatten_text(hierarchy.title(node))
+            say(f"  {layer_quality.npmi[column]:6.3f}  {place}{seeds}  {title}: {words}")
 
 
 def _rank_topics(hierarchy: Hierarchy, layer_quality: Quality) -> list[int]:

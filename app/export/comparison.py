@@ -48,7 +48,7 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``layer``; for ``a`` and ``b`` the ``topic`` (identity number), ``rank``, ``share``, ``name``,
+        ``layer``; for ``a`` and ``b`` the ``topic`` (its identity), ``rank``, ``share``, ``name``,
         ``title`` and ``words`` of either side, None where it has no partner; ``score``, ``margin``, ``by_hand``,
         ``absence`` ("pruned" or "new" for a topic that only one of two snapshots of a run has),
         ``share_change``, and the words that ``entered`` and ``left``.
@@ -162,7 +162,7 @@ def _list_topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | Non
     if node is None:
         return None
     return {
-        "topic": node.column + 1,
+        "topic": format_identity(node),
         "rank": hierarchy.rank(node),
         "share": hierarchy.share(node),
         "name": hierarchy.name(node),

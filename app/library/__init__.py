@@ -104,8 +104,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, loaded or not."""
+    return sorted(__all__)
 
 
 class ShadowedError(ImportError):

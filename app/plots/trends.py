@@ -20,7 +20,7 @@ from app.analysis.trends import (
     measure_by_group,
     measure_over_time,
 )
-from app.plots.read import Source
+from app.plots.read import Source, choose_layer
 from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, measure_width
 from app.plots.style import COLOURS, INK, MUTED, POINTS, RULE, TEXT, choose_line_style, set_options, set_size
@@ -124,7 +124,7 @@ def draw_time(
 
 
 def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer over time: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer over time: the requested ones, or the most popular topics."""
     chosen = _read_documents(sources[0], request, (DATE,))
     nodes = _choose_nodes(chosen, request, _MOST_TOPICS)
     if len(nodes) > _MOST_TOPICS:
@@ -137,7 +137,7 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     except ValueError as error:
         raise FigureError(str(error)) from error
     lines = [
-        TimeLine("", chosen.hierarchy.title(each.node), COLOURS[0], each.mean, each.low, each.high)
+        TimeLine("", chosen.hierarchy.cite(each.node), COLOURS[0], each.mean, each.low, each.high)
         for each in figure.series
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
@@ -223,7 +223,7 @@ def draw_groups(
 
 
 def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw topics of a layer by group of documents: the requested ranks, or the most popular topics."""
+    """Draw topics of a layer by group of documents: the requested ones, or the most popular topics."""
     chosen = _read_documents(sources[0], request, (CATEGORY, NUMBER))
     groups = group_documents(chosen.column, chosen.values)
     usual = max(1, min(_MOST_TOPICS, _MOST_ROWS // max(len(groups.names), 1)))
@@ -237,7 +237,7 @@ def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         numbers = (array[:, place].tolist() for array in (figure.shares.mean, figure.low, figure.high))
         rows = zip(groups.names, groups.conditions, *numbers, figure.shares.documents.tolist(), strict=True)
         bars = [GroupBar(*row) for row in rows]
-        topics.append(TopicByGroup(chosen.hierarchy.title(node), float(figure.everywhere[place]), bars))
+        topics.append(TopicByGroup(chosen.hierarchy.cite(node), float(figure.everywhere[place]), bars))
     bands = _BANDS[request.interval or "documents"]
     return draw_groups(topics, label=chosen.label, bands=bands, width=request.width)
 
@@ -261,8 +261,7 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
     """Read the shares and the column that a request names; by default the top layer and the first column that fits."""
     placed = find_placed_snapshot(source.db, source.row, request.minibatch)
     hierarchy = read_hierarchy(source.db, source.row, placed)
-    layer = request.layer or hierarchy.n_layers
-    hierarchy.at_rank(layer, 1)  # raises an error if there is no such layer
+    layer = choose_layer(hierarchy, request, hierarchy.n_layers)
     corpus = corpora.get_run_corpus(source.db, source.row)
     sources = read_sources(source.db, source.row, corpus, hierarchy)
     try:
@@ -283,9 +282,9 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
 
 
 def _choose_nodes(chosen: _ChosenDocuments, request: FigureRequest, usual: int) -> list[Node]:
-    """Return the topics of the requested ranks, or the most popular ones as on the page Trends."""
-    ranked = [chosen.hierarchy.at_rank(chosen.layer, rank) for rank in request.node]
-    return ranked or choose_topics(chosen.hierarchy, chosen.layer)[: request.most or usual]
+    """Return the requested topics, or the most popular ones as on the page Trends."""
+    named = chosen.hierarchy.find_topics(request.topic)
+    return named or choose_topics(chosen.hierarchy, chosen.layer)[: request.most or usual]
 
 
 def spread_apart(places: Sequence[float], gap: float, highest: float) -> list[float]:

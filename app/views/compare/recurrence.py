@@ -25,10 +25,10 @@ from app.analysis.recurrence import (
     summarize_layer,
 )
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon, write_element
+from app.views.markup import draw_icon, draw_title, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, name_state
-from app.views.text import escape, format_percent, format_weight, shorten
+from app.views.text import escape, format_percent, format_weight
 from engine.hierarchy.recurrence import LEAST_COSINE, Recurrence, count_most
 from engine.hierarchy.tree import Node
 
@@ -203,10 +203,12 @@ def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
     if summary.edges:
         counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
     note = f"{' and '.join(counts)} {describe_most(n_runs)}"
-    name = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>Layer {summary.layer}: agreement adjusted for chance'
+    dot = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>'
+    name = f"{dot}Layer {summary.layer}: agreement adjusted for chance"
+    agreement = describe_agreement(summary.agreement, summary.edge_agreement)
     return (
         f'<div class="tp-kpi" title="{_AGREEMENT_TIP}"><span class="tp-kpi-name">{name}</span>'
-        f'<b>{describe_agreement(summary.agreement, summary.edge_agreement)}</b><span class="tp-dim">{note}</span></div>'
+        f'<b>{agreement}</b><span class="tp-dim">{note}</span></div>'
     )
 
 
@@ -244,7 +246,7 @@ def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> s
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     title = (
         f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{hierarchy.rank(node)}</b>{picture}'
-        f"<span>{escape(shorten(hierarchy.title(node), 60))}</span></button>"
+        f"{draw_title(hierarchy.title(node))}</button>"
     )
     share = f'<small title="Share of the layer\'s tokens">{format_percent(hierarchy.share(node))}</small>'
     return (
@@ -275,7 +277,7 @@ def _draw_edges(report: SeedReport, recurrence: Recurrence, node: Node) -> str:
     pieces = [
         write_element(
             "button",
-            f"{escape(shorten(report.hierarchy.title(child), 32))} <small>{count - 1} of {others}</small>",
+            f"{draw_title(report.hierarchy.title(child))} <small>{count - 1} of {others}</small>",
             class_="se-edge se-often" if count > count_most(others) else "se-edge",
             data_do="topic",
             data_id=format_identity(child),

@@ -8,7 +8,7 @@ from app.views.palette import declare_hue
 from app.views.text import escape, format_percent
 from engine.hierarchy.tree import Node
 
-_LEAST_NAMED = 0.02  # width of a cell that shows more than its rank
+_LEAST_NAMED = 0.04  # width of a cell that shows more than its rank
 
 
 class IcicleCell(NamedTuple):
@@ -79,7 +79,7 @@ def _draw_cell(hierarchy: Hierarchy, cell: IcicleCell, roots: Collection[Node], 
     node, key = cell.node, format_identity(cell.node)
     rank, title, share = hierarchy.rank(node), hierarchy.title(node), format_percent(hierarchy.share(node))
     tip = escape(f"Topic {rank} of layer {node.layer} ({share}): {title}")
-    words = "".join(f"<span>{escape(word)}</span>" for word in title.split()) if cell.width >= _LEAST_NAMED else ""
+    words = f"<span>{escape(title)}</span>" if cell.width >= _LEAST_NAMED else ""
     mark = ' aria-current="true"' if node in roots else ""
     kind = ' class="ex-drawn"' if node in shown else ""
     place = f"left:{100 * cell.left:.2f}%;width:{100 * cell.width:.2f}%"

@@ -12,7 +12,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, format_identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIVE, PictureTheme, find_layer_colour
-from app.views.text import escape, format_percent, measure_text, shorten
+from app.views.text import LONGEST_TITLE, escape, format_percent, measure_text, shorten, shorten_words
 from app.views.tree import tree_svg
 from app.views.tree.boxes import LONGEST
 from app.views.tree.map_labels import Circles, PlacedText, place_captions, place_labels
@@ -134,10 +134,10 @@ def _settle_circles(places: FloatArray, shares: FloatArray, width: float) -> Cir
 
 
 def _choose_words(hierarchy: Hierarchy, node: Node) -> list[str]:
-    """Return at most three words that stand for a topic: those of its name or title, or its rank if it has none."""
-    name = hierarchy.name(node)
-    words = name.split()[:3] if name else [] if has_pictures(hierarchy) else hierarchy.title_words(node)
-    return [shorten(word, LONGEST) for word in words] or [str(hierarchy.rank(node))]
+    """Return the title of a topic in at most three parts; its rank if it is an image without a name."""
+    if has_pictures(hierarchy) and not hierarchy.name(node):
+        return [str(hierarchy.rank(node))]
+    return shorten(shorten_words(hierarchy.title(node), LONGEST), LONGEST_TITLE).split(maxsplit=2)
 
 
 def _place_all_captions(
@@ -230,7 +230,7 @@ def _draw_topic(
         f'fill-opacity="{opacity}" stroke="{theme.ink}" stroke-opacity=".55" stroke-width="1"/>'
     )
     texts = "".join(_draw_label(*each, (x, y), theme) for each in labels)
-    label = escape(f"topic {rank}, {share}. {words}")
+    label = escape(f"{title}: topic {rank}, {share}. {words}")
     return (
         f'<g transform="translate({x:.1f} {y:.1f})" class="tp-node" data-id="{format_identity(node)}" role="treeitem" '
         f'tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" aria-label="{label}" '
@@ -262,7 +262,7 @@ def _draw_legend(hierarchy: Hierarchy, topics: _MapTopics, theme: PictureTheme) 
         entries.append(("other parents", theme.muted))
     width, x, row, pieces = topics.circles.size[0], _MARGIN, 0, []
     for title, colour in entries:
-        text = shorten(title, 40)
+        text = shorten(title, LONGEST_TITLE)
         length = 2 * _LEGEND_SIZE + _LEGEND_SIZE * measure_text(text)
         if x > _MARGIN and x + length > width - _MARGIN:
             x, row = _MARGIN, row + 1

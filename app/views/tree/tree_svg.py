@@ -197,7 +197,8 @@ def _draw_line(line: str, marking: WordMarking) -> str:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
     pattern = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
-    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second part is a marked word, which may have blanks
+    # every second part is a marked word, which may have blanks, and in a title a comma behind it
+    parts = re.split(rf"(?<!\S)({pattern})(?=,?(?:\s|$))", line)
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
@@ -434,7 +435,7 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     head = head if role == LIVE_ROLE else f"{head}, {role}"
     if look.opinion is not None:
         head = f"{head}; {look.opinion.words(node)}"
-    label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"
+    label = f"{hierarchy.title(node)}: {head}. {words}"
     state = "false" if node in scene.part.hidden else "true"
     folds = f' aria-expanded="{state}"' if node in look.onward else ""
     is_selected = "true" if node == look.selected else "false"

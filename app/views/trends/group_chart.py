@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.markup import write_element
+from app.views.markup import draw_title, write_element
 from app.views.text import escape, format_percent, shorten
 
 _MARKS = {1: '<i aria-label="more than elsewhere">▲</i>', -1: '<i aria-label="less than elsewhere">▼</i>'}
 _HEADROOM = 1.4  # length of a row in multiples of the largest share, at most; intervals may be cut
-_LETTERS = 40  # of the name of a group or topic
+_LETTERS = 40  # of the name of a group
 
 
 class GroupBar(NamedTuple):
@@ -113,7 +113,7 @@ def draw_heat_map(table: GroupTable) -> str:
 
 
 def _draw_heat_row(table: GroupTable, topic: int, average: float) -> str:
-    title = escape(shorten(table.topics[topic], _LETTERS))
+    title = draw_title(table.topics[topic])
     name = write_element("button", title, type="button", data_do="topic", data_id=table.keys[topic])
     cells = []
     for group in range(len(table.groups)):

@@ -15,7 +15,7 @@ from app.views.filters import draw_conditions, draw_filter_form
 from app.views.markup import draw_options, draw_select, write_attributes, write_element
 from app.views.palette import LIVE
 from app.views.save_table import draw_save_table
-from app.views.text import escape, format_percent, shorten
+from app.views.text import escape, format_percent
 from app.views.trends.column_dialog import ColumnEntry, draw_column_button, draw_column_dialog
 from app.views.trends.controls import draw_card, draw_column_choice, draw_period_choices, draw_weight_choice
 from app.views.trends.effect_table import EffectChoices, draw_effects, draw_topic_button, format_change
@@ -189,7 +189,7 @@ def _draw_topic_choice(page: TrendPage) -> str:
     first = "Largest topics" if choices.trend == "time" else "All topics"
     chosen = "" if choices.topic is None else format_identity(choices.topic)
     entries = [
-        (format_identity(node), f"{hierarchy.rank(node)} · {shorten(hierarchy.title(node), 44)}")
+        (format_identity(node), f"{format_identity(node)} · {hierarchy.title(node)}")
         for node in hierarchy.nodes(choices.layer)
     ]
     options = draw_options([("", first), *entries], chosen)
