@@ -422,8 +422,8 @@ class Hierarchy:
     def title(self, node: Node) -> str:
         """Return the title of a topic, the same on every page, in every command and file.
 
-        It is the name that a user gave to it, as typed, or else the words that distinguish it (its identity where words
-        are pixels).  What has no room for all of it cuts it at its end (`app.views.text.shorten`, `fit_lines`).
+        It is the name that a user gave to it, as typed, or else the words that distinguish it (its identity where
+        words are pixels).  What has no room for all of it cuts it at its end (`app.views.text.shorten`, `fit_lines`).
         """
         if self.image_shape is not None:
             return self.name(node) or format_identity(node)

@@ -53,7 +53,20 @@ _SPLIT_ADVICE = "--split chapters, paragraphs or '500 words'"
 _CATCH_ALL = ("lines", "text")  # used only if no more particular reader recognises a file
 
 # Formats recognised by the names or the content of files, which readers of texts or lines would recognise as well.
-_LAYOUTS = ("captions", "octis", "topmost", "wiki", "bibtex", "feed", "iramuteq", "medline", "ris", "whatsapp", "wordcounts", "wos")
+_LAYOUTS = (
+    "captions",
+    "octis",
+    "topmost",
+    "wiki",
+    "bibtex",
+    "feed",
+    "iramuteq",
+    "medline",
+    "ris",
+    "whatsapp",
+    "wordcounts",
+    "wos",
+)
 
 
 def list_readers() -> tuple[Reader, ...]:

@@ -67,7 +67,9 @@ def read_captions(path: Path, options: ImportOptions) -> TextSource:
     in_folder = path.is_dir()
     all_files = sorted(file for file in path.rglob("*") if file.is_file()) if in_folder else [path]
     found = [file for file in all_files if not file.name.startswith(".")]
-    captions = [file for file in found if files.find_suffix(file) in _ENDINGS and (not in_folder or _has_captions(file))]
+    captions = [
+        file for file in found if files.find_suffix(file) in _ENDINGS and (not in_folder or _has_captions(file))
+    ]
     if not captions:
         raise IngestError(path, "has no captions in JSON in it; leave --format out, or give another folder")
     if not in_folder and options.format is None and not options.divides and len(_read_recordings(path)) < _FEWEST:

@@ -57,9 +57,7 @@ def leave_out_copies(path: Path, members: TextMembers, encoding: str) -> tuple[T
             f"(to read the {other}, move the {kind} elsewhere)"
         )
         members = TextMembers([name for name in members.texts if name not in copies], members.others)
-        by_kind[other] = {
-            stem: names for stem, names in by_kind[other].items() if not copies.intersection(names)
-        }
+        by_kind[other] = {stem: names for stem, names in by_kind[other].items() if not copies.intersection(names)}
     return members, notes
 
 

@@ -22,7 +22,9 @@ _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
 _ORDINAL = r"(?:st|nd|rd|th|er|ère|re|e|ème|eme|º|ª|°|o|a)?"
 _GAP = r"[ .,_/-]{0,2}(?:(?:of|de|del|du|des|d[ei]) )?"
 _MONTH_AND_YEAR = re.compile(r"([^\W\d_]{3,12})(\.?[-/ ]?['’]|\.?[-/.]|)(\d\d)")
-_YEAR_FIRST = re.compile(rf"(\d{{4}}){_GAP}(?:([^\W\d_]{{1,12}})\.?[ -]?(\d{{1,2}}|iv|i{{1,3}})|(\d){_ORDINAL}\.?[ -]?([^\W\d_]{{1,12}})\.?)")
+_YEAR_FIRST = re.compile(
+    rf"(\d{{4}}){_GAP}(?:([^\W\d_]{{1,12}})\.?[ -]?(\d{{1,2}}|iv|i{{1,3}})|(\d){_ORDINAL}\.?[ -]?([^\W\d_]{{1,12}})\.?)"
+)
 _YEAR_LAST = re.compile(
     rf"(?:([^\W\d_]{{1,12}})\.?[ -]?(\d{{1,2}}|iv|i{{1,3}})|(\d{{1,2}}|iv|i{{1,3}}){_ORDINAL}\.?[ -]?([^\W\d_]{{1,12}})\.?){_GAP}['’]?(\d{{4}}|\d\d)"
 )

@@ -152,7 +152,7 @@ def test_both_backends_draw_them(store, backend):
     ("words", "expected"),
     [
         (("time", "--unit", "month", "--moving", 3), ("Jan 2004", "share of words")),
-        (("time", "--layer", 2, "--node", 2, "--stacked", "--by", "documents"), ("mean share of documents",)),
+        (("time", "--layer", 2, "--node", "L2:2", "--stacked", "--by", "documents"), ("mean share of documents",)),
         (("groups", "--column", "source", "--most", 1), ("herald", "tribune", "90 % intervals")),
         (("groups", "--column", "rating", "--where", "source=herald"), ("share of words",)),
     ],
@@ -170,7 +170,7 @@ def test_the_command_writes_them(store, tmp_path, words, expected):
         (("time", "--column", "source"), "column 'source' is of kind category; this needs date"),
         (("time", "--where", "source=ITV"), "column 'source' has no category 'ITV'"),
         (("time", "--where", "rating=9"), "no document of the selection has a date"),
-        (("time", "--layer", "1", *("--node 1 " * 7).split()), "shows 6 topics at most; 7 are named"),
+        (("time", "--layer", "1", *("--topic L1:1 " * 7).split()), "shows 6 topics at most; 7 are named"),
         (("groups", "--where", "rating=9"), "no group has documents"),
         (("groups", "--stacked"), "--stacked changes nothing in the figure groups; leave it out"),
         (("tree", "--unit", "day"), "--unit changes nothing in the figure tree; leave it out"),
