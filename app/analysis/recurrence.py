@@ -166,13 +166,14 @@ class LayerRecurrence(NamedTuple):
     ----------
     layer : int
     agreement : float
-        Share of the layer that lies in topics found in another run, the mean over the other runs.
+        Share of the layer that lies in topics found in another run, adjusted for chance, the mean over the other runs.
     topics, topics_in_most : int
         Number of topics that are not light, and of those among them that are found in at least 80 % of the runs.
     edges, edges_in_most : int
         Number of edges to the layer below that are above the threshold, and of those found in as many runs.
     edge_agreement : float
-        Share of these edges that another run has too, the mean over the other runs; nan without edges.
+        Overlap of the parents of a topic of the layer below with those of its partner in another run, adjusted for
+        chance, the mean over the other runs; nan for layer 1.
     """
 
     layer: int
@@ -197,7 +198,7 @@ def summarize_layer(hierarchy: Hierarchy, recurrence: Recurrence, layer: int, th
         sum(int(counts[hierarchy.place(node)]) >= least for node in nodes),
         0 if edges is None else int((edges > 0).sum()),
         0 if edges is None else int((edges >= least).sum()),
-        float("nan") if edges is None else recurrence.measure_edge_agreement(layer, threshold),
+        float("nan") if edges is None else recurrence.measure_edge_agreement(layer),
     )
 
 

@@ -13,7 +13,7 @@ from app.analysis.recurrence import (
     summarize_layer,
 )
 from app.export.texts import drop_infinite, flatten_text, format_share
-from app.views.compare.recurrence import describe_most, explain_no_seeds, explain_waiting
+from app.views.compare.recurrence import describe_agreement, describe_most, explain_no_seeds, explain_waiting
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.recurrence import Recurrence
 from engine.hierarchy.tree import Node
@@ -130,8 +130,8 @@ def _describe_layer(facts: dict[str, Any], n_runs: int) -> str:
     counts = f"{facts['topics_in_most']} of {facts['topics']} topics"
     if facts["edges"]:
         counts += f", {facts['edges_in_most']} of {facts['edges']} edges"
-    agreement = format_share(facts["agreement"], 0)
-    return f"layer {facts['layer']}: agreement {agreement}; {counts} {describe_most(n_runs)}"
+    agreement = describe_agreement(facts["agreement"], facts["edge_agreement"])
+    return f"layer {facts['layer']}: agreement adjusted for chance {agreement}; {counts} {describe_most(n_runs)}"
 
 
 def _describe_topic(row: dict[str, Any], n_runs: int) -> str:

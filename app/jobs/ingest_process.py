@@ -139,7 +139,7 @@ class IngestProcess(Generic[Status]):
         self._changed = Condition()
         self._status: Status = first
         log = logs.make_log_folder() / "imports.log"
-        with log.open("ab") as log_file:
+        with logs.open_private(log) as log_file:
             self._child = process.start_module(
                 "app.jobs.ingest_process",
                 task,

@@ -220,8 +220,9 @@ class RunTopics:
             count this run), words (shown in most of the runs that have the topic, with their mean probability in
             ``probabilities``), and edges, the children with the number of runs that have the edge too.  Light topics
             are left out.  In ``attrs``: ``runs`` (their numbers, this one first), ``agreement`` by layer (share of the
-            layer that lies in topics found in another run, the mean over the other runs), and ``mixing``,
-            rank-normalised R-hat and bulk ESS of numbers without labels.
+            layer that lies in topics found in another run, adjusted for chance, the mean over the other runs),
+            ``edge_agreement`` by layer from 2 on (overlap of topics' parents there, adjusted likewise), and
+            ``mixing``, rank-normalised R-hat and bulk ESS of numbers without labels.
 
         Raises
         ------
@@ -246,6 +247,9 @@ class RunTopics:
         table = pd.DataFrame(rows, columns=columns).set_index("topic")
         table.attrs["runs"] = [run["run"] for run in facts["runs"]]
         table.attrs["agreement"] = {each["layer"]: each["agreement"] for each in facts["layers"]}
+        table.attrs["edge_agreement"] = {
+            each["layer"]: each["edge_agreement"] for each in facts["layers"] if each["layer"] > 1
+        }
         table.attrs["mixing"] = facts["mixing"]
         return table
 

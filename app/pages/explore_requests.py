@@ -89,7 +89,7 @@ def explain_waiting(context: Context) -> str:
         return explain_missing_run(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
-    return explain_no_topics(view.run, context.feed.state(view.run), row.message)
+    return explain_no_topics(view.run, context.feed.state(view.run), row.message, context.feed.damage(view.run))
 
 
 def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:

@@ -95,7 +95,11 @@ class TopicPreview:
             return f"{_HEADING_HTML}</div>{draw_waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
         row = feed.run(view.run)
-        sentence = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
+        sentence = (
+            FIRST
+            if state == "running"
+            else explain_no_topics(view.run, state, row.message if row else "", feed.damage(view.run))
+        )
         return f"{_HEADING_HTML}</div>{draw_waiting(sentence, coming=state in COMING)}"
 
     def _receive(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:

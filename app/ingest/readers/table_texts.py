@@ -72,7 +72,7 @@ def _read_table(path: Path, parts: Sequence[files.Part], options: ImportOptions,
     source = make_text_source(
         path,
         parts,
-        find_roles(sample, options, first, named=table.names.header),
+        find_roles(sample, table.names.complete_options(options), first, named=table.names.header),
         table.records,
         options,
         header=table.names.header,

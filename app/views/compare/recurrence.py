@@ -38,7 +38,11 @@ _FOUND_TIP = (
     "Runs, this one included, in which the topic has a partner whose words have a cosine of at least "
     f"{LEAST_COSINE:g} with its own, and more than 95 % of the layer's pairs that are no partners"
 )
-_AGREEMENT_TIP = "Share of the layer's tokens in topics that another run has too; the mean over the other runs"
+_AGREEMENT_TIP = (
+    "Topics: share of the layer's tokens in topics that another run has too. Parents: overlap of a topic's parents in "
+    "this layer with those of its partner. Means over the other runs, adjusted for chance: 0 % is what partners drawn "
+    "at random reach"
+)
 _EDGE_TIP = "Runs, this one included, in which both topics are found and the edge between them is above the threshold"
 _RHAT_TIP = "Rank-normalised split R-hat: 1 if this number does not distinguish the chains"
 _ESS_TIP = "Bulk effective sample size: as many independent draws would tell the mean as well as all these points"
@@ -188,11 +192,19 @@ def _draw_summary(summary: LayerRecurrence, n_runs: int) -> str:
     if summary.edges:
         counts.append(f"{summary.edges_in_most} of {summary.edges} edges")
     note = f"{' and '.join(counts)} {describe_most(n_runs)}"
-    name = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>Layer {summary.layer}: agreement'
+    dot = f'<i class="cm-dot" style="{declare_hue(summary.layer)}"></i>'
+    name = f"{dot}Layer {summary.layer}: agreement adjusted for chance"
+    agreement = describe_agreement(summary.agreement, summary.edge_agreement)
     return (
         f'<div class="tp-kpi" title="{_AGREEMENT_TIP}"><span class="tp-kpi-name">{name}</span>'
-        f'<b>{format_percent(summary.agreement)}</b><span class="tp-dim">{note}</span></div>'
+        f'<b>{agreement}</b><span class="tp-dim">{note}</span></div>'
     )
+
+
+def describe_agreement(topics: float, edges: float | None) -> str:
+    """Return the agreement of a layer's topics as a percentage, with that of the parents in it if it has edges."""
+    text = format_percent(topics)
+    return text if edges is None or math.isnan(edges) else f"{text} of topics, {format_percent(edges)} of parents"
 
 
 def _draw_layer(report: SeedReport, recurrence: Recurrence, layer: int) -> str:

@@ -198,19 +198,10 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 
 
 def describe_likeness(comparison: Comparison, pair: Pair) -> str:
-    """Return in words what the topics of a pair are to each other: ``nearest, 31% alike``, or ``no partner``.
-
-    Only topics of one run are the same by their numbers; whatever was matched by words is the nearest, or the nearest
-    that is left where another topic suits a nearer one better.
-    """
+    """Return what the topics of a pair are to each other, and how alike: ``nearest, 31% alike``, or ``no partner``."""
     if not pair.paired:
         return ABSENT[comparison.find_absence(pair)]
-    kind = "nearest" if comparison.is_nearest(pair) else "nearest left"
-    if pair.fixed:
-        kind = "matched by hand"
-    if comparison.a.run == comparison.b.run:
-        kind = "the same topic"
-    return f"{kind}, {format_percent(pair.score, 0)} alike"
+    return f"{comparison.find_relation(pair)}, {format_percent(pair.score, 0)} alike"
 
 
 def describe_absence(comparison: Comparison, pair: Pair) -> str:

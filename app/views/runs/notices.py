@@ -50,7 +50,7 @@ _REASONS = {
 }
 
 
-def explain_no_topics(run: int, state: str, message: str = "") -> str:
+def explain_no_topics(run: int, state: str, message: str = "", damage: str = "") -> str:
     """Return a sentence that says why a run has no topics yet and what to do about it.
 
     Parameters
@@ -60,7 +60,11 @@ def explain_no_topics(run: int, state: str, message: str = "") -> str:
         The state to show.
     message : str
         The last message of its worker, if it is training.
+    damage : str
+        What is known of its damaged snapshots, if it has any.
     """
+    if damage:
+        return f"{damage.rstrip('.')}."
     if state in _REASONS:
         return f"Run {run} {_REASONS[state]}."
     note = f" ({message.rstrip('.')})" if message else ""

@@ -22,6 +22,7 @@ GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
 GIST_HEAD = 1.6  # height of a gist's line of identity and share with the bar below, relative to its font size
 GIST_LEADING = 1.16
 LEVELS = (0.7, 0.84, 1.0, 1.2, 1.5, 2.0)  # magnifications of the gist, one for each zoom level
+_SPREAD = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)  # how much its letters differ by share there; without, titles have most room
 _GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
@@ -39,8 +40,7 @@ class Gist(NamedTuple):
     """The contents of a box at one zoom level of a small tree: the title, and as many whole words as have room.
 
     ``head`` is the font size of identity and share, the same in all boxes.  The words are in font size ``font``: the
-    lines ``title`` hold the title, which is cut at its end if there is no room even in letters of that size, and
-    ``lines`` others.
+    lines ``title`` hold the title, which is cut at its end if there is no room, and ``lines`` others.
     """
 
     head: float
@@ -55,8 +55,8 @@ class TopicBox(NamedTuple):
     ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the title, and ``lines``
     those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
     instead, one for each zoom level, that with the smallest letters first.  At every level letters grow with the share
-    of the topic, unless only the smallest of the level have room for its title.  Topics of images have a ``picture``
-    instead of words.  The text of a ``quiet`` box is paler.
+    of the topic, and with nothing else; the smaller the tree, the less they differ.  Topics of images have a
+    ``picture`` instead of words.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
@@ -174,13 +174,11 @@ def _choose_gists(
     """Return the gist of a box at each zoom level; after the title come words that no parent shows there."""
     title, others = contents
     gists = []
-    for level, magnification in enumerate(LEVELS):
+    for level, (magnification, spread) in enumerate(zip(LEVELS, _SPREAD, strict=True)):
         shown = {word for parent in parents for word in _list_words(parent, level)}
         rest = [word for word in others if word not in shown]
-        smallest = head * magnification
-        gist = _fill_gist(box, (smallest, GIST_SIZE * box.font * magnification), title, rest)
-        whole = " ".join(gist.title) == title
-        gists.append(gist if whole else _fill_gist(box, (smallest, smallest), title, rest))
+        size = head * magnification * (GIST_SIZE * box.font / head) ** spread
+        gists.append(_fill_gist(box, (head * magnification, size), title, rest))
     return tuple(gists)
 
 

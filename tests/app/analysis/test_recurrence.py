@@ -45,7 +45,8 @@ def test_a_group_of_five_tells_what_comes_back(db):
     summary = summarize_layer(hierarchy, recurrence, 2, 1.0)
     assert (summary.topics, summary.topics_in_most, summary.edges, summary.edges_in_most) == (2, 2, 4, 4)
     share = hierarchy.share(lost)
-    assert summarize_layer(hierarchy, recurrence, 1, 1.0).agreement == pytest.approx(1 - share / 4)
+    agreement = summarize_layer(hierarchy, recurrence, 1, 1.0).agreement
+    assert 1 - share / 2 < agreement < 1 - share / 4, "adjusted for chance, what is lost counts for more"
     words = list_consensus(hierarchy, recurrence, parse_identity("L1:1"))
     assert [each.text for each in words[:3]] == ["word0", "word1", "word2"]
     assert (words[0].runs, words[0].probability) == (5, pytest.approx(0.5))

@@ -130,7 +130,7 @@ def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
         topics.TopicLine("L1:12", 0.031, "probe", ("$moon$", "orbit<")),
     ]
     overlay = topics.draw_topics(rows, width=2.5)
-    assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "$moon$ orbit<"} == set(words_of(overlay))
+    assert {"L1:1", "L1:12", "25%", "3.1%", "plants", "rose hedge", "probe", "$moon$ orbit<"} == set(words_of(overlay))
     text, width, _ = drawn(overlay, tmp_path)
     assert width == pytest.approx(2.5, abs=0.01)
     assert "$moon$ orbit&lt;" in text
@@ -211,7 +211,7 @@ def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
     first = [topics.TopicEntry("L1:1", ("rose",)), topics.TopicEntry("L1:4", ("moon",))]
     sides = first, [topics.TopicEntry("L1:1", ("lunar",))]
     overlay = topics.draw_comparison(("old", "new"), sides, [topics.MatchedPair(1, 0, 0.83)])
-    assert {"old", "new", "rose", "moon", "lunar", "0.83", "score"} <= set(words_of(overlay))
+    assert {"old", "new", "rose", "moon", "lunar", "83%", "alike"} <= set(words_of(overlay))
 
 
 def test_words_are_cut_to_the_width_they_have():
