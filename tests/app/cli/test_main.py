@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import garden
 import numpy as np
 import pytest
+import topiary
 from process_samples import NOBODY
 
 from app.analysis.hierarchy import KEPT_WORDS
@@ -743,6 +745,7 @@ def test_the_only_benchmark_of_the_command_compares_topics(capsys):
 
 INTERRUPTED = """
 import sys
+import tomllib
 class CtrlC:
     def find_spec(self, name, *_):
         if name in ("app.cli.show", "app.cli.benchmark"):
@@ -829,6 +832,25 @@ def test_the_command_starts_without_loading_compiler_or_screen():
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
     )
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("words", ["--help", "--version"])
+def test_help_and_version_need_neither_store_nor_numbers(words):
+    """They answer in a tenth of a second, as long as nothing slow is loaded for them."""
+    script = "import atexit, sys; from app.cli import main\n"
+    script += "slow = {'numpy', 'numba', 'panel', 'scipy', 'sqlalchemy'}\n"
+    script += "atexit.register(lambda: sys.stderr.write(str(sorted(slow & set(sys.modules)))))\n"
+    script += "sys.exit(main.main(sys.argv[1:]))"
+    found = subprocess.run(
+        [sys.executable, "-c", script, words], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert found.stderr == "[]"
+
+
+def test_the_version_is_that_of_the_project(capsys):
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert call(capsys, "--version")[1] == f"topiary {project['version']}\n"
+    assert topiary.__version__ == project["version"]
 
 
 class Screen:
