@@ -16,7 +16,7 @@ from app.jobs.shares import hash_share_origin, store_shares
 from engine.contract import Counts, FloatArray
 from engine.hierarchy.shares import SparseShares, cut_shares, measure_distances
 from engine.lens.explained import BadlyExplained, find_badly_explained, measure_log_rates
-from engine.lens.moments import DocumentShares
+from engine.lens.moments import DocumentShares, SampledShares
 from store import corpora, shares
 from store.arrays import Array
 from store.corpus_rows import CorpusRow
@@ -38,10 +38,14 @@ LENGTH = 10.0  # tokens of other topics with which a document is ranked, so that
 
 
 class LayerUse(NamedTuple):
-    """The shares of the topics of a layer in all documents of a corpus, and the number of tokens of each document."""
+    """The shares of the topics of a layer in all documents of a corpus, and the number of tokens of each document.
+
+    ``samples`` are shares of some documents under samples of the topics; None where they are not known.
+    """
 
     layer: LayerShares
     tokens: NDArray[np.float64]
+    samples: SampledShares | None = None
 
     @property
     def size(self) -> int:

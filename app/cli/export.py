@@ -24,7 +24,7 @@ def export(arguments: argparse.Namespace) -> int:
             snapshot = find_snapshot_at(db, row, arguments.minibatch)
             say(write_pyldavis(db, row, snapshot, arguments.layer or 1, arguments.output))
             return 0
-        names = ("minibatch", "layer", "query", "column", "unit", "by", "where")
+        names = ("minibatch", "layer", "query", "column", "unit", "by", "interval", "where")
         request = read_request(db, row, arguments.table, **{name: getattr(arguments, name) for name in names})
         table = build_table(arguments.table, request)
         if request.note:

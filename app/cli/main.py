@@ -10,6 +10,7 @@ from app.cli.console import UserError, notify
 from app.cli.parser import (
     MISTAKE,
     Parser,
+    VersionAction,
     read_budgets,
     read_choices,
     read_name,
@@ -70,6 +71,7 @@ def _run_command(argv: list[str]) -> int:
 def build_parser() -> Parser:
     """Return the parser with all subcommands."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
+    parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version of Topiary and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _add_demo(commands)
     _add_import(commands)
@@ -321,6 +323,9 @@ def _add_results(commands: "argparse._SubParsersAction[Parser]") -> None:
 _UNITS = ("day", "week", "month", "quarter", "year", "decade")
 _COLUMN_HELP = "of time and groups (default: the first that fits)"
 _UNIT_HELP = "of time: length of the periods (default: by density)"
+_INTERVAL_HELP = (
+    "of time and groups: intervals from differences between documents (default), or also between samples of the topics"
+)
 _BY_HELP = "of time and groups: weight of a document, its words or 1 (default: tokens)"
 _WHERE_HELP = "only documents with this value, such as source=BBC, date=2004..2005 or L2:17=20%%..; may be repeated"
 
@@ -359,6 +364,7 @@ def _add_files(commands: "argparse._SubParsersAction[Parser]") -> None:
     export.add_argument("--column", default="", metavar="NAME", help=_COLUMN_HELP)
     export.add_argument("--unit", choices=_UNITS, help=_UNIT_HELP)
     export.add_argument("--by", choices=("tokens", "documents"), default="tokens", help=_BY_HELP)
+    export.add_argument("--interval", choices=("documents", "topics"), default="documents", help=_INTERVAL_HELP)
     refine = _add_command(commands, "refine", "export.refine", "make a corpus of the documents of a topic")
     _add_run(refine)
     refine.add_argument("--topic", default="", metavar="ID", help="documents with this topic, such as L2:17")
@@ -392,6 +398,7 @@ def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure.add_argument("--moving", type=int, choices=(3, 5, 9), help="of time: mean of so many periods")
     figure.add_argument("--stacked", action="store_true", default=None, help="of time: stacked areas, without bands")
     figure.add_argument("--by", choices=("tokens", "documents"), help=_BY_HELP)
+    figure.add_argument("--interval", choices=("documents", "topics"), help=_INTERVAL_HELP)
     where_help = f"of time and groups: {_WHERE_HELP}"
     figure.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE", help=where_help)
     _add_minibatch(figure)

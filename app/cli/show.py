@@ -390,6 +390,7 @@ def _make_figure_request(arguments: argparse.Namespace) -> FigureRequest:
         arguments.stacked,
         arguments.by,
         tuple(arguments.where),
+        arguments.interval,
     )
 
 

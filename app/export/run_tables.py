@@ -15,9 +15,12 @@ from app.analysis.inference import find_snapshot, open_inference
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.recurrence import read_recurrence
 from app.analysis.shares import describe_placed, find_placed_snapshot, infer_theta
+from app.analysis.topic_samples import IntervalKind, SpreadError, TopicSamples, add_samples, sample_topics
 from app.analysis.trends import (
     ColumnError,
     choose_column,
+    count_samples,
+    find_intervals,
     group_documents,
     join_shares,
     measure_by_group,
@@ -62,6 +65,8 @@ class RunTableRequest(NamedTuple):
         Length of the periods; None to choose it by density.
     by : "tokens" or "documents"
         Weight of a document in shares over time and by group.
+    interval : "documents" or "topics"
+        Whether intervals of shares have the differences between documents, or also those between samples of the topics.
     where : sequence of str
         Conditions on documents (`app.analysis.filters`); in a table of topics, the shares are those in these documents.
     note : str
@@ -77,6 +82,7 @@ class RunTableRequest(NamedTuple):
     column: str = ""
     unit: str | None = None
     by: Weighting = "tokens"
+    interval: IntervalKind = "documents"
     where: Sequence[str] = ()
     note: str = ""
 
@@ -225,7 +231,18 @@ def _choose_layer(request: RunTableRequest, default: int) -> int:
 
 def _open_sources(request: RunTableRequest) -> FilterSources:
     """Return where filters and tables read columns and shares."""
-    return read_sources(request.db, request.run, request.corpus, request.hierarchy)
+    sources = read_sources(request.db, request.run, request.corpus, request.hierarchy)
+    if request.interval == "documents":
+        return sources
+
+    def sample() -> TopicSamples:
+        try:
+            snapshot = find_snapshot(request.db, request.run.number, request.hierarchy.snapshot)
+            return sample_topics(request.db, request.run, snapshot)
+        except SpreadError as error:
+            raise TableFileError(str(error)) from error
+
+    return add_samples(sources, sample)
 
 
 def _select(request: RunTableRequest, sources: FilterSources) -> Array | None:
@@ -327,7 +344,8 @@ def _build_time(request: RunTableRequest) -> ExportTable:
     layer, hierarchy = _choose_layer(request, request.hierarchy.n_layers), request.hierarchy
     sources = _open_sources(request)
     column = _choose_column(request, sources, (DATE,))
-    shares = join_shares(sources.read_use(layer), hierarchy.widths[layer - 1])
+    use = sources.read_use(layer)
+    shares = join_shares(use, hierarchy.widths[layer - 1])
     n = len(shares.rest)
     selected = _select(request, sources)
     selected = None if selected is None else selected[:n]
@@ -336,11 +354,11 @@ def _build_time(request: RunTableRequest) -> ExportTable:
     except ValueError as error:  # there are too many
         raise TableFileError(str(error)) from error
     measured = periods.measure_periods(shares, cut, by=request.by, selected=selected)
-    interval = measured.find_intervals()
+    interval = find_intervals(use, measured, cut.codes, by=request.by, selected=selected)
     starts = [str(np.datetime64(start, "ms").astype("datetime64[D]")) for start in cut.starts[:-1].tolist()]
     frames = [
         _describe_shares(hierarchy, layer, measured.mean[place], interval.low[place], interval.high[place]).assign(
-            period=start, unit=cut.unit, documents=int(measured.documents[place])
+            period=start, unit=cut.unit, documents=int(measured.documents[place]), topic_samples=count_samples(use)
         )
         for place, start in enumerate(starts)
     ]
@@ -381,6 +399,7 @@ def _build_groups(request: RunTableRequest) -> ExportTable:
             difference_high=effects.interval.high[group][order],
             beyond_chance=effects.beyond[group][order],
             comparisons=effects.comparisons,
+            topic_samples=figure.samples,
         )
         for group, name in enumerate(groups.names)
     ]

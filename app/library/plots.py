@@ -70,6 +70,7 @@ def time(
     stacked: bool = False,
     by: Literal["tokens", "documents"] = "tokens",
     where: Iterable[str] = (),
+    interval: Literal["documents", "topics"] = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
@@ -77,10 +78,11 @@ def time(
 
     ``column`` holds the dates, ``unit`` is the length of the periods, ``moving`` the number of those in a moving mean,
     ``by`` the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    With ``interval="topics"`` the intervals also have the differences between samples of the topics.
     """
     chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
     periods = {"unit": unit, "moving": moving, "stacked": stacked}
-    return _draw_figure("time", (run,), width, column=column, by=by, **periods, **chosen)
+    return _draw_figure("time", (run,), width, column=column, by=by, interval=interval, **periods, **chosen)
 
 
 def groups(
@@ -92,15 +94,17 @@ def groups(
     column: str | None = None,
     by: Literal["tokens", "documents"] = "tokens",
     where: Iterable[str] = (),
+    interval: Literal["documents", "topics"] = "documents",
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
     """Draw shares of topics of a layer (default: the top) by group of documents, with 90 % intervals.
 
     ``column`` holds the groups, ``by`` is the weight of a document, and ``where`` conditions as in ``source=BBC``.
+    With ``interval="topics"`` the intervals also have the differences between samples of the topics.
     """
     chosen = {"layer": layer, "topic": tuple(topics), "most": most, "minibatch": minibatch, "where": tuple(where)}
-    return _draw_figure("groups", (run,), width, column=column, by=by, **chosen)
+    return _draw_figure("groups", (run,), width, column=column, by=by, interval=interval, **chosen)
 
 
 def images(

@@ -21,7 +21,7 @@ class RunBridges(RunTopics):
     def to_pyldavis(self, layer: int = 1, *, minibatch: int | None = None) -> Any:
         """Return the topics of a layer for ``pyLDAvis.display``, ``save_html`` and ``save_json``.
 
-        Topic n of pyLDAvis is the topic with this number, as in "L1:n".  ``topiary export RUN pyldavis`` writes the
+        Topic n of pyLDAvis is the topic with that number, as in "L1:n".  ``topiary export RUN pyldavis`` writes the
         same without pyLDAvis.
 
         Returns

@@ -222,7 +222,8 @@ class RunTopics:
             are left out.  In ``attrs``: ``runs`` (their numbers, this one first), ``agreement`` by layer (share of the
             layer that lies in topics found in another run, adjusted for chance, the mean over the other runs),
             ``edge_agreement`` by layer from 2 on (overlap of topics' parents there, adjusted likewise), and
-            ``mixing``, rank-normalised R-hat and bulk ESS of numbers without labels.
+            ``mixing``, rank-normalised R-hat and bulk ESS of numbers without labels, with the draws of each run and a
+            verdict.
 
         Raises
         ------
@@ -556,6 +557,9 @@ class RunTopics:
             Words, "a phrase" or /a regular expression/, of contexts and documents.
         column, unit, by : str
             Column of dates or groups, length of the periods, and weight of a document ("tokens" or "documents").
+        interval : {"documents", "topics"}
+            What the intervals of shares contain: the differences between documents, or also those between samples of
+            the topics.
         where : sequence of str
             Conditions on documents, such as ``"date=2004..2005"``.
         minibatch : int, optional

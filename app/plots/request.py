@@ -45,6 +45,8 @@ class FigureRequest(NamedTuple):
         Weight of a document.
     where : tuple of str
         Conditions on documents (`app.analysis.filters`).
+    interval : "documents" or "topics", optional
+        Whether intervals have the differences between documents, or also those between samples of the topics.
     """
 
     width: float = COLUMN
@@ -60,6 +62,7 @@ class FigureRequest(NamedTuple):
     stacked: bool | None = None
     by: Literal["tokens", "documents"] | None = None
     where: tuple[str, ...] = ()
+    interval: Literal["documents", "topics"] | None = None
 
 
 def read_width(width: str | float) -> float:
@@ -94,7 +97,7 @@ class FigureKind(NamedTuple):
     runs: tuple[int, int]
 
 
-_DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where")
+_DOCUMENTS = ("layer", "topic", "minibatch", "most", "column", "by", "where", "interval")
 KINDS = {
     "comparison": FigureKind("topics", ("layer", "topic", "minibatch", "most"), (2, 2)),
     "confusion": FigureKind("images", ("minibatch",), (1, 1)),

@@ -20,7 +20,7 @@ _LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0  # points: distance of lines, gap between 
 
 
 class TopicLine(NamedTuple):
-    """A topic in the figure: identity, share of its layer (0 to 1), title, and its other words."""
+    """A topic in the figure: identity, share of its layer (0 to 1), title, and other words."""
 
     identity: str
     share: float

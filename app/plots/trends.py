@@ -11,6 +11,7 @@ from app.analysis.filters import FilterError, parse_condition, read_sources, sel
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.analysis.shares import LayerUse, find_placed_snapshot
+from app.analysis.topic_samples import IntervalKind, SpreadError, add_samples, sample_topics
 from app.analysis.trends import (
     ColumnError,
     choose_column,
@@ -41,6 +42,7 @@ _HEADROOM = 1.4  # height of the picture in multiples of the largest share, at m
 _ROW, _HEAD, _AXIS = 9.5, 11.5, 26.0  # points: height of a group, of the title of a topic, and of the axis below
 _MOST_ROWS = 30  # groups of all topics together in a figure for which no number of topics was requested
 _MOST_TOPICS = len(COLOURS)
+_BANDS: dict[IntervalKind, str] = {"documents": "documents", "topics": "documents, topics"}
 _LABELS: dict[Weighting, str] = {"tokens": "share of words", "documents": "mean share of documents"}
 
 
@@ -140,10 +142,17 @@ def plot_time(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     ]
     axis = TimeAxis(figure.periods.unit, figure.periods.starts, figure.documents)
     borders = figure.borders if request.stacked else None
-    return draw_time(axis, lines, borders, label=chosen.label, width=request.width)
+    bands = "" if request.stacked else f", 90 % bands: {_BANDS[request.interval or 'documents']}"
+    return draw_time(axis, lines, borders, label=f"{chosen.label}{bands}", width=request.width)
 
 
-def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"], width: float = COLUMN) -> hv.Overlay:
+def draw_groups(
+    topics: Sequence[TopicByGroup],
+    *,
+    label: str = _LABELS["tokens"],
+    bands: str = _BANDS["documents"],
+    width: float = COLUMN,
+) -> hv.Overlay:
     """Draw shares of topics in groups as points with intervals, below the title of each topic.
 
     A vertical line is drawn at the share of a topic in all documents.
@@ -152,8 +161,8 @@ def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"
     ----------
     topics : sequence of TopicByGroup
         Groups without documents are left out.
-    label : str
-        What the x-axis shows.
+    label, bands : str
+        What the x-axis shows, and what the intervals contain.
     width : float
         Inches.
 
@@ -187,7 +196,7 @@ def draw_groups(topics: Sequence[TopicByGroup], *, label: str = _LABELS["tokens"
         "ylim": (-y, 0),
         "xticks": [(tick, _write_tick(tick, ticks)) for tick in ticks],
         "yticks": [(place, cut(bar.name, names_width)) for place, bar in rows],
-        "xlabel": f"{label}, 90 % intervals",
+        "xlabel": f"{label}, 90 % intervals: {bands}",
         "ylabel": "",
         "show_legend": False,
         "padding": 0,
@@ -229,7 +238,8 @@ def plot_groups(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         rows = zip(groups.names, groups.conditions, *numbers, figure.shares.documents.tolist(), strict=True)
         bars = [GroupBar(*row) for row in rows]
         topics.append(TopicByGroup(chosen.hierarchy.cite(node), float(figure.everywhere[place]), bars))
-    return draw_groups(topics, label=chosen.label, width=request.width)
+    bands = _BANDS[request.interval or "documents"]
+    return draw_groups(topics, label=chosen.label, bands=bands, width=request.width)
 
 
 class _ChosenDocuments(NamedTuple):
@@ -262,7 +272,12 @@ def _read_documents(source: Source, request: FigureRequest, kinds: Sequence[str]
         raise FigureError(str(error)) from error
     is_newest = placed.minibatch == find_snapshot_at(source.db, source.row, request.minibatch).minibatch
     label = f"{_LABELS[request.by or 'tokens']}{'' if is_newest else f', {hierarchy.moment}'}"
-    use, values = sources.read_use(layer), sources.read_column(column)
+    if request.interval == "topics":
+        sources = add_samples(sources, lambda: sample_topics(source.db, source.row, placed))
+    try:
+        use, values = sources.read_use(layer), sources.read_column(column)
+    except SpreadError as error:
+        raise FigureError(str(error)) from error
     return _ChosenDocuments(hierarchy, label, layer, use, column, values, selected)
 
 

@@ -29,6 +29,7 @@ from engine.hierarchy.align import NONE, Alignment, align_hierarchies
 
 LEAST_COSINE = 0.5
 CHANCE = 0.95  # quantile of the cosines of pairs that are no partners
+MOST = 0.8  # share of the other runs that must have found something before most of them are said to have
 _LEAST_NORM = 1e-12
 
 
@@ -133,6 +134,11 @@ class Recurrence(NamedTuple):
     def measure_edge_agreement(self, layer: int) -> float:
         """Return the overlap of parents in a layer >= 2, the mean over the other runs; nan without any."""
         return float(self.edge_agreements[layer - 2].mean()) if self.n_runs > 1 else float("nan")
+
+
+def count_most(others: int) -> int:
+    """Return how many of so many runs with other seeds must find something that most of them find: 4 of 4, 8 of 9."""
+    return max(1, -(-round(100 * MOST) * others // 100))
 
 
 def measure_recurrence(

@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -155,7 +156,9 @@ def _read_fields(path: Path) -> dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     fields = flatten(value) if isinstance(value, dict) else {}
-    return {name: field for name, field in fields.items() if _is_fact(field)}
+    last = Counter(name.rpartition(".")[2] for name in fields)
+    short = {name: end if last[end := name.rpartition(".")[2]] == 1 else name for name in fields}
+    return {short[name]: field for name, field in fields.items() if _is_fact(field)}
 
 
 def _is_fact(value: Any) -> bool:

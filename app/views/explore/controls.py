@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.compare.recurrence import describe_most
 from app.views.markup import draw_icon, draw_select, draw_title
 from app.views.palette import LIVE, declare_hue
 from app.views.save_report import ReportScope, draw_save_report
@@ -71,7 +72,7 @@ def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState)
         draw_segments("part", choice.part, _PARTS) if is_rooted and len(choice.roots) > 1 else "",
         draw_select("detail", _DETAILS, choice.detail, "Detail", _DETAIL_HINT),
         draw_threshold_slider(choice.threshold) if choice.detail == "paper" else "",
-        _draw_sure_switch(sure=choice.sure) if hierarchy.edge_variances else "",
+        _draw_sure_switch(hierarchy, sure=choice.sure) if hierarchy.edge_variances or hierarchy.recurrence else "",
     ]
     map_tools = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
@@ -184,11 +185,13 @@ def draw_threshold_slider(threshold: float) -> str:
     )
 
 
-def _draw_sure_switch(*, sure: bool) -> str:
-    hint = "Draw only edges that are above the threshold with a probability of at least 90 %"
+def _draw_sure_switch(hierarchy: Hierarchy, *, sure: bool) -> str:
+    name, hint = "Only what is sure within this run", "Draw only edges above the threshold with at least 90 %"
+    if hierarchy.recurrence is not None:
+        name, hint = "Only what other seeds found", f"Draw only edges {describe_most(hierarchy.recurrence.n_runs)}"
     return (
         f'<button class="ex-soft" data-do="sure" aria-pressed="{"true" if sure else "false"}" title="{hint}">'
-        "Only what is sure</button>"
+        f"{name}</button>"
     )
 
 

@@ -9,14 +9,14 @@ from app.analysis.notes import rank_tags
 from app.analysis.passages import TopicPassage
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.analysis.word_use import measure_everywhere
-from app.views.compare.recurrence import describe_found, draw_found_link
+from app.views.compare.recurrence import draw_found_link
 from app.views.explore.controls import draw_segments
 from app.views.markup import draw_title, mark_places, write_element
 from app.views.notes import NoteForm, draw_notes
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
 from app.views.tree.class_overlay import format_signed
-from app.views.tree.tree_svg import describe_certainty
+from app.views.tree.tree_svg import describe_mark
 from engine.hierarchy.titles import SHOWN, TWIN
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
@@ -382,7 +382,7 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
     """Return the parents or the children of a topic with the shares of the edges; empty if there are none.
 
     Those under 1 % are folded, except for the first three.  Edges not above ``threshold / K`` are paler, with K topics
-    in the lower layer; the tip says how certain an edge is, and in how many runs with other seeds it is found.
+    in the lower layer; the tip says how many other seeds found an edge, and how sure it is within this run.
     """
     relatives = (hierarchy.parents if above else hierarchy.children)(node, max(hierarchy.widths))
     if not relatives:
@@ -393,11 +393,7 @@ def list_relatives(hierarchy: Hierarchy, node: Node, threshold: float, *, above:
 
     def draw(relative: Relative) -> str:
         ends = (relative.node, node) if above else (node, relative.node)
-        certainty = hierarchy.find_certainty(*ends, threshold)
-        tip = _EDGES_TIP if certainty is None else f"{_EDGES_TIP}; {describe_certainty(certainty)}"
-        n_found = hierarchy.count_edge_runs(*ends, threshold)
-        if n_found and hierarchy.recurrence is not None:
-            tip += f"; {describe_found(n_found, hierarchy.recurrence.n_runs)}"
+        tip = "; ".join((_EDGES_TIP, *describe_mark(hierarchy.find_mark(*ends, threshold))))
         weight = draw_bar(relative.weight, largest, write_title(tip, hierarchy))
         return _draw_relative(hierarchy, relative, weight, weak=abs(relative.weight) <= limit)
 

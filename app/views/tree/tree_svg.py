@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LIVE as LIVE_ROLE
-from app.analysis.hierarchy import EdgeCertainty, Hierarchy, format_identity
+from app.analysis.hierarchy import EdgeMark, Hierarchy, format_identity
+from app.views.compare.recurrence import describe_found
 from app.views.palette import LIVE, RARER_DASHES, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import BOLD, escape, format_percent, format_weight, measure_text
 from app.views.tree.boxes import (
@@ -369,23 +370,28 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
         path += f' stroke="{look.theme.lowers}" stroke-opacity=".75" stroke-dasharray="{RARER_DASHES}"'
     edge = curve.edge
     tau = look.threshold
-    certainty = None if tau is None else hierarchy.find_certainty(edge.above, edge.below, tau)
-    if certainty is not None and stroke is None and edge.weight >= 0:
-        path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * certainty.inclusion:.2f}"'
+    mark = None if tau is None else hierarchy.find_mark(edge.above, edge.below, tau)
+    if mark is not None and mark.strength is not None and stroke is None and edge.weight >= 0:
+        path += f' stroke-opacity="{FAINT + (SOLID - FAINT) * mark.strength:.2f}"'
     if not look.live:
         return f"{hem}{path}/>"
     tip = describe_edge(hierarchy, edge)
-    tip += "" if certainty is None else f"\n{describe_certainty(certainty)}"
+    tip += "" if mark is None else "".join(f"\n{line}" for line in describe_mark(mark))
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a plain newline in an attribute is read as a blank
     ends = f'data-from="{format_identity(edge.above)}" data-to="{format_identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{hem}{path} class="tp-line"/></g>'
 
 
-def describe_certainty(certainty: EdgeCertainty) -> str:
-    """Return in one line how certain an edge is: its interval, and the probability that it is above the threshold."""
-    interval = f"between {format_weight(certainty.low)} and {format_weight(certainty.high)} (90 %)"
-    return f"{interval}; above the threshold with {100 * certainty.inclusion:.0f} %"
+def describe_mark(mark: EdgeMark) -> list[str]:
+    """Return in lines what speaks for an edge: how many other seeds found it, and how sure it is within its run."""
+    lines = [describe_found(mark.found + 1, mark.others + 1)] if mark.others else []
+    if mark.certainty is None:
+        return lines
+    _, low, high = mark.certainty
+    sure = "sure within this run" if mark.certainty.is_sure else "within this run"
+    above = f"{sure}: above the threshold with {format_percent(mark.certainty.inclusion)}"
+    return [*lines, f"{above}, weight between {format_weight(low)} and {format_weight(high)} (90 %)"]
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:

@@ -51,7 +51,12 @@ class GroupTable(NamedTuple):
     beyond: NDArray[np.int8]
 
 
-def draw_group_bars(bars: Sequence[GroupBar], everywhere: float, form: Callable[[float], str] = format_percent) -> str:
+def draw_group_bars(
+    bars: Sequence[GroupBar],
+    everywhere: float,
+    form: Callable[[float], str] = format_percent,
+    bands: str = "90 % intervals",
+) -> str:
     """Return bars with intervals, in the order given, and a line at the topic's share in all documents.
 
     Parameters
@@ -60,13 +65,15 @@ def draw_group_bars(bars: Sequence[GroupBar], everywhere: float, form: Callable[
     everywhere : float
     form : (share) -> str
         Writes a share.
+    bands : str
+        What the intervals are.
     """
     known = [bar for bar in bars if np.isfinite(bar.mean)]
     largest = max((bar.mean for bar in known), default=0.0)
     top = min(max((bar.high for bar in known), default=0.0), _HEADROOM * largest) or 1.0
     rows = "".join(_draw_bar(bar, top, form) for bar in bars)
     style = f"--everywhere:{100 * min(everywhere / top, 1.0):.2f}%"
-    note = f"Line: all documents, {form(everywhere)}. Thin bars: 90 % intervals."
+    note = f"Line: all documents, {form(everywhere)}. Thin bars: {bands}."
     return f'<div class="tr-groups" style="{style}"><ol>{rows}</ol><p class="tr-note">{note}</p></div>'
 
 

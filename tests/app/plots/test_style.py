@@ -124,13 +124,13 @@ def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powe
     assert "mathdefault" not in text
 
 
-def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
+def test_topics_are_written_with_identity_share_title_and_words(tmp_path):
     rows = [
         topics.TopicLine("L1:1", 0.25, "plants", ("rose", "hedge")),
-        topics.TopicLine("L1:12", 0.031, "probe", ("$moon$", "orbit<")),
+        topics.TopicLine("L1:12", 0.031, "lunar", ("$moon$", "orbit<")),
     ]
     overlay = topics.draw_topics(rows, width=2.5)
-    assert {"L1:1", "L1:12", "25%", "3.1%", "plants", "rose hedge", "probe", "$moon$ orbit<"} == set(words_of(overlay))
+    assert {"L1:1", "L1:12", "25%", "3.1%", "plants", "rose hedge", "lunar", "$moon$ orbit<"} == set(words_of(overlay))
     text, width, _ = drawn(overlay, tmp_path)
     assert width == pytest.approx(2.5, abs=0.01)
     assert "$moon$ orbit&lt;" in text
