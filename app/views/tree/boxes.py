@@ -116,7 +116,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     title, others = _choose_words(hierarchy, node)
     width = max(_measure_width(title, others, pictured=pictured), measure_head(identity, share)) * font
     if not pictured:
-        width = max(width, head * measure_head(identity, ""))  # the share is left out where it has no room
+        width = max(width, LEVELS[-1] * head * BOLD * measure_text(identity))  # the share is left out without room
         width = max(width, GIST_SIZE * font * min(_find_widest(title), _GIST_WIDTH))
     title_lines, lines = fit_lines(title, width / font / BOLD, len(title)), wrap_words(others, width / font)
     width += 2 * PADDING
