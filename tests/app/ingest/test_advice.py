@@ -27,15 +27,20 @@ PAGE = "\n".join(" ".join(f"word{n}{m} of the sea" for m in range(5)) for n in r
 ADVISING: dict[str, Files] = {
     "long documents": {f"{n}.txt": f"{SENTENCES[n]}\n" * 700 for n in range(4)},
     "long paragraphs": {f"{n}.txt": f"{SENTENCES[n]} " * 700 for n in range(4)},
-    "books with chapters": {f"{n}.txt": "".join(f"CHAPTER {m}\n\n{SENTENCES[n] * 90}\n\n" for m in "123456") for n in range(4)},
+    "books with chapters": {
+        f"{n}.txt": "".join(f"CHAPTER {m}\n\n{SENTENCES[n] * 90}\n\n" for m in "123456") for n in range(4)
+    },
     "a page": {"a.txt": "\n\n".join([PAGE] * 4)},
     "a single document": {"a.md": "\n".join(SENTENCES) * 9},
     "a short document": {"a.md": SENTENCES[0]},
     "a table that names none of the texts": {
         **{f"{n}.txt": text for n, text in enumerate(SENTENCES)},
-        "data.csv": "id,text\n" + "".join(f"x{n},{text}\n" for n, text in enumerate(text.replace(",", "") for text in SENTENCES)),
+        "data.csv": "id,text\n"
+        + "".join(f"x{n},{text}\n" for n, text in enumerate(text.replace(",", "") for text in SENTENCES)),
     },
-    "captions of one recording": {"a.json": '[{"text": "pear and fig", "start": 0, "duration": 2}, {"text": "fig", "start": 2, "duration": 2}]'},
+    "captions of one recording": {
+        "a.json": '[{"text": "pear and fig", "start": 0, "duration": 2}, {"text": "fig", "start": 2, "duration": 2}]'
+    },
     "groups of lines": {"a.txt": "\n".join(f"one {n}\ntwo\nthree and four\n" for n in range(8))},
     "counts without names": {"a.csv": "".join(f"a{n},pear{m},{m + 1}\n" for n in range(5) for m in range(4))},
     "files with years": {f"199{n}_sea_{n}.txt": text for n, text in enumerate(SENTENCES * 2)},
