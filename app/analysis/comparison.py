@@ -152,13 +152,21 @@ class Comparison:
             tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new_words),
         )
 
-    def is_nearest(self, pair: Pair) -> bool:
-        """Return True if no topic of the other side is nearer to one of the two topics of a pair."""
-        if pair.a is None or pair.b is None or pair.layer > len(self.alignment.costs):
-            return False
+    def find_relation(self, pair: Pair) -> str:
+        """Return what the topics of a pair are to each other: ``nearest``, or ``no partner``.
+
+        Only topics of one run are ``the same topic``, by their numbers.  Whatever was matched by words is the nearest
+        to one of the two, or the ``nearest left`` where nearer ones suit others better; or it was ``matched by hand``.
+        """
+        if pair.a is None or pair.b is None:
+            return self.find_absence(pair) or "no partner"
+        if self.a.run == self.b.run:
+            return "the same topic"
+        if pair.fixed:
+            return "matched by hand"
         costs = self.alignment.costs[pair.layer - 1]
         row, column = costs[self.a.place(pair.a)], costs[:, self.b.place(pair.b)]
-        return bool(row[self.b.place(pair.b)] <= max(row.min(), column.min()))
+        return "nearest" if row[self.b.place(pair.b)] <= max(row.min(), column.min()) else "nearest left"
 
     def list_candidates(self, side: Side, node: Node) -> list[Partner]:
         """Return the topics of the other side that this one could be matched with, best first."""

@@ -20,6 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from app.benchmarks.peers import PEERS
 from app.ingest.dividing import seed_validation
+from app.ingest.options import VALIDATION_SHARE
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.estimates import has_settled
@@ -32,7 +33,7 @@ from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.recurrence import measure_parent_overlap, share_parents
-from engine.parts import VALIDATION_SHARE, draw_validation, hash_contents
+from engine.parts import draw_validation, hash_contents
 from engine.quality import coherence, measures
 
 OURS = "topiary"

@@ -48,6 +48,7 @@ def refine(arguments: argparse.Namespace) -> int:
     hierarchy = read_hierarchy(db, row, find_placed_snapshot(db, row, arguments.minibatch))
     try:
         topic = hierarchy.find_topic(arguments.topic) if arguments.topic else None
+        name_topics(hierarchy, [] if topic is None else [topic], arguments.where)
         corpus = refine_run(
             db, row, hierarchy, arguments.name, topic=topic, share=arguments.share, where=arguments.where,
             query=arguments.query, progress=progress.show,
@@ -58,7 +59,6 @@ def refine(arguments: argparse.Namespace) -> int:
         raise UserError(str(error.args[0])) from error
     finally:
         progress.end()
-    name_topics(hierarchy, [] if topic is None else [topic], arguments.where)
     say(f"corpus {corpus.number}, {corpus.name}: {corpus.documents:,} documents, {corpus.words:,} words")
     say(f"topiary train {corpus.number} finds its topics")
     return 0

@@ -10,6 +10,7 @@ from app.cli.console import UserError, notify
 from app.cli.parser import (
     MISTAKE,
     Parser,
+    VersionAction,
     read_budgets,
     read_choices,
     read_name,
@@ -70,6 +71,7 @@ def _run_command(argv: list[str]) -> int:
 def build_parser() -> Parser:
     """Return the parser with all subcommands."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
+    parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version of Topiary and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _add_demo(commands)
     _add_import(commands)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from app.cli.console import write_output
 from app.ingest.options import LARGEST_COUNT
-from app.jobs.new_run import read_seeds
+from app.machine import find_version
 
 MISTAKE = 2  # exit status after an error that the user can correct
 LONGEST_NAME = 200  # characters in the name of a run or corpus, as in the fields of the pages
@@ -50,6 +50,15 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown
+
+
+class VersionAction(argparse.Action):
+    """The option ``--version``, which looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print the version and exit."""
+        write_output(f"topiary {find_version()}\n")
+        parser.exit()
 
 
 def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -132,6 +141,8 @@ def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
 
 def read_seed_list(text: str) -> tuple[int, ...]:
     """Return at most 100 seeds from a text such as ``1-5`` or ``1,3,7-9``; raise an error for any other text."""
+    from app.jobs.new_run import read_seeds  # loads the store, which --help does without
+
     try:
         return read_seeds(text)
     except ValueError as error:

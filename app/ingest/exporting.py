@@ -15,12 +15,13 @@ _SOUND = "is a recording: transcribe it and save the text as .txt or .srt"
 _OUTLOOK = "is mail of Outlook: save the messages as .eml or .mbox"
 # fmt: off
 _ADVICE: dict[str, str] = {
-    ".xls": f"is an old Excel workbook: open it and {_XLSX}", ".xlsb": f"is a binary Excel workbook: open it and {_XLSX}",
+    ".xls": f"is an old Excel workbook: open it and {_XLSX}",
+    ".xlsb": f"is a binary Excel workbook: open it and {_XLSX}",
     **dict.fromkeys((".ods", ".fods", ".numbers", ".wks", ".wk1", ".gnumeric", ".sxc"), _SHEET),
-    ".doc": f"is an old Word document: open it and {_DOCX}", ".dot": f"is an old Word template: open it and {_DOCX}",
+    ".doc": f"is an old Word document: open it and {_DOCX}",
     **dict.fromkeys((".pages", ".wpd", ".wps", ".sxw", ".fodt", ".hwp", ".abw"),
                     f"is a document of a word processor that is not read: open it and {_DOCX}"),
-    **dict.fromkeys((".ppt", ".pptx", ".odp", ".key"), "has slides: save them as .pdf, or their text as .txt"),
+    **dict.fromkeys((".ppt", ".pptx", ".odp"), "has slides: save them as .pdf, or their text as .txt"),
     **dict.fromkeys((".sav", ".zsav", ".por", ".spv"), f"is a file of SPSS: {_CSV} there, with value labels"),
     ".dta": 'is a file of Stata: export delimited using "data.csv" saves it as .csv',
     **dict.fromkeys((".sas7bdat", ".xpt", ".sas7bcat"), f"is a file of SAS: {_CSV} there (PROC EXPORT)"),
@@ -31,7 +32,7 @@ _ADVICE: dict[str, str] = {
                     "is a pickle, which could run programs, so it is not opened: save the texts as .csv or .jsonl"),
     **dict.fromkeys((".msg", ".pst", ".ost", ".oft"), _OUTLOOK),
     **dict.fromkeys((".mobi", ".azw", ".azw3", ".fb2", ".lit"), "is an e-book: convert it to .epub"),
-    **dict.fromkeys((".djvu", ".ps", ".xps", ".pub"), "is a document in print form: save it as .pdf or .txt"),
+    **dict.fromkeys((".djvu", ".ps", ".xps"), "is a document in print form: save it as .pdf or .txt"),
     **dict.fromkeys((".nvpx", ".nvp", ".qdpx", ".mx20", ".mx22", ".atlproj"),
                     "is a project of a program for qualitative analysis: export its documents as .docx or .txt"),
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".tif", ".tiff", ".gif", ".bmp", ".webp", ".heic"), _PICTURE),

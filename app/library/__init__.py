@@ -94,6 +94,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name of the library at its first use."""
+    if name == "__version__":
+        from app.machine import find_version
+
+        return find_version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     refuse_shadows()

@@ -17,8 +17,6 @@ from app.analysis.inference import find_snapshot
 from app.analysis.refine import SHARE
 from app.analysis.trends import DocumentGroups, group_documents
 from app.analysis.typical import TypicalTopic, find_typical_topics, find_typical_words, sum_corpus_words
-from app.export.run_tables import build_table, read_request
-from app.export.tables import write_table
 from app.pages.filters import open_sources, read_selection
 from app.pages.requests import list_topic_uses
 from app.pages.session import Context
@@ -343,6 +341,9 @@ def export_selection(context: Context, row: RunRow, hierarchy: Hierarchy, where:
     NotFound
         If the shares of the documents are not stored.
     """
+    from app.export.run_tables import build_table, read_request  # load pandas, slowly
+    from app.export.tables import write_table
+
     layer = min(2, hierarchy.n_layers)
     request = read_request(context.db, row, "documents", minibatch=hierarchy.minibatch, layer=layer, where=tuple(where))
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from typing import Protocol
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _JOINER = "\u200d"  # makes one sign of the emoji around it
+_JOINED = re.compile(f"{_JOINER}.")
 
 _BREAK = re.compile(r"(?:<br\s*/?>\s*)+", re.IGNORECASE)
 
@@ -83,7 +84,7 @@ BOLD = 1.12  # width of bold letters, relative to the widths above
 @lru_cache(maxsize=65536)
 def measure_text(text: str) -> float:
     """Return the width of a line of text in ems."""
-    return sum(_measure_letter(letter) for letter in text)
+    return sum(_measure_letter(letter) for letter in _JOINED.sub("", text))
 
 
 def wrap_words(words: Sequence[str], width: float) -> list[str]:
@@ -156,7 +157,7 @@ def _measure_letter(letter: str) -> float:
     width = _WIDTHS.get(letter)
     if width is not None:
         return width
-    if unicodedata.combining(letter):
+    if unicodedata.category(letter) in ("Mn", "Me") or "\U0001f3fb" <= letter <= "\U0001f3ff":
         return 0.0
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62
 

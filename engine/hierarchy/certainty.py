@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from engine.contract import Array, FloatArray, Topics
 from engine.hierarchy import effects
@@ -38,14 +38,16 @@ def find_interval(mean: Array, variance: Array, level: float = LEVEL) -> Interva
     a, b, varies = _match_beta(mean, variance)
     tail = (1.0 - level) / 2
     low_tails = np.select([a <= 1.0, b <= 1.0], [0.0, 1.0 - level], tail)
-    low, high = (np.where(varies, special.betaincinv(a, b, tails), mean) for tails in (low_tails, low_tails + level))
+    low, high = (
+        np.where(varies, scipy.special.betaincinv(a, b, tails), mean) for tails in (low_tails, low_tails + level)
+    )
     return Interval(low, high)
 
 
 def measure_inclusion(mean: Array, variance: Array, threshold: float) -> FloatArray:
     """Return the posterior probability that each edge (any shape) exceeds the threshold, P(weight > threshold)."""
     a, b, varies = _match_beta(mean, variance)
-    return np.asarray(np.where(varies, special.betaincc(a, b, threshold), np.asarray(mean) > threshold))
+    return np.asarray(np.where(varies, scipy.special.betaincc(a, b, threshold), np.asarray(mean) > threshold))
 
 
 def widen_edges(variance: Array) -> FloatArray:

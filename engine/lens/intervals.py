@@ -51,7 +51,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from engine.contract import Array, FloatArray, IntArray
 from engine.hierarchy.certainty import LEVEL, Interval
@@ -230,7 +230,7 @@ def find_quantiles(freedom: Array, tail: float) -> FloatArray:
 @lru_cache(maxsize=64)
 def _tabulate_quantiles(tail: float) -> FloatArray:
     """Return the quantiles for 1, 2, ... degrees of freedom."""
-    return np.asarray(-special.stdtrit(np.arange(1.0, _MOST_FREEDOM + 1.0), tail))
+    return np.asarray(-scipy.special.stdtrit(np.arange(1.0, _MOST_FREEDOM + 1.0), tail))
 
 
 def find_difference_intervals(

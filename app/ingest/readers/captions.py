@@ -16,6 +16,7 @@ from app.ingest.source import GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.column_names import plain_name
 from app.ingest.tables.values import as_text
 from app.ingest.text.cleaning import clean_text
+from app.ingest.text.passages import advise_size, count_words
 
 _ENDINGS = (".json", ".json3")
 _TEXTS = ("text", "utf8", "content", "body", "line", "caption", "transcript", "sentence")
@@ -67,13 +68,17 @@ def read_captions(path: Path, options: ImportOptions) -> TextSource:
     in_folder = path.is_dir()
     all_files = sorted(file for file in path.rglob("*") if file.is_file()) if in_folder else [path]
     found = [file for file in all_files if not file.name.startswith(".")]
-    captions = [file for file in found if files.find_suffix(file) in _ENDINGS and (not in_folder or _has_captions(file))]
+    captions = [
+        file for file in found if files.find_suffix(file) in _ENDINGS and (not in_folder or _has_captions(file))
+    ]
     if not captions:
         raise IngestError(path, "has no captions in JSON in it; leave --format out, or give another folder")
     if not in_folder and options.format is None and not options.divides and len(_read_recordings(path)) < _FEWEST:
         cause = "has the captions of one recording, which is one document, and a corpus has many"
-        advice = "import the folder it is in, divide it with --split '500 words', or take every caption as a document"
-        raise IngestError(path, f"{cause}: {advice} with --format json")
+        split = advise_size(sum(count_words(document.text) for document in _read_documents(path, captions)))
+        divided = f"divide it with {split}, " if split else ""
+        advice = f"import the folder it is in, {divided}or take every caption as a document with --format json"
+        raise IngestError(path, f"{cause}: {advice}")
     others = [file for file in found if file not in set(captions)]
     notes = [f"left out what has no captions: {files.describe_kinds(others)}"] if others else []
     return TextSource(

@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -57,9 +58,7 @@ def leave_out_copies(path: Path, members: TextMembers, encoding: str) -> tuple[T
             f"(to read the {other}, move the {kind} elsewhere)"
         )
         members = TextMembers([name for name in members.texts if name not in copies], members.others)
-        by_kind[other] = {
-            stem: names for stem, names in by_kind[other].items() if not copies.intersection(names)
-        }
+        by_kind[other] = {stem: names for stem, names in by_kind[other].items() if not copies.intersection(names)}
     return members, notes
 
 
@@ -157,7 +156,9 @@ def _read_fields(path: Path) -> dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     fields = flatten(value) if isinstance(value, dict) else {}
-    return {name: field for name, field in fields.items() if _is_fact(field)}
+    last = Counter(name.rpartition(".")[2] for name in fields)
+    short = {name: end if last[end := name.rpartition(".")[2]] == 1 else name for name in fields}
+    return {short[name]: field for name, field in fields.items() if _is_fact(field)}
 
 
 def _is_fact(value: Any) -> bool:

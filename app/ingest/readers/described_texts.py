@@ -169,11 +169,7 @@ def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, R
 
 
 def _join_given(
-    path: Path,
-    members: texts.TextMembers,
-    options: ImportOptions,
-    readers: Mapping[str, Reader],
-    notes: Sequence[str],
+    path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader], notes: Sequence[str]
 ) -> Reader:
     """Return a reader of the texts and of the table given in the options."""
     if options.metadata == NONE:

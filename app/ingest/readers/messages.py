@@ -45,7 +45,10 @@ def _is_mail(path: Path) -> bool:
     ending = files.find_suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return text_kinds.find_plain_suffix(path) in text_kinds.PLAIN and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
+    return (
+        text_kinds.find_plain_suffix(path) in text_kinds.PLAIN
+        and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
+    )
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader

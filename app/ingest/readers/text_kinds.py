@@ -68,6 +68,8 @@ _DAY_AND_CLOCK = rf"({_DAY}),? ({_CLOCK})"
 WHATSAPP = re.compile(rf"{_MARK}(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
 _WORD_FIRST = re.compile(r"\s*\"?(\S[^\t,;\"]{0,200}?)\"?[\t,; ]\s*([0-9]{1,9})(?:\.0+)?\s*")
 _NUMBER_FIRST = re.compile(r"\s*([0-9]{1,9})[\t,; ]\s*\"?([^\s0-9][^\t,;\"]{0,200}?)\"?\s*")
+_WITHOUT_LETTERS = re.compile(r"([^\s,;\"]{1,40})\t([0-9]{1,9})\s*")  # a number or sign, and its count
+_WORD_SHARE = 0.6  # share of the entries that have letters, in a list of words
 _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
 
 
@@ -158,6 +160,8 @@ def is_word_list(lines: Sequence[str]) -> bool:
         return False
     if len(entries) >= _FEWEST and all(after == count + 1 for (_, count), (_, after) in pairwise(entries)):
         return False  # the numbers of lines, 1, 2, 3, ...
+    if sum(any(map(str.isalpha, word)) for word in words) < _WORD_SHARE * len(words):
+        return False
     return all(len(word.split()) <= _LONGEST_GRAM for word in words)
 
 
@@ -169,6 +173,8 @@ def read_entry(line: str) -> tuple[str, int] | None:
     """
     match = _WORD_FIRST.fullmatch(line)
     if match and any(map(str.isalpha, match[1])):
+        return match[1], int(match[2])
+    if match := _WITHOUT_LETTERS.fullmatch(line):
         return match[1], int(match[2])
     match = _NUMBER_FIRST.fullmatch(line)
     return (match[2], int(match[1])) if match and any(map(str.isalpha, match[2])) else None

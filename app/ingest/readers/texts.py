@@ -332,9 +332,7 @@ _START = 512  # bytes by which a file without an ending is recognised as text
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
-def read_raw(
-    path: Path, names: list[PurePosixPath], start: int | None = None
-) -> Iterator[tuple[PurePosixPath, bytes]]:
+def read_raw(path: Path, names: list[PurePosixPath], start: int | None = None) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Yield the bytes of files in a folder or zip file, or of a single file; of each only the ``start``, if given."""
     if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _read_zip_contents(path, names)

@@ -64,7 +64,9 @@ def _explain_error(error: ElementTree.ParseError) -> str:
     place = f"line {line:,}, column {column:,}"
     reason = error.msg.partition(":")[0]
     if "amplification" in reason:
-        return f"has entities that expand beyond all bounds, so it is refused ({place}); write their texts in their places"
+        return (
+            f"has entities that expand beyond all bounds, so it is refused ({place}); write their texts in their places"
+        )
     if reason.startswith("undefined entity"):
         which = f"the entity {name}" if (name := reason.removeprefix("undefined entity").strip()) else "an entity"
         return f"uses {which} that it does not define itself ({place}); write its text in its place"

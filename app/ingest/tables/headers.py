@@ -223,7 +223,7 @@ def _are_orange_lines(types: Sequence[str], flags: Sequence[str], body: Sequence
         return False
     columns = [{row[place].strip() for row in body if place < len(row)} for place in range(len(cells))]
     return all(
-        cell.lower() in _ORANGE_TYPES and cell not in values or (values - {"", "?"} <= set(cell.split()))
+        (cell.lower() in _ORANGE_TYPES and cell not in values) or (values - {"", "?"} <= set(cell.split()))
         for cell, values in zip(cells, columns, strict=True)
     )
 

@@ -10,7 +10,8 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2200
 _FIRST_PLAIN, _LAST_PLAIN = 1800, 2100  # years of six digits like 201901, which could be something else
 # fmt: off
 _QUARTERS = (
-    "quarter", "quartal", "trimestre", "trimester", "kwartaal", "kvartal", "kwartał", "кв", "квартал", "çeyrek", "negyedév",
+    "quarter", "quartal", "trimestre", "trimester", "kwartaal", "kvartal", "kwartał", "кв", "квартал", "çeyrek",
+    "negyedév",
 )
 _HALVES = ("half", "halbjahr", "hälfte", "semestre", "semester", "semestr", "полугодие")
 _WEEKS = ("week", "woche", "semaine", "semana", "settimana", "kw", "vecka", "uge")
@@ -22,10 +23,10 @@ _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
 _ORDINAL = r"(?:st|nd|rd|th|er|ère|re|e|ème|eme|º|ª|°|o|a)?"
 _GAP = r"[ .,_/-]{0,2}(?:(?:of|de|del|du|des|d[ei]) )?"
 _MONTH_AND_YEAR = re.compile(r"([^\W\d_]{3,12})(\.?[-/ ]?['’]|\.?[-/.]|)(\d\d)")
-_YEAR_FIRST = re.compile(rf"(\d{{4}}){_GAP}(?:([^\W\d_]{{1,12}})\.?[ -]?(\d{{1,2}}|iv|i{{1,3}})|(\d){_ORDINAL}\.?[ -]?([^\W\d_]{{1,12}})\.?)")
-_YEAR_LAST = re.compile(
-    rf"(?:([^\W\d_]{{1,12}})\.?[ -]?(\d{{1,2}}|iv|i{{1,3}})|(\d{{1,2}}|iv|i{{1,3}}){_ORDINAL}\.?[ -]?([^\W\d_]{{1,12}})\.?){_GAP}['’]?(\d{{4}}|\d\d)"
-)
+_NUMBER, _NAME = r"(\d{1,2}|iv|i{1,3})", r"([^\W\d_]{1,12})\.?"
+_PART = rf"(?:{_NAME}[ -]?{_NUMBER}|{_NUMBER}{_ORDINAL}\.?[ -]?{_NAME})"  # Q1, or 1. Quartal
+_YEAR_FIRST = re.compile(rf"(\d{{4}}){_GAP}(?:{_NAME}[ -]?{_NUMBER}|(\d){_ORDINAL}\.?[ -]?{_NAME})")
+_YEAR_LAST = re.compile(rf"{_PART}{_GAP}['’]?(\d{{4}}|\d\d)")
 _CHINESE = re.compile(r"(\d{4})年?第?([1-4一二三四])季度?")
 _ISO_WEEK = re.compile(r"(\d{4})-?w(\d\d?)")
 _YEAR_WORD = re.compile(r" (?:г\.?|года)$")

@@ -80,13 +80,13 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
     if node is None:
         return f'<section><h3>{tag}</h3><p class="ex-none">{escape(describe_absence(comparison, pair))}</p></section>'
     head = (
-        f'<h3>{tag} <span title="{format_identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
+        f'<h3>{tag} <span title="{format_identity(node)} of run {hierarchy.run}">topic {format_identity(node)}</span>'
         f"<small{write_title(_SHARE_TIP, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(hierarchy.title(node))}</strong></p>" if named else ""
     if has_pictures(hierarchy):
-        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
+        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {format_identity(node)} of {side.upper()}"
         return f'<section>{head}{name}<img class="ex-picture" src="{uri}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_list_words(comparison, pair, side)}</section>"
 
@@ -139,7 +139,7 @@ def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
 
 
 def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
-    return f"{hierarchy.rank(node)} {draw_title(hierarchy.title(node))}"
+    return f"{format_identity(node)} {draw_title(hierarchy.title(node))}"
 
 
 def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
@@ -155,7 +155,7 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     for rank, topic in enumerate(candidates):
         if rank < _MOST_PARTNERS or topic.node == partner:
             alike = f"{format_percent(topic.score, 0)} alike"
-            title = f"{other.rank(topic.node)} · {alike} · {other.title(topic.node)}"
+            title = f"{format_identity(topic.node)} · {alike} · {other.title(topic.node)}"
             entries.append((format_identity(topic.node), title))
     label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"

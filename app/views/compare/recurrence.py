@@ -247,7 +247,7 @@ def _draw_topic_row(report: SeedReport, recurrence: Recurrence, node: Node) -> s
     )
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     title = (
-        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{hierarchy.rank(node)}</b>{picture}'
+        f'<button data-do="topic" data-id="{key}" title="Open it in Explore"><b>{key}</b>{picture}'
         f"{draw_title(hierarchy.title(node))}</button>"
     )
     share = f'<small title="Share of the layer\'s tokens">{format_percent(hierarchy.share(node))}</small>'

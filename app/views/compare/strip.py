@@ -71,11 +71,11 @@ def _draw_cell(comparison: Comparison, pair: Pair, side: Side, label: int, *, ch
         absence, tip = ABSENT[comparison.find_absence(pair)], describe_absence(comparison, pair)
         return write_element("td", absence, class_="cm-none", title=tip)
     share = format_percent(hierarchy.share(node))
-    head = f'<span class="cm-strip-top"><b>{hierarchy.rank(node)}</b><small>{share}</small></span>'
+    head = f'<span class="cm-strip-top"><b>{format_identity(node)}</b><small>{share}</small></span>'
     if side == "b":
         head += write_element("small", describe_likeness(comparison, pair), class_="cm-alike")
     overlay = find_overlay(comparison, side, label)
-    tint, tip = None, f"Topic {hierarchy.rank(node)} of {side.upper()}, {share} of the tokens of layer 1"
+    tint, tip = None, f"Topic {format_identity(node)} of {side.upper()}, {share} of the tokens of layer 1"
     tip += f"; {describe_likeness(comparison, pair)}"
     if overlay is not None:
         colour = "speaks" if overlay.weight(node) > 0 else "denies"
@@ -93,7 +93,7 @@ def _draw_content(comparison: Comparison, pair: Pair, side: Side) -> str:
     shown = hierarchy.name(node) if has_pictures(hierarchy) else hierarchy.title(node)
     name = f"<strong>{draw_title(shown)}</strong>" if shown else ""
     if has_pictures(hierarchy):
-        return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {hierarchy.rank(node)}">'
+        return f'{name}<img src="{draw_atom_uri(hierarchy, node)}" alt="picture of topic {format_identity(node)}">'
     change = comparison.words(pair)
     marked, tag = (change.left, "del") if side == "a" else (change.entered, "ins")
     words = " ".join(

@@ -95,8 +95,8 @@ def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
 
 _HEADS = (
     ("Layer", "The layer of both topics"),
-    ("A", "Rank in its layer, title, and two more of its heaviest words in A"),
-    ("B", "Rank in its layer, title, and two more of its heaviest words in B"),
+    ("A", "Number in the run, title, and two more of its heaviest words in A"),
+    ("B", "Number in the run, title, and two more of its heaviest words in B"),
     ("Alike", "The partner is the nearest topic that is free: 100% alike has the same words under the same parents"),
     ("Margin", "How much worse the second best answer would be; near 0 the match is uncertain"),
     ("Share", "Share of the layer's popularity in B minus that in A, in percent points"),
@@ -164,10 +164,10 @@ def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
         absence, tip = ABSENT[comparison.find_absence(pair)], describe_absence(comparison, pair)
         return write_element("td", absence, class_="cm-none", title=tip)
     key, title = format_identity(node), hierarchy.title(node)
-    label = escape(f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}")
+    label = escape(f"{side.upper()}: topic {key}, {title}")
     picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     further = _list_further_words(hierarchy, node)
-    inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{draw_title(title)}{further}</span>"
+    inside = f"<b>{key}</b>{picture}<span>{draw_title(title)}{further}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{escape(title)}"'
     return f"<td><button {choose}>{inside}</button></td>"
 
@@ -198,19 +198,10 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 
 
 def describe_likeness(comparison: Comparison, pair: Pair) -> str:
-    """Return in words what the topics of a pair are to each other: ``nearest, 31% alike``, or ``no partner``.
-
-    Only topics of one run are the same by their numbers; whatever was matched by words is the nearest, or the nearest
-    that is left where another topic suits a nearer one better.
-    """
+    """Return what the topics of a pair are to each other, and how alike: ``nearest, 31% alike``, or ``no partner``."""
     if not pair.paired:
         return ABSENT[comparison.find_absence(pair)]
-    kind = "nearest" if comparison.is_nearest(pair) else "nearest left"
-    if pair.fixed:
-        kind = "matched by hand"
-    if comparison.a.run == comparison.b.run:
-        kind = "the same topic"
-    return f"{kind}, {format_percent(pair.score, 0)} alike"
+    return f"{comparison.find_relation(pair)}, {format_percent(pair.score, 0)} alike"
 
 
 def describe_absence(comparison: Comparison, pair: Pair) -> str:
@@ -359,7 +350,7 @@ def _draw_change(comparison: Comparison, change: EdgeChange) -> str:
 
 def _draw_edge_end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
     node = edge.above if above else edge.below
-    return f"{node.layer}·{hierarchy.rank(node)} {draw_title(hierarchy.title(node))}"
+    return f"{format_identity(node)} {draw_title(hierarchy.title(node))}"
 
 
 def _draw_stroke(kind: Kind) -> str:

@@ -311,8 +311,8 @@ def _draw_absent(
         counterpart = pair.on(other)
         if pair.on(side) is None and counterpart is not None:
             place, box = layout.places[seat], joint_boxes[seat]
-            hierarchy, absence = comparison.hierarchy(other), comparison.find_absence(pair)
-            topic = f"topic {hierarchy.rank(counterpart)} of layer {counterpart.layer} of {other.upper()}"
+            absence = comparison.find_absence(pair)
+            topic = f"topic {format_identity(counterpart)} of {other.upper()}"
             title = escape(f"{topic} {_REASONS[absence]}")
             text = _write_absence(ABSENT[absence], (place.x, place.y), box, theme)
             pieces.append(

@@ -4,24 +4,25 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy
+from app.analysis.hierarchy import BACKGROUND, PRINTED_WORDS, Hierarchy, format_identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.text import BOLD, LONGEST_TITLE, fit_lines, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Edge, Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still readable at full size
 LEADING = 1.24
-HEADER = 1.15  # font size of the rank, relative to the words
-HEAD = 1.75  # height of the line of rank and share with the bar below, relative to the font size of the words
+HEADER = 1.15  # font size of the identity, relative to the words
+HEAD = 1.75  # height of the line of identity and share with the bar below, relative to the font size of the words
 PADDING = 7.0
 SHAPE = 1.6  # wanted ratio of width to height of the words
 LONGEST = 22  # letters of a word at most; e-mail addresses and hashes are cut
 _WIDEST = 13.0  # width in ems of a word of a title for which a box is made wide
 FAR = 24.0  # font size that can be read in a picture of half its size
 GIST_SIZE = 2.2  # font size of a gist, relative to that of all words
-GIST_HEAD = 1.6  # height of a gist's line of rank and share with the bar below, relative to its font size
+GIST_HEAD = 1.6  # height of a gist's line of identity and share with the bar below, relative to its font size
 GIST_LEADING = 1.16
 LEVELS = (0.7, 0.84, 1.0, 1.2, 1.5, 2.0)  # magnifications of the gist, one for each zoom level
+_SPREAD = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)  # how much its letters differ by share there; without, titles have most room
 _GIST_LINES, _GIST_WIDTH = 3, 7.6  # lines of the gist for which a box has room, and their width in ems at most
 _PICTURE_WIDTH = 7.5  # width of the picture of a topic of images, in ems
 
@@ -38,9 +39,8 @@ class BoxPicture(NamedTuple):
 class Gist(NamedTuple):
     """The contents of a box at one zoom level of a small tree: the title, and as many whole words as have room.
 
-    ``head`` is the font size of rank and share, the same in all boxes.  The words are in font size ``font``: the lines
-    ``title`` hold the title, which is cut at its end if there is no room even in letters of that size, and ``lines``
-    others.
+    ``head`` is the font size of identity and share, the same in all boxes.  The words are in font size ``font``: the
+    lines ``title`` hold the title, which is cut at its end if there is no room, and ``lines`` others.
     """
 
     head: float
@@ -55,12 +55,12 @@ class TopicBox(NamedTuple):
     ``bar`` is the share relative to the largest share of the layer; ``title`` are the lines of the title, and ``lines``
     those of the other words, in font size ``font``.  When the tree is small, one of ``gists`` is shown
     instead, one for each zoom level, that with the smallest letters first.  At every level letters grow with the share
-    of the topic, unless only the smallest of the level have room for its title.  Topics of images have a ``picture``
-    instead of words.  The text of a ``quiet`` box is paler.
+    of the topic, and with nothing else; the smaller the tree, the less they differ.  Topics of images have a
+    ``picture`` instead of words.  The text of a ``quiet`` box is paler.
     """
 
     node: Node
-    rank: str
+    identity: str
     share: str
     bar: float
     title: tuple[str, ...]
@@ -107,15 +107,15 @@ def make_boxes(
 
 
 def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], head: float, n_lines: int) -> TopicBox:
-    """Return the box of a topic; ``head`` is the font size of rank and share in a small tree."""
+    """Return the box of a topic; ``head`` is the font size of identity and share in a small tree."""
     font = choose_font_size(hierarchy, node)
     largest = float(hierarchy.shares[node.layer - 1].max())
-    rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
+    identity, share = format_identity(node), format_percent(hierarchy.share(node))
     pictured = has_pictures(hierarchy)
     title, others = _choose_words(hierarchy, node)
-    width = max(_measure_width(title, others, pictured=pictured), measure_head(rank, share)) * font
+    width = max(_measure_width(title, others, pictured=pictured), measure_head(identity, share)) * font
     if not pictured:
-        width = max(width, head * measure_head(rank, share))
+        width = max(width, head * measure_head(identity, share))
         width = max(width, GIST_SIZE * font * min(_find_widest(title), _GIST_WIDTH))
     title_lines, lines = fit_lines(title, width / font / BOLD, len(title)), wrap_words(others, width / font)
     width += 2 * PADDING
@@ -128,7 +128,7 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
         height = max(height, LEVELS[-1] * (GIST_HEAD + n_lines * GIST_LEADING) * head + 5)
     box = TopicBox(
         node=node,
-        rank=rank,
+        identity=identity,
         share=share,
         bar=hierarchy.share(node) / largest if largest > 0 else 0.0,
         title=tuple(title_lines),
@@ -143,9 +143,9 @@ def _make_box(hierarchy: Hierarchy, node: Node, parents: Sequence[TopicBox], hea
     return box if pictured else box._replace(gists=_choose_gists(box, head, (title, others), parents))
 
 
-def measure_head(rank: str, share: str) -> float:
-    """Return the width of the line of rank and share, in ems."""
-    return BOLD * HEADER * measure_text(rank) + measure_text(share) + 0.7
+def measure_head(identity: str, share: str) -> float:
+    """Return the width of the line of identity and share, in ems."""
+    return BOLD * HEADER * measure_text(identity) + measure_text(share) + 0.7
 
 
 def _choose_words(hierarchy: Hierarchy, node: Node) -> tuple[str, list[str]]:
@@ -174,13 +174,11 @@ def _choose_gists(
     """Return the gist of a box at each zoom level; after the title come words that no parent shows there."""
     title, others = contents
     gists = []
-    for level, magnification in enumerate(LEVELS):
+    for level, (magnification, spread) in enumerate(zip(LEVELS, _SPREAD, strict=True)):
         shown = {word for parent in parents for word in _list_words(parent, level)}
         rest = [word for word in others if word not in shown]
-        smallest = head * magnification
-        gist = _fill_gist(box, (smallest, GIST_SIZE * box.font * magnification), title, rest)
-        whole = " ".join(gist.title) == title
-        gists.append(gist if whole else _fill_gist(box, (smallest, smallest), title, rest))
+        size = head * magnification * (GIST_SIZE * box.font / head) ** spread
+        gists.append(_fill_gist(box, (head * magnification, size), title, rest))
     return tuple(gists)
 
 

@@ -136,7 +136,7 @@ def _settle_circles(places: FloatArray, shares: FloatArray, width: float) -> Cir
 def _choose_words(hierarchy: Hierarchy, node: Node) -> list[str]:
     """Return the title of a topic in at most three parts; its rank if it is an image without a name."""
     if has_pictures(hierarchy) and not hierarchy.name(node):
-        return [str(hierarchy.rank(node))]
+        return [format_identity(node)]
     return shorten(shorten_words(hierarchy.title(node), LONGEST), LONGEST_TITLE).split(maxsplit=2)
 
 
@@ -218,11 +218,11 @@ def _draw_topic(
 ) -> str:
     """Draw the circle of a topic, and its label at each of some levels where it has one."""
     node, (x, y) = topics.nodes[number], topics.circles.centres[number].tolist()
-    title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
+    title, identity, share = hierarchy.title(node), format_identity(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     parent = topics.parents.get(node)
     under = f"heaviest parent: {hierarchy.title(parent)} (layer {parent.layer})" if parent is not None else ""
-    tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}{f'&#10;{escape(under)}' if under else ''}"
+    tip = f"{escape(title)}&#10;topic {identity}, {share}&#10;{escape(words)}{f'&#10;{escape(under)}' if under else ''}"
     is_selected = "true" if node == choice.selected else "false"
     fill, opacity = _choose_fill(topics, parent, theme)
     shape = (
@@ -230,10 +230,11 @@ def _draw_topic(
         f'fill-opacity="{opacity}" stroke="{theme.ink}" stroke-opacity=".55" stroke-width="1"/>'
     )
     texts = "".join(_draw_label(*each, (x, y), theme) for each in labels)
-    label = escape(f"{title}: topic {rank}, {share}. {words}")
+    label = escape(f"{title}: topic {identity}, {share}. {words}")
+    place = 0 if hierarchy.rank(node) == 1 else -1
     return (
         f'<g transform="translate({x:.1f} {y:.1f})" class="tp-node" data-id="{format_identity(node)}" role="treeitem" '
-        f'tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" aria-label="{label}" '
+        f'tabindex="{place}" aria-level="1" aria-selected="{is_selected}" aria-label="{label}" '
         f'data-tip="{tip}">{shape}{texts}</g>'
     )
 

@@ -78,7 +78,7 @@ def test_names_notes_and_tags_come_to_the_same_topics_with_authors_and_times(db,
     assert summarize_carrying(carried, other) == (
         f"run {other} got 1 name and 2 notes and tags; 1 topic is not found in it"
     )
-    assert [describe_carried(each) for each in carried] == [
+    assert [describe_carried(match_runs(db, one, other), each) for each in carried] == [
         "L1:1 is L1:2: got the name “roses”, got 1 note or tag",
         "L1:4 is L1:1: got 1 note or tag",
         "L1:6 is not found there: 1 note or tag not carried",
@@ -92,13 +92,14 @@ def test_carrying_again_adds_nothing_and_a_topic_keeps_its_own_name(db, pair):
     annotations.set_label(db, one, 1, 2, "moons")
     annotations.set_label(db, other, 1, 2, "gardens")
     notes.add_topic_note(db, one, 1, 1, NewNote("sure", TAG))
+    matched = match_runs(db, one, other)
     first, second = (carry_annotations(db, match_runs(db, one, other)) for _ in range(2))
     assert [(each.is_named, each.carried, each.own_name) for each in first] == [(False, 1, "gardens"), (True, 0, "")]
     assert [(each.is_named, each.carried, each.own_name) for each in second] == [(False, 0, "gardens"), (False, 0, "")]
     assert annotations.list_labels(db, other) == {(1, 2): "gardens", (1, 4): "moons"}
     assert len(notes.list_topic_notes(db, other)) == 1
     assert summarize_carrying(second, other) == f"run {other} got 0 names and no note; 1 topic keeps its own name"
-    assert [describe_carried(each) for each in second] == [
+    assert [describe_carried(matched, each) for each in second] == [
         "L1:1 is L1:2: keeps its name “gardens” instead of “roses”, had 1 note or tag already",
         "L1:2 is L1:4: had the name already",
     ]

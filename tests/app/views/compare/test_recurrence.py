@@ -76,7 +76,9 @@ def test_topics_lead_to_explore_and_show_their_consensus_words_and_edges(report)
     assert f"mean probability {word.weight:.3g}" in row
     child = hierarchy.children(node, 1)[0].node
     n_found = hierarchy.count_edge_runs(node, child, TAU)
-    (mark,) = re.findall(rf'data-id="{format_identity(child)}"[^>]*>(?:(?!</button>).)*<small>(\d of 3)</small>', row)
+    (mark,) = re.findall(
+        rf'data-id="{format_identity(child)}"[^>]*><span[^>]*>[^<]*</span> <small>(\d of 3)</small>', row
+    )
     assert mark == f"{n_found - 1} of 3"
     assert row.count("se-often") == row.count("<small>3 of 3</small>")
 

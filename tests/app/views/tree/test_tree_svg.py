@@ -96,7 +96,7 @@ def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
     assert len(groups) == len(drawing.part.nodes)
     for group, node in zip(groups, drawing.layout.places, strict=True):
         texts = ["".join(text.itertext()) for text in group.iter(f"{SVG}text")]
-        assert texts[0] == str(hierarchy.rank(node))
+        assert texts[0] == format_identity(node)
         words = " ".join(part for tspan in group.iter(f"{SVG}tspan") for part in tspan.itertext())
         for word in hierarchy.top_words(node, 12):
             assert word.text.replace("\x07", "\ufffd")[:20] in words
